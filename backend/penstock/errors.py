@@ -1,0 +1,110 @@
+"""The errors that users of Penstock meet.
+
+Every error derives from :class:`PenstockError`, which is a :class:`RuntimeError`, as users of DALI expect.  An error
+of a running operator is also of the built-in type of its cause where that type tells something (``ValueError``,
+``TypeError``, ``IndexError`` ...), so that both spellings of ``except`` catch it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+__all__ = [
+    "DeviceError",
+    "Frame",
+    "OperatorError",
+    "PenstockError",
+    "SerializationError",
+    "UnsupportedVersionError",
+    "operator_error",
+]
+
+
+class PenstockError(RuntimeError):
+    """The base of all errors that Penstock raises on its own account."""
+
+
+class DeviceError(PenstockError):
+    """A GPU was asked for and none can be used."""
+
+
+class SerializationError(PenstockError, ValueError):
+    """A saved pipeline cannot be read, or a pipeline cannot be saved."""
+
+
+class UnsupportedVersionError(SerializationError):
+    """A file was written in a newer format than this version of Penstock reads."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One line of the user's code on the way to an operator's call."""
+
+    filename: str
+    lineno: int
+    function: str
+    line: str
+
+    def __str__(self) -> str:
+        return f'  File "{self.filename}", line {self.lineno}, in {self.function}\n    {self.line}'
+
+
+class OperatorError(PenstockError):
+    """An operator failed while it ran.
+
+    Attributes:
+        operator: the operator as the user wrote it, e.g. ``penstock.fn.crop``.
+        sample: index of the failing sample in the batch, or None where the whole batch is at fault.
+        origin: the user's lines that created the operator, outermost first.
+        reason: what was wrong, without the context.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        operator: str = "",
+        device: str = "",
+        sample: int | None = None,
+        origin: Sequence[Frame] = (),
+    ) -> None:
+        self.reason = reason
+        self.operator = operator
+        self.device = device
+        self.sample = sample
+        self.origin = tuple(origin)
+        super().__init__(self._describe())
+
+    def _describe(self) -> str:
+        text = f"Error in {self.device.upper()} operator `{self.operator}`"
+        if self.origin:
+            frames = "\n".join(map(str, self.origin))
+            text += f",\nwhich was used in the pipeline definition with the following traceback:\n\n{frames}\n\n"
+        else:
+            text += " "
+        text += "encountered:\n\n" + self.reason
+        if self.sample is not None:
+            text += f"\nwhile processing sample #{self.sample} of the batch."
+        return text
+
+
+@lru_cache(maxsize=None)
+def _combined_error(cause: type[BaseException]) -> type[OperatorError]:
+    return type(f"Operator{cause.__name__}", (OperatorError, cause), {"__doc__": f"An OperatorError and {cause.__name__}."})
+
+
+_TELLING_CAUSES = (IndexError, KeyError, ValueError, TypeError, MemoryError, FileNotFoundError, NotImplementedError)
+
+
+def operator_error(
+    cause: BaseException, operator: str, device: str, sample: int | None, origin: Sequence[Frame]
+) -> OperatorError:
+    """The error to raise when ``cause`` was raised inside an operator; also an instance of the cause's built-in type."""
+    if isinstance(cause, OperatorError):
+        return cause
+    kind = next((_combined_error(base) for base in _TELLING_CAUSES if isinstance(cause, base)), OperatorError)
+    reason = str(cause.args[0]) if isinstance(cause, KeyError) and cause.args else str(cause)
+    error = kind(reason or type(cause).__name__, operator, device, sample, origin)
+    error.__cause__ = cause
+    return error

@@ -1,0 +1,25 @@
+"""What an operator is: its declaration, its arguments, the registry, and the base class that runs it.
+
+Knows no concrete operator.
+"""
+
+from penstock.schema.arguments import Argument, Deprecation
+from penstock.schema.declaration import Alias, Input, Schema
+from penstock.schema.operator import Operator, OutputSpec, Sample, Workspace
+from penstock.schema.registry import all_schemas, find_schema, operator_class, register_operator
+
+__all__ = [
+    "Alias",
+    "Argument",
+    "Deprecation",
+    "Input",
+    "Operator",
+    "OutputSpec",
+    "Sample",
+    "Schema",
+    "Workspace",
+    "all_schemas",
+    "find_schema",
+    "operator_class",
+    "register_operator",
+]

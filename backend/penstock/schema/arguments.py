@@ -1,0 +1,194 @@
+"""Arguments of operators: their types, defaults, conversion from what users write, and checking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.types import (
+    BOOL,
+    FLOAT,
+    INT32,
+    INT64,
+    UINT32,
+    DALIDataType,
+    DALIImageType,
+    DALIInterpType,
+    ScalarConstant,
+    dtype_name,
+    numpy_dtype,
+)
+
+NO_DEFAULT = object()
+
+
+def _to_int(value: Any) -> int:
+    return int(value)
+
+
+def _to_bool(value: Any) -> bool:
+    return bool(value)
+
+
+def _to_float(value: Any) -> float:
+    return float(np.float32(float(value)))
+
+
+def _to_string(value: Any) -> str:
+    if isinstance(value, (str, bytes)):
+        return value if isinstance(value, str) else value.decode()
+    raise TypeError(f"Expected a string, got {value!r} of type {type(value).__name__}")
+
+
+def _to_enum(kind: Any) -> Callable[[Any], Any]:
+    def convert(value: Any) -> Any:
+        if isinstance(value, (kind, int, np.integer)) and not isinstance(value, bool):
+            return kind(int(value))
+        raise TypeError(f"Expected a {kind.__name__}, got {value!r} of type {type(value).__name__}")
+
+    return convert
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True)
+class ArgumentType:
+    """How one kind of argument is converted, saved, and read from a tensor.
+
+    Attributes:
+        convert: from what the user wrote to the value that the operator sees (of one element for lists).
+        wire: the type's name in the DALI wire format.
+        tensor_dtype: the only dtype that a tensor given for this argument may have; None where none may be given.
+    """
+
+    convert: Callable[[Any], Any]
+    wire: str
+    tensor_dtype: DALIDataType | None = None
+
+
+_SCALARS: dict[str, ArgumentType] = {
+    "bool": ArgumentType(_to_bool, "bool", BOOL),
+    "int32": ArgumentType(_to_int, "int64", INT32),
+    "uint32": ArgumentType(_to_int, "int64", UINT32),
+    "int64": ArgumentType(_to_int, "int64", INT64),
+    "float": ArgumentType(_to_float, "float", FLOAT),
+    "string": ArgumentType(_to_string, "string"),
+    "layout": ArgumentType(_to_string, "string"),
+    "DALIDataType": ArgumentType(_to_enum(DALIDataType), "int64", INT32),
+    "DALIImageType": ArgumentType(_to_enum(DALIImageType), "int64", INT32),
+    "DALIInterpType": ArgumentType(_to_enum(DALIInterpType), "int64", INT32),
+    "object": ArgumentType(_as_is, ""),
+    "tfrecord.Feature": ArgumentType(_as_is, "TFRecord"),
+    "dict[str,tfrecord.Feature]": ArgumentType(_as_is, ""),
+}
+
+
+@dataclass(frozen=True)
+class Deprecation:
+    """What became of an argument: renamed, or of no effect any more.
+
+    Attributes:
+        since: the DALI version that deprecated it.
+        renamed_to: the argument that took its place.
+        removed: the argument is accepted, warned about and dropped.
+    """
+
+    since: str = ""
+    renamed_to: str | None = None
+    removed: bool = False
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of an operator.
+
+    Args:
+        name: as users write it.
+        type: ``bool``, ``int32``, ``uint32``, ``int64``, ``float``, ``string``, ``layout``, ``DALIDataType``,
+            ``DALIImageType``, ``DALIInterpType``, ``object``; with ``[]`` behind it, a list of those.
+        default: the value where the user gives none; ``None``: absent unless given.
+        required: the user must give it.
+        tensor: it may be computed in the graph, per sample.
+        per_frame: a tensor with a leading F dimension gives one value for each frame of a sequence.
+        deprecated: what became of it.
+        hidden: not shown in signatures.
+        doc: what it does, with units and accepted values.
+    """
+
+    name: str
+    type: str
+    default: Any = None
+    doc: str = ""
+    required: bool = False
+    tensor: bool = False
+    per_frame: bool = False
+    deprecated: Deprecation | None = None
+    hidden: bool = False
+
+    @property
+    def is_list(self) -> bool:
+        return self.type.endswith("[]")
+
+    @property
+    def element(self) -> ArgumentType:
+        return _SCALARS[self.type.removesuffix("[]")]
+
+    def convert(self, value: Any) -> Any:
+        """The operator's view of what the user wrote; raises TypeError or ValueError that says what is accepted."""
+        if isinstance(value, ScalarConstant):
+            value = value.value
+        try:
+            if not self.is_list:
+                return self._convert_scalar(value)
+            if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
+                value = [value]
+            return [self.element.convert(v.value if isinstance(v, ScalarConstant) else v) for v in value]
+        except OverflowError as error:
+            raise ValueError(f"Argument '{self.name}' expects {self.describe_type()}: {error}") from error
+
+    def _convert_scalar(self, value: Any) -> Any:
+        if self.type == "object" or not isinstance(value, (list, tuple, np.ndarray)):
+            return self.element.convert(value)
+        if len(np.shape(value)) <= 1 and np.size(value) == 1:
+            return self.element.convert(np.asarray(value).reshape(-1)[0])
+        raise TypeError(f"Argument '{self.name}' expects {self.describe_type()}, got a list: {value!r}")
+
+    def describe_type(self) -> str:
+        name = self.type.removesuffix("[]")
+        text = f"a list of {name}" if self.is_list else f"a {name}"
+        return text + (" or a tensor of them" if self.tensor else "")
+
+    def from_tensor(self, value: np.ndarray) -> Any:
+        """The operator's view of one sample of a tensor given for this argument."""
+        wanted = self.element.tensor_dtype
+        if wanted is not None and value.dtype != numpy_dtype(wanted):
+            raise TypeError(
+                f"Argument '{self.name}' expects a tensor of {dtype_name(wanted)}, got one of {value.dtype.name}"
+            )
+        if self.is_list:
+            return value.tolist() if value.ndim == 1 else value.reshape(-1).tolist()
+        if value.size != 1:
+            raise ValueError(f"Argument '{self.name}' expects one value a sample, got a tensor of shape {value.shape}")
+        return self.element.convert(value.reshape(()).item()) if wanted is INT32 else value.reshape(()).item()
+
+
+def common_arguments(seedable: bool) -> tuple[Argument, ...]:
+    """The arguments that every operator accepts beside its own."""
+    deprecated_seed = Deprecation("1.46", removed=True)
+    return (
+        Argument("bytes_per_sample_hint", "int32[]", [0], "Accepted for compatibility; buffers grow as needed."),
+        Argument("preserve", "bool", False, "Keep the operator even if no output of the pipeline depends on it."),
+        Argument(
+            "seed",
+            "int32",
+            -1,
+            "Seed of the random stream; by default it is derived from the pipeline's seed.",
+            deprecated=None if seedable else deprecated_seed,
+            hidden=not seedable,
+        ),
+    )

@@ -1,0 +1,160 @@
+"""The declaration of an operator, from which its faces (`fn`, `ops`, stubs, docs, serialization) are derived."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from penstock.schema.arguments import Argument, common_arguments
+
+
+@dataclass(frozen=True)
+class Input:
+    """One positional input.
+
+    Args:
+        name: as the documentation calls it.
+        layouts: the layouts it accepts; empty: any. Data without a layout takes the first of matching rank.
+        device: ``""``: the operator's own; ``"cpu"``: always on the CPU; ``"any"``: on either side, as it comes;
+            ``"match_or_cpu"``: a GPU operator also takes a CPU input.
+        doc: what it is, with shape and dtype.
+    """
+
+    name: str
+    layouts: tuple[str, ...] = ()
+    device: str = ""
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Alias:
+    """Another name of an operator.
+
+    Args:
+        name: the schema's name, e.g. ``CoinFlip``.
+        deprecated_since: the DALI version that deprecated the name, or empty.
+        fn: the path in ``fn``; derived from the name where None.
+    """
+
+    name: str
+    deprecated_since: str = ""
+    fn: str | None = None
+    arguments: tuple[Argument, ...] = ()
+
+
+def snake_case(name: str) -> str:
+    """``BbFlip`` -> ``bb_flip``; ``MFCC`` -> ``mfcc``; ``BBoxPaste`` -> ``bbox_paste``; ``TFRecord`` -> ``tfrecord``."""
+    lead = re.match("_*", name).group()  # type: ignore[union-attr]
+    body, trail = name[len(lead) :].rstrip("_"), name[len(name.rstrip("_")) :]
+    words: list[str] = []
+    for word in re.findall(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]*[A-Z][a-z0-9]*|[a-z0-9]+|_+", body):
+        if word.strip("_"):
+            words.append(word.lower())
+    return lead + "_".join(words) + trail
+
+
+_LETTERS_TOGETHER = {
+    "BBoxPaste": "bbox_paste",
+    "BBoxRotate": "bbox_rotate",
+    "RandomBBoxCrop": "random_bbox_crop",
+    "TFRecord": "tfrecord",
+    "_TFRecord": "_tfrecord",
+    "TFRecordReader": "tfrecord_reader",
+    "MXNet": "mxnet",
+    "MXNetReader": "mxnet_reader",
+    "RandomObjectBBox": "random_object_bbox",
+    "DLTensorPythonFunction": "dl_tensor_python_function",
+}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The declaration of an operator.
+
+    Args:
+        name: the name in files, ``__`` between modules: ``decoders__Image``, ``Resize``.
+        devices: of ``cpu``, ``gpu`` and ``mixed`` (input on CPU, output on GPU), those where it runs.
+        inputs: the positional inputs in order; those past ``min_inputs`` are optional.
+        min_inputs: default: all of ``inputs``.
+        variadic: any number of further inputs like the last one are accepted (up to 99).
+        arguments: its own arguments; those that every operator accepts are added.
+        outputs: the number of outputs, or a function of the operator's arguments that tells it.
+        sequences: a leading F dimension is unfolded, so that the operator sees frames.
+        volumetric: it takes volumes (a D dimension).
+        random: it draws random numbers and takes a seed.
+        stateful: its results depend on what it did before, so its state is part of checkpoints.
+        no_prune: it acts by side effect, so it stays even if no output depends on it.
+        hidden: not part of the documentation.
+        batchwise: a sample's result depends on the other samples of its batch.
+        aliases: other names that mean this operator.
+        fn: the path in ``fn``; derived from the name where None.
+    """
+
+    name: str
+    devices: tuple[str, ...] = ("cpu", "gpu")
+    inputs: tuple[Input, ...] = ()
+    min_inputs: int | None = None
+    variadic: bool = False
+    arguments: tuple[Argument, ...] = ()
+    outputs: Any = 1
+    sequences: bool = False
+    volumetric: bool = False
+    random: bool = False
+    stateful: bool = False
+    no_prune: bool = False
+    hidden: bool = False
+    batchwise: bool = False
+    aliases: tuple[Alias, ...] = ()
+    fn: str | None = None
+    deprecated_since: str = ""
+    deprecated_in_favor_of: str = ""
+    _own: tuple[Argument, ...] = field(default=(), repr=False)
+
+    @cached_property
+    def all_arguments(self) -> dict[str, Argument]:
+        """Every accepted argument by name, in alphabetical order."""
+        arguments = {a.name: a for a in common_arguments(self.random)}
+        if self.random:
+            arguments["_random_state"] = Argument(
+                "_random_state", "uint32", doc="State of the random stream, given by the graph.", tensor=True, hidden=True
+            )
+        arguments |= {a.name: a for a in self.arguments}
+        return dict(sorted(arguments.items()))
+
+    @cached_property
+    def module(self) -> tuple[str, ...]:
+        return tuple(self.name.split("__")[:-1]) if not self.name.startswith("_") else self._private_module()
+
+    def _private_module(self) -> tuple[str, ...]:
+        head, _, tail = self.name[1:].rpartition("__")
+        return ("_" + head,) if head else ()
+
+    @cached_property
+    def class_name(self) -> str:
+        """The name of the class in ``ops``."""
+        if self.name.startswith("_"):
+            head, _, tail = self.name[1:].rpartition("__")
+            return tail if head else self.name
+        return re.sub(r"^.*?__(?=[A-Z]|_[A-Z])", "", self.name) if "__" in self.name else self.name
+
+    @cached_property
+    def fn_path(self) -> str:
+        """The dotted path in ``fn``."""
+        function = _LETTERS_TOGETHER.get(self.class_name) or snake_case(self.class_name)
+        return self.fn or ".".join((*self.module, function))
+
+    @property
+    def fewest_inputs(self) -> int:
+        return len(self.inputs) if self.min_inputs is None else self.min_inputs
+
+    @property
+    def most_inputs(self) -> int:
+        return 99 if self.variadic else len(self.inputs)
+
+    def input(self, index: int) -> Input:
+        return self.inputs[min(index, len(self.inputs) - 1)]
+
+    def count_outputs(self, arguments: dict[str, Any]) -> int:
+        return self.outputs(arguments) if callable(self.outputs) else self.outputs

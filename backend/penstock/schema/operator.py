@@ -1,0 +1,293 @@
+"""The base class of operators, and what an operator is given when it runs.
+
+A run of an operator on a batch goes through three steps, each of which a concrete operator fills in:
+
+1. ``describe(workspace)``: once a batch; checks the inputs' types and tells the outputs' dtype and layout;
+2. ``infer(sample)``: once a sample; tells the outputs' shapes and may leave what it worked out in ``sample.plan``;
+3. ``compute(sample)`` on CPU: once a sample, on the pool's threads, into arrays that are already allocated;
+   ``compute_batch(workspace)`` on GPU: once a batch, on the current CuPy stream.
+
+An operator to which that does not apply (sources, batch-wise operators, relabellings without a copy) overrides
+``run(workspace)`` itself and sets ``workspace.outputs``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from penstock.errors import OperatorError
+from penstock.schema.declaration import Schema
+from penstock.tensors import HostPool, TensorList, TensorListCPU, TensorListGPU
+from penstock.types import DALIDataType
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class OutputSpec:
+    """What one output holds: its dtype, its layout, and (for batches without samples) its rank."""
+
+    dtype: DALIDataType
+    layout: str = ""
+    ndim: int | None = None
+
+
+def run_in_order(task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
+    """Runs ``task`` for each index on the calling thread: the pool of those who have none."""
+    for index in range(count):
+        task(index)
+
+
+@dataclass
+class Workspace:
+    """One run of one operator on one batch.
+
+    Attributes:
+        inputs: the positional inputs.
+        arguments: batches given for arguments, by the argument's name (always on CPU).
+        batch_size: number of samples.
+        outputs: to be set by the run.
+        samples: one for each sample; those that failed are None.
+        failures: errors by sample index; filled only when ``isolate`` is set, else the first error is raised.
+        isolate: a failing sample is put aside, and the others go on.
+        parallel: runs a function over sample indices on the pool's threads: ``parallel(task, count, costs)``.
+        pool: where CPU buffers come from.
+        max_batch_size: of the pipeline.
+        iteration: index of the batch since the pipeline was built.
+        epoch_iteration, epoch: index of the batch in its epoch, and of the epoch.
+        state: what ``describe`` leaves for the later steps.
+    """
+
+    inputs: Sequence[Any] = ()
+    arguments: dict[str, TensorListCPU] = field(default_factory=dict)
+    batch_size: int = 0
+    device: str = "cpu"
+    outputs: list[TensorList] = field(default_factory=list)
+    samples: list[Any] = field(default_factory=list)
+    failures: dict[int, BaseException] = field(default_factory=dict)
+    isolate: bool = False
+    parallel: Callable[..., None] = run_in_order
+    pool: HostPool | None = None
+    max_batch_size: int = 0
+    iteration: int = 0
+    num_threads: int = 1
+    state: Any = None
+
+    def allocate(self, shapes: Sequence[Shape], spec: OutputSpec) -> Any:
+        """A batch of undefined contents on the device where the operator runs."""
+        if not shapes:
+            kind = TensorListCPU if self.device == "cpu" else TensorListGPU
+            return kind.of_samples([], spec.layout, spec.dtype, spec.ndim)
+        if self.device == "cpu":
+            return TensorListCPU.allocate(shapes, spec.dtype, spec.layout, self.pool)
+        return TensorListGPU.allocate(shapes, spec.dtype, spec.layout)
+
+    @property
+    def live(self) -> list[Any]:
+        """The samples that have not failed."""
+        return [sample for sample in self.samples if sample is not None]
+
+    def fail(self, index: int, error: BaseException) -> None:
+        """Puts a failing sample aside, or raises with its index where the run does not isolate failures."""
+        if isinstance(error, OperatorError) and error.sample is not None:
+            index = error.sample
+        if not self.isolate:
+            raise SampleFailure(index, error)
+        self.failures[index] = error
+        if index < len(self.samples):
+            self.samples[index] = None
+
+
+class SampleFailure(Exception):
+    """Carries a sample's index with the error that its processing raised, to where the operator is known."""
+
+    def __init__(self, index: int, cause: BaseException) -> None:
+        super().__init__(str(cause))
+        self.index = index
+        self.cause = cause
+
+
+class Sample:
+    """One sample in one run of an operator.
+
+    ``sample["angle"]`` is the value of an argument for this sample, whether it is constant or computed in the graph.
+
+    Attributes:
+        index: position in the batch.
+        shapes: shapes of the inputs.
+        plan: what ``infer`` leaves for ``compute``.
+    """
+
+    __slots__ = ("_operator", "_workspace", "index", "plan", "shapes")
+
+    def __init__(self, operator: Operator, workspace: Workspace, index: int) -> None:
+        self._operator = operator
+        self._workspace = workspace
+        self.index = index
+        self.shapes: list[Shape] = [batch.shapes[index] for batch in workspace.inputs]
+        self.plan: Any = None
+
+    def __getitem__(self, name: str) -> Any:
+        batch = self._workspace.arguments.get(name)
+        if batch is None:
+            return self._operator.args[name]
+        return self._operator.schema.all_arguments[name].from_tensor(batch.samples[self.index])
+
+    def tensor_argument(self, name: str) -> np.ndarray | None:
+        """The array given for an argument by the graph, in its own shape; None where it is constant or absent."""
+        batch = self._workspace.arguments.get(name)
+        return None if batch is None else batch.samples[self.index]
+
+    def given(self, name: str) -> bool:
+        """Whether the user gave the argument, as a constant or from the graph."""
+        return name in self._workspace.arguments or name in self._operator.explicit
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The inputs as arrays (numpy, or CuPy for those on the GPU)."""
+        return [batch.samples[self.index] for batch in self._workspace.inputs]
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The outputs as arrays to be filled."""
+        return [batch.samples[self.index] for batch in self._workspace.outputs]
+
+    @property
+    def workspace(self) -> Workspace:
+        return self._workspace
+
+
+class Operator:
+    """The base of all operators.
+
+    Args:
+        arguments: values of the constant arguments that the user gave, converted by the schema.
+        device: ``cpu``, ``gpu`` or ``mixed``.
+        tensor_arguments: names of the arguments that the graph computes.
+        seed: of the random stream, for operators that draw random numbers.
+
+    Attributes:
+        args: every constant argument by name, defaults filled in.
+        explicit: names of the constant arguments that the user gave.
+    """
+
+    schema: ClassVar[Schema]
+
+    def __init__(
+        self,
+        arguments: dict[str, Any] | None = None,
+        device: str = "cpu",
+        tensor_arguments: Iterable[str] = (),
+        seed: int = -1,
+        schema: Schema | None = None,
+    ) -> None:
+        given = dict(arguments or {})
+        if schema is not None:
+            # An alias's own schema, whose defaults may differ.
+            self.schema = schema  # type: ignore[misc]
+        self.device = device
+        self.explicit = frozenset(given)
+        self.tensor_arguments = frozenset(tensor_arguments)
+        self.args: dict[str, Any] = {name: a.default for name, a in self.schema.all_arguments.items()} | given
+        self.seed = seed
+        self.setup()
+
+    # -- what concrete operators fill in -----------------------------------------------------------------------
+
+    def setup(self) -> None:
+        """Once, when the pipeline is built: checks constant arguments and prepares what depends on them alone."""
+
+    def describe(self, workspace: Workspace) -> Sequence[OutputSpec]:
+        """The outputs' dtypes and layouts for this batch; raises where the inputs' types are not supported."""
+        raise NotImplementedError(f"{type(self).__name__} must say what its outputs are")
+
+    def infer(self, sample: Sample) -> Any:
+        """The outputs' shapes for one sample: a list of tuples, or the tuple alone where there is one output."""
+        raise NotImplementedError(f"{type(self).__name__} must infer its outputs' shapes")
+
+    def compute(self, sample: Sample) -> None:
+        """Fills the outputs of one sample, on CPU."""
+        raise NotImplementedError(f"{type(self).__name__} does not run on CPU")
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        """Fills the outputs of the whole batch, on the current CuPy stream."""
+        raise NotImplementedError(f"{type(self).__name__} does not run on GPU")
+
+    # -- what is the same for all ------------------------------------------------------------------------------
+
+    def given(self, name: str) -> bool:
+        """Whether the user gave the argument, as a constant or from the graph."""
+        return name in self.explicit or name in self.tensor_arguments
+
+    def run(self, workspace: Workspace) -> None:
+        """Runs the operator on a batch: describe, infer, allocate, compute."""
+        if self.schema.sequences and self._has_frames(workspace):
+            from penstock.schema.sequence import run_over_frames
+
+            run_over_frames(self, workspace)
+        else:
+            self.run_batch(workspace)
+
+    def _has_frames(self, workspace: Workspace) -> bool:
+        return any(batch.layout().startswith("F") for batch in workspace.inputs)
+
+    def run_batch(self, workspace: Workspace) -> None:
+        """Runs the operator on a batch whose samples it takes as they are."""
+        specs = self.describe(workspace)
+        shapes = self.infer_batch(workspace, len(specs))
+        workspace.outputs = [workspace.allocate(s, spec) for s, spec in zip(shapes, specs)]
+        if workspace.device == "cpu":
+            self.compute_samples(workspace, shapes[0] if shapes else [])
+        elif workspace.live:
+            self.compute_batch(workspace)
+
+    def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]:
+        """The shapes of each output for each sample; leaves the samples in the workspace. Failed ones are empty."""
+        count = workspace.batch_size
+        workspace.samples = [None if i in workspace.failures else Sample(self, workspace, i) for i in range(count)]
+        inferred: list[Any] = [None] * count
+        for index, sample in enumerate(workspace.samples):
+            if sample is None:
+                continue
+            try:
+                shapes = self.infer(sample)
+                inferred[index] = [shapes] if isinstance(shapes, tuple) else list(shapes)
+            except Exception as error:
+                workspace.fail(index, error)
+        return [_column(inferred, output) for output in range(num_outputs)]
+
+    def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
+        """Computes the samples on the pool's threads, the costly ones first."""
+
+        def task(index: int) -> None:
+            sample = workspace.samples[index]
+            if sample is None:
+                return
+            try:
+                self.compute(sample)
+            except Exception as error:
+                workspace.fail(index, error)
+
+        workspace.parallel(task, workspace.batch_size, [math.prod(shape) for shape in shapes])
+
+    def state(self) -> Any:
+        """What a checkpoint must hold to continue from here, as JSON-able data; None where there is nothing."""
+        return None
+
+    def restore(self, state: Any) -> None:
+        """Continues from a state that :meth:`state` gave."""
+
+    def reset(self) -> None:
+        """A new epoch begins."""
+
+
+def _column(inferred: Sequence[Any], output: int) -> list[Shape]:
+    """One output's shapes over the samples; failed samples are of size zero in the others' rank."""
+    ndim = next((len(shapes[output]) for shapes in inferred if shapes is not None), 1)
+    empty = (0,) * max(ndim, 1)
+    return [empty if shapes is None else tuple(shapes[output]) for shapes in inferred]

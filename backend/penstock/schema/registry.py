@@ -1,0 +1,73 @@
+"""All operators by the names of their schemas. Filled by the operators' own files; nothing here lists them."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from penstock.schema.declaration import Schema
+    from penstock.schema.operator import Operator
+
+_schemas: dict[str, Schema] = {}
+_classes: dict[str, type[Operator]] = {}
+T = TypeVar("T", bound="type[Operator]")
+
+
+def register_operator(cls: T) -> T:
+    """Class decorator: makes an operator, and its aliases, known under its schema's name."""
+    schema = cls.schema
+    _add(schema, cls)
+    for alias in schema.aliases:
+        own = {a.name: a for a in schema.arguments} | {a.name: a for a in alias.arguments}
+        _add(
+            replace(
+                schema,
+                name=alias.name,
+                fn=alias.fn,
+                aliases=(),
+                arguments=tuple(own.values()),
+                hidden=True,
+                deprecated_since=alias.deprecated_since,
+                deprecated_in_favor_of=schema.name if alias.deprecated_since else "",
+            ),
+            cls,
+        )
+    return cls
+
+
+def _add(schema: Schema, cls: type[Operator]) -> None:
+    known = _classes.get(schema.name)
+    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(f"Operator '{schema.name}' is declared twice: in {known.__module__} and in {cls.__module__}")
+    _schemas[schema.name] = schema
+    _classes[schema.name] = cls
+
+
+def load_package(package_name: str) -> None:
+    """Imports every module of a package, so that the operators declared there register themselves."""
+    package = importlib.import_module(package_name)
+    for module in pkgutil.walk_packages(package.__path__, package_name + "."):
+        importlib.import_module(module.name)
+
+
+def find_schema(name: str) -> Schema:
+    """The schema called ``name``; raises KeyError with the name where there is none."""
+    try:
+        return _schemas[name]
+    except KeyError:
+        raise KeyError(f"No operator is called '{name}'") from None
+
+
+def operator_class(name: str) -> type[Operator]:
+    """The class that runs the operator of schema ``name``."""
+    find_schema(name)
+    return _classes[name]
+
+
+def all_schemas() -> Iterator[Schema]:
+    """All schemas, aliases included, in order of name."""
+    return iter([_schemas[name] for name in sorted(_schemas)])

@@ -1,0 +1,87 @@
+"""Running an operator that takes images on sequences of images: the leading F dimension is unfolded and folded back.
+
+An argument computed in the graph applies to the whole sequence, unless it has a leading F dimension itself (as
+``fn.per_frame`` gives it): then each frame has its own value.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.schema.operator import OutputSpec, Shape, Workspace
+from penstock.tensors import TensorList
+
+if TYPE_CHECKING:
+    from penstock.schema.operator import Operator
+
+
+def run_over_frames(operator: Operator, workspace: Workspace) -> None:
+    """Runs ``operator`` on the frames of the workspace's sequences."""
+    lengths = _sequence_lengths(workspace)
+    frames = Workspace(
+        inputs=[_unfold(batch, lengths) for batch in workspace.inputs],
+        arguments={name: _unfold(batch, lengths) for name, batch in workspace.arguments.items()},
+        batch_size=sum(lengths),
+        device=workspace.device,
+        isolate=workspace.isolate,
+        parallel=workspace.parallel,
+        pool=workspace.pool,
+        max_batch_size=workspace.max_batch_size,
+        iteration=workspace.iteration,
+        num_threads=workspace.num_threads,
+    )
+    owner = [sample for sample, length in enumerate(lengths) for _ in range(length)]
+    frames.failures = {i: workspace.failures[s] for i, s in enumerate(owner) if s in workspace.failures}
+    specs = operator.describe(frames)
+    frame_shapes = operator.infer_batch(frames, len(specs))
+    outputs = []
+    for shapes, spec in zip(frame_shapes, specs):
+        sequence_shapes = _fold_shapes(shapes, lengths, spec)
+        layout = "F" + spec.layout if spec.layout else ""
+        outputs.append(workspace.allocate(sequence_shapes, OutputSpec(spec.dtype, layout, (spec.ndim or 0) + 1)))
+    frames.outputs = [_unfold(batch, lengths, always=True) for batch in outputs]
+    if frames.device == "cpu":
+        operator.compute_samples(frames, frame_shapes[0] if frame_shapes else [])
+    elif frames.live:
+        operator.compute_batch(frames)
+    workspace.outputs = outputs
+    for index, error in frames.failures.items():
+        workspace.failures.setdefault(owner[index], error)
+
+
+def _sequence_lengths(workspace: Workspace) -> list[int]:
+    sequences = [batch for batch in workspace.inputs if batch.layout().startswith("F")]
+    lengths = [shape[0] for shape in sequences[0].shapes]
+    for batch in sequences[1:]:
+        for index, shape in enumerate(batch.shapes):
+            if shape[0] != lengths[index]:
+                raise ValueError(f"Sequences of {lengths[index]} and of {shape[0]} frames meet in sample #{index}")
+    return lengths
+
+
+def _unfold(batch: TensorList, lengths: list[int], always: bool = False) -> Any:
+    """The frames of all samples as one batch; a batch without a leading F is repeated for each frame."""
+    layout = batch.layout()
+    samples: list[Any] = []
+    if always or layout.startswith("F"):
+        for index, (sample, length) in enumerate(zip(batch.samples, lengths)):
+            if sample.shape[0] != length:
+                raise ValueError(f"{sample.shape[0]} values were given for the {length} frames of sample #{index}")
+            samples.extend(sample[frame : frame + 1].reshape(sample.shape[1:]) for frame in range(length))
+        return type(batch).of_samples(samples, layout[1:], batch.dtype, batch.ndim() - 1)
+    for sample, length in zip(batch.samples, lengths):
+        samples.extend([sample] * length)
+    return type(batch).of_samples(samples, layout, batch.dtype, batch.ndim())
+
+
+def _fold_shapes(shapes: list[Shape], lengths: list[int], spec: OutputSpec) -> list[Shape]:
+    folded: list[Shape] = []
+    start = 0
+    empty = (0,) * (len(shapes[0]) if shapes else spec.ndim or 0)
+    for length in lengths:
+        of_sequence = shapes[start : start + length]
+        start += length
+        if any(shape != of_sequence[0] for shape in of_sequence):
+            raise ValueError(f"Frames of one sequence would have different shapes: {sorted(set(of_sequence))}")
+        folded.append((length, *(of_sequence[0] if of_sequence else empty)))
+    return folded

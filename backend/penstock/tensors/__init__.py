@@ -1,0 +1,7 @@
+"""What flows through a pipeline: samples and batches of samples, on CPU or on a GPU."""
+
+from penstock.tensors.memory import HostPool
+from penstock.tensors.tensor import Tensor, TensorCPU, TensorGPU
+from penstock.tensors.tensor_list import TensorList, TensorListCPU, TensorListGPU
+
+__all__ = ["HostPool", "Tensor", "TensorCPU", "TensorGPU", "TensorList", "TensorListCPU", "TensorListGPU"]

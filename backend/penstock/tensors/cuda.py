@@ -1,0 +1,36 @@
+"""CuPy, loaded when a GPU is first needed, and the error to give when there is none."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from penstock.errors import DeviceError
+
+
+@functools.lru_cache(maxsize=1)
+def _device_count() -> tuple[int, str]:
+    try:
+        import cupy
+    except ImportError as error:
+        return 0, f"CuPy is not installed ({error}): install penstock[gpu]"
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return 0, f"the CUDA driver reports: {error}"
+    return count, "" if count else "the CUDA driver reports no device"
+
+
+def device_count() -> int:
+    """The number of GPUs that can be used; 0 also where CuPy or the driver is missing."""
+    return _device_count()[0]
+
+
+def require_cupy(purpose: str = "this pipeline") -> Any:
+    """The cupy module; raises DeviceError, saying why, where no GPU can be used."""
+    count, why = _device_count()
+    if not count:
+        raise DeviceError(f"A CUDA-capable GPU is needed for {purpose}, but none can be used: {why}.")
+    import cupy
+
+    return cupy
