@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -45,7 +45,7 @@ class Alias:
 
 
 def snake_case(name: str) -> str:
-    """``BbFlip`` -> ``bb_flip``; ``MFCC`` -> ``mfcc``; ``BBoxPaste`` -> ``bbox_paste``; ``TFRecord`` -> ``tfrecord``."""
+    """``BbFlip`` -> ``bb_flip``; ``MFCC`` -> ``mfcc``; ``Resize`` -> ``resize``."""
     lead = re.match("_*", name).group()  # type: ignore[union-attr]
     body, trail = name[len(lead) :].rstrip("_"), name[len(name.rstrip("_")) :]
     words: list[str] = []
@@ -53,20 +53,6 @@ def snake_case(name: str) -> str:
         if word.strip("_"):
             words.append(word.lower())
     return lead + "_".join(words) + trail
-
-
-_LETTERS_TOGETHER = {
-    "BBoxPaste": "bbox_paste",
-    "BBoxRotate": "bbox_rotate",
-    "RandomBBoxCrop": "random_bbox_crop",
-    "TFRecord": "tfrecord",
-    "_TFRecord": "_tfrecord",
-    "TFRecordReader": "tfrecord_reader",
-    "MXNet": "mxnet",
-    "MXNetReader": "mxnet_reader",
-    "RandomObjectBBox": "random_object_bbox",
-    "DLTensorPythonFunction": "dl_tensor_python_function",
-}
 
 
 @dataclass(frozen=True)
@@ -110,7 +96,6 @@ class Schema:
     fn: str | None = None
     deprecated_since: str = ""
     deprecated_in_favor_of: str = ""
-    _own: tuple[Argument, ...] = field(default=(), repr=False)
 
     @cached_property
     def all_arguments(self) -> dict[str, Argument]:
@@ -142,8 +127,7 @@ class Schema:
     @cached_property
     def fn_path(self) -> str:
         """The dotted path in ``fn``."""
-        function = _LETTERS_TOGETHER.get(self.class_name) or snake_case(self.class_name)
-        return self.fn or ".".join((*self.module, function))
+        return self.fn or ".".join((*self.module, snake_case(self.class_name)))
 
     @property
     def fewest_inputs(self) -> int:
