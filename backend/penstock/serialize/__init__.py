@@ -1,0 +1,1 @@
+"""How pipelines are saved: the readable format, the DALI wire format, upgrades between versions."""

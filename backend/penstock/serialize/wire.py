@@ -1,0 +1,425 @@
+"""The wire format of DALI's saved pipelines: bytes to plain records and back.
+
+A saved pipeline is one protobuf message, whose description is built here, in code, at first use; no generated module
+and no ``protobuf`` at import. The records are neutral: they name operators, data nodes and arguments as the file
+does and know nothing of graphs or schemas.
+
+>>> pipeline = PipelineDef(max_batch_size=4, num_threads=2)
+>>> pipeline.operators.append(OpDef("ExternalSource", outputs=[EdgeDef("X", "cpu")], name="X", logical_id=0))
+>>> pipeline.outputs.append(EdgeDef("X", "cpu"))
+>>> decode(encode(pipeline)) == pipeline
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from penstock.errors import SerializationError
+
+__all__ = ["CPU_ONLY", "ArgumentDef", "EdgeDef", "FeatureDef", "OpDef", "PipelineDef", "decode", "encode"]
+
+CPU_ONLY = -99999
+"""The ``device_id`` that DALI writes for a pipeline without a GPU."""
+
+
+@dataclass
+class FeatureDef:
+    """One feature of a TFRecord reader.
+
+    Attributes:
+        kind: 0: int64, 1: string, 2: float32.
+        shape: of a feature of fixed length; None for one of variable length.
+        default_value: an int, a str or a float, as ``kind`` says.
+    """
+
+    kind: int
+    shape: list[int] | None
+    default_value: int | str | float
+
+
+@dataclass
+class ArgumentDef:
+    """A constant argument of an operator.
+
+    Attributes:
+        type: of the value, or of each element of a list: ``int64``, ``float``, ``bool``, ``string`` or ``TFRecord``.
+        value: an int, float, bool or str; a list of those; for ``TFRecord`` a list of :class:`FeatureDef`. Bytes of
+            a string that are no UTF-8 appear as surrogate escapes, so that nothing is lost.
+    """
+
+    name: str
+    type: str
+    value: Any
+
+
+@dataclass
+class EdgeDef:
+    """A data node as an operator's input or output, or as an output of the pipeline.
+
+    Attributes:
+        name: of the data node: the operator's name, or ``name[i]`` where the operator has several outputs.
+        device: ``cpu`` or ``gpu``: the side on which it is consumed or produced.
+        argument: name of the argument that it feeds; None for a positional input and for outputs.
+        dtype, ndim, layout: what a pipeline's output was declared to be; -1 where undeclared; None where not written.
+    """
+
+    name: str
+    device: str
+    argument: str | None = None
+    dtype: int | None = None
+    ndim: int | None = None
+    layout: str | None = None
+
+
+@dataclass
+class OpDef:
+    """An operator.
+
+    Attributes:
+        schema: its schema's name, e.g. ``decoders__Image``.
+        inputs: positional ones first, then argument inputs in order of name (any order is read).
+        name: of the instance; unique in the pipeline.
+        logical_id: equal for the instances of one call on several input sets.
+    """
+
+    schema: str
+    inputs: list[EdgeDef] = field(default_factory=list)
+    outputs: list[EdgeDef] = field(default_factory=list)
+    arguments: list[ArgumentDef] = field(default_factory=list)
+    name: str | None = None
+    logical_id: int | None = None
+
+    def argument(self, name: str, default: Any = None) -> Any:
+        """The value of the constant argument ``name``, or ``default`` where it is not given."""
+        return next((a.value for a in self.arguments if a.name == name), default)
+
+
+@dataclass
+class PipelineDef:
+    """A pipeline. None stands for what the file does not say.
+
+    Attributes:
+        num_threads: CPU threads; -1 where the pipeline had none set.
+        operators: in topological order.
+        legacy_inputs: names of external inputs, in files of very old versions only.
+        device_id: ordinal of the GPU; negative: none or unspecified.
+        executor_type: bits: 1 pipelined, 2 asynchronous, 4 separated queues, 8 dynamic.
+        executor_flags: bits: 1 thread affinity; 1 to 3 concurrency; 4 to 6 stream policy.
+    """
+
+    max_batch_size: int
+    num_threads: int | None = None
+    operators: list[OpDef] = field(default_factory=list)
+    outputs: list[EdgeDef] = field(default_factory=list)
+    legacy_inputs: list[str] = field(default_factory=list)
+    device_id: int | None = None
+    seed: int | None = None
+    enable_checkpointing: bool | None = None
+    executor_type: int | None = None
+    executor_flags: int | None = None
+    prefetch_queue_depth_cpu: int | None = None
+    prefetch_queue_depth_gpu: int | None = None
+    bytes_per_sample_hint: int | None = None
+
+
+# -- the messages ------------------------------------------------------------------------------------------------------
+
+# Number, name, label and type of each field. Text is declared as bytes: files may hold any, and what is no UTF-8 is
+# then reported, or kept, by this module instead of by protobuf.
+_MESSAGES: dict[str, tuple[tuple[int, str, str, str], ...]] = {
+    "Argument": (
+        (1, "name", "required", "bytes"),
+        (2, "type", "optional", "bytes"),
+        (3, "floats", "repeated", "float"),
+        (4, "ints", "repeated", "int64"),
+        (5, "strings", "repeated", "bytes"),
+        (6, "bools", "repeated", "bool"),
+        (7, "elements", "repeated", "Argument"),
+        (8, "is_list", "required", "bool"),
+    ),
+    "Edge": (
+        (1, "name", "required", "bytes"),
+        (2, "device", "required", "bytes"),
+        (3, "is_argument", "required", "bool"),
+        (4, "argument", "optional", "bytes"),
+        (5, "dtype", "optional", "int32"),
+        (6, "ndim", "optional", "int32"),
+        (7, "layout", "optional", "bytes"),
+    ),
+    "Operator": (
+        (1, "schema", "required", "bytes"),
+        (2, "inputs", "repeated", "Edge"),
+        (3, "outputs", "repeated", "Edge"),
+        (4, "arguments", "repeated", "Argument"),
+        (5, "name", "optional", "bytes"),
+        (6, "logical_id", "optional", "int32"),
+    ),
+    "Pipeline": (
+        (1, "num_threads", "optional", "int64"),
+        (2, "max_batch_size", "required", "int32"),
+        (5, "operators", "repeated", "Operator"),
+        (6, "legacy_inputs", "repeated", "bytes"),
+        (7, "outputs", "repeated", "Edge"),
+        (8, "device_id", "optional", "int32"),
+        (9, "seed", "optional", "int64"),
+        (10, "enable_checkpointing", "optional", "bool"),
+        (11, "executor_type", "optional", "int32"),
+        (12, "executor_flags", "optional", "int64"),
+        (13, "prefetch_queue_depth_cpu", "optional", "int32"),
+        (14, "prefetch_queue_depth_gpu", "optional", "int32"),
+        (15, "bytes_per_sample_hint", "optional", "int64"),
+    ),
+}
+
+_SETTINGS = tuple(
+    name for _, name, label, kind in _MESSAGES["Pipeline"] if label != "repeated" and kind not in _MESSAGES
+)
+
+# The field of an Argument that holds values of a type, and how they are made ready for it.
+_VALUES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "int64": ("ints", int),
+    "float": ("floats", float),
+    "bool": ("bools", bool),
+    "string": ("strings", lambda text: text.encode("utf-8", "surrogateescape")),
+}
+
+_FEATURE_TYPES = ("int64", "string", "float")
+
+
+@cache
+def _message_class(name: str) -> Any:
+    """The protobuf class of one of the messages."""
+    from google.protobuf import message_factory
+
+    return message_factory.GetMessageClass(_descriptors().FindMessageTypeByName(f"penstock.wire.{name}"))
+
+
+@cache
+def _descriptors() -> Any:
+    """A pool of our own, so that no other user of protobuf in the process can clash with these names."""
+    try:
+        from google.protobuf import descriptor_pb2, descriptor_pool
+    except ImportError as error:
+        raise SerializationError("Reading and writing DALI pipelines needs protobuf: pip install protobuf") from error
+    file = descriptor_pb2.FileDescriptorProto(name="penstock/wire.proto", package="penstock.wire", syntax="proto2")
+    kinds = descriptor_pb2.FieldDescriptorProto
+    for message_name, fields in _MESSAGES.items():
+        message = file.message_type.add(name=message_name)
+        for number, name, label, kind in fields:
+            entry = message.field.add(number=number, name=name, label=kinds.Label.Value(f"LABEL_{label.upper()}"))
+            if kind in _MESSAGES:
+                entry.type = kinds.TYPE_MESSAGE
+                entry.type_name = f".penstock.wire.{kind}"
+            else:
+                entry.type = kinds.Type.Value(f"TYPE_{kind.upper()}")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return pool
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def decode(data: bytes) -> PipelineDef:
+    """The pipeline that ``data`` holds. Unknown fields are ignored.
+
+    Raises:
+        SerializationError: ``data`` is no saved pipeline, or one that contradicts itself.
+    """
+    _descriptors()
+    from google.protobuf.message import DecodeError
+
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise SerializationError(f"A saved pipeline is made of bytes, got {type(data).__name__}")
+    try:
+        message = _message_class("Pipeline").FromString(bytes(data))
+    except DecodeError as error:
+        raise SerializationError(f"This is not a saved DALI pipeline, or it is damaged: {error}") from error
+    if not message.IsInitialized():
+        missing = ", ".join(message.FindInitializationErrors()[:5])
+        raise SerializationError(f"This is not a saved DALI pipeline, or it is damaged: it lacks {missing}")
+    settings = {name: getattr(message, name) for name in _SETTINGS if message.HasField(name)}
+    return PipelineDef(
+        operators=[_read_operator(op, index) for index, op in enumerate(message.operators)],
+        outputs=[_read_edge(edge, "output of the pipeline") for edge in message.outputs],
+        legacy_inputs=[_text(name, "name of an input") for name in message.legacy_inputs],
+        **settings,
+    )
+
+
+def _read_operator(message: Any, index: int) -> OpDef:
+    schema = _text(message.schema, f"schema of operator #{index}")
+    name = _text(message.name, f"name of operator #{index}") if message.HasField("name") else None
+    where = f"operator '{name if name is not None else schema}'"
+    arguments = [_read_argument(argument, where) for argument in message.arguments]
+    _check_distinct((a.name for a in arguments), where)
+    return OpDef(
+        schema=schema,
+        inputs=[_read_edge(edge, f"input of {where}") for edge in message.inputs],
+        outputs=[_read_edge(edge, f"output of {where}") for edge in message.outputs],
+        arguments=arguments,
+        name=name,
+        logical_id=message.logical_id if message.HasField("logical_id") else None,
+    )
+
+
+def _check_distinct(names: Iterable[str], where: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise SerializationError(f"Argument '{name}' is given twice in {where}")
+        seen.add(name)
+
+
+def _read_edge(message: Any, where: str) -> EdgeDef:
+    name = _text(message.name, where)
+    device = _text(message.device, where)
+    if device not in ("cpu", "gpu"):
+        raise SerializationError(f"The device of '{name}', {where}, is neither cpu nor gpu: {device!r}")
+    if message.is_argument and not message.HasField("argument"):
+        raise SerializationError(f"'{name}', {where}, feeds an argument that is not named")
+    return EdgeDef(
+        name=name,
+        device=device,
+        argument=_text(message.argument, where) if message.is_argument else None,
+        dtype=message.dtype if message.HasField("dtype") else None,
+        ndim=message.ndim if message.HasField("ndim") else None,
+        layout=_text(message.layout, where) if message.HasField("layout") else None,
+    )
+
+
+def _read_argument(message: Any, where: str) -> ArgumentDef:
+    name = _text(message.name, f"name of an argument of {where}")
+    where = f"argument '{name}' of {where}"
+    kind = _text(message.type, where)
+    if kind not in _VALUES and kind != "TFRecord":
+        raise SerializationError(f"The type of {where} is not known: {kind!r}")
+    read = _read_feature if kind == "TFRecord" else _read_scalar
+    if not message.is_list:
+        return ArgumentDef(name, kind, read(message, kind, where))
+    return ArgumentDef(name, kind, [read(element, kind, where) for element in message.elements])
+
+
+def _read_scalar(message: Any, kind: str, where: str) -> Any:
+    written = _text(message.type, where)
+    if written != kind or message.is_list:
+        raise SerializationError(f"An element of {where} is {written!r} where {kind!r} was announced")
+    values = getattr(message, _VALUES[kind][0])
+    if len(values) != 1:
+        raise SerializationError(f"Expected one {kind} in {where}, found {len(values)}")
+    return values[0].decode("utf-8", "surrogateescape") if kind == "string" else values[0]
+
+
+def _read_feature(message: Any, _kind: str, where: str) -> FeatureDef:
+    where = f"a feature in {where}"
+    members = {_text(member.name, where): member for member in message.elements}
+    missing = {"type", "has_shape", "shape", "default_value"} - members.keys()
+    if missing:
+        raise SerializationError(f"{where} lacks {', '.join(sorted(missing))}")
+    kind = _read_scalar(members["type"], "int64", where)
+    if not 0 <= kind < len(_FEATURE_TYPES):
+        raise SerializationError(f"The type of {where} is not known: {kind}")
+    return FeatureDef(
+        kind=kind,
+        shape=list(members["shape"].ints) if _read_scalar(members["has_shape"], "bool", where) else None,
+        default_value=_read_scalar(members["default_value"], _FEATURE_TYPES[kind], where),
+    )
+
+
+def _text(data: bytes, where: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise SerializationError(f"The {where} is no UTF-8 text: {data!r}") from None
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def encode(pipeline: PipelineDef) -> bytes:
+    """The bytes that DALI would write for ``pipeline``: fields in order, what is None left out.
+
+    Raises:
+        SerializationError: a value does not fit its type.
+    """
+    try:
+        message = _message_class("Pipeline")()
+        for name in _SETTINGS:
+            _set(message, name, getattr(pipeline, name))
+        for op in pipeline.operators:
+            _write_operator(message.operators.add(), op)
+        for edge in pipeline.outputs:
+            _write_edge(message.outputs.add(), edge)
+        message.legacy_inputs.extend(name.encode() for name in pipeline.legacy_inputs)
+        return message.SerializeToString(deterministic=True)
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
+        if isinstance(error, SerializationError):
+            raise
+        raise SerializationError(f"The pipeline cannot be written: {error}") from error
+
+
+def _set(message: Any, name: str, value: Any) -> None:
+    if value is not None:
+        setattr(message, name, value.encode() if isinstance(value, str) else value)
+
+
+def _write_operator(message: Any, op: OpDef) -> None:
+    for name in ("schema", "name", "logical_id"):
+        _set(message, name, getattr(op, name))
+    for edge in op.inputs:
+        _write_edge(message.inputs.add(), edge)
+    for edge in op.outputs:
+        _write_edge(message.outputs.add(), edge)
+    _check_distinct((a.name for a in op.arguments), f"operator '{op.name or op.schema}'")
+    for argument in op.arguments:
+        try:
+            _write_argument(message.arguments.add(), argument)
+        except (TypeError, ValueError, OverflowError, AttributeError, KeyError) as error:
+            where = f"argument '{argument.name}' of operator '{op.name or op.schema}'"
+            raise SerializationError(
+                f"Cannot write {argument.value!r} as {argument.type} in {where}: {error}"
+            ) from error
+
+
+def _write_edge(message: Any, edge: EdgeDef) -> None:
+    for name in ("name", "device", "argument", "dtype", "ndim", "layout"):
+        _set(message, name, getattr(edge, name))
+    message.is_argument = edge.argument is not None
+
+
+def _write_argument(message: Any, argument: ArgumentDef) -> None:
+    write = _write_feature if argument.type == "TFRecord" else _write_scalar
+    if not isinstance(argument.value, (list, tuple)):
+        write(message, argument.name, argument.type, argument.value)
+        return
+    message.name = argument.name.encode()
+    message.type = argument.type.encode()
+    message.is_list = True
+    for index, value in enumerate(argument.value):
+        write(message.elements.add(), f"element {index}", argument.type, value)
+
+
+def _write_scalar(message: Any, name: str, kind: str, value: Any) -> None:
+    container, prepare = _VALUES[kind]
+    message.name = name.encode()
+    message.type = kind.encode()
+    getattr(message, container).append(prepare(value))
+    message.is_list = False
+
+
+def _write_feature(message: Any, name: str, kind: str, feature: FeatureDef) -> None:
+    message.name = name.encode()
+    message.type = kind.encode()
+    message.is_list = False
+    _write_scalar(message.elements.add(), "type", "int64", feature.kind)
+    _write_scalar(message.elements.add(), "has_shape", "bool", feature.shape is not None)
+    # DALI puts a shape's extents side by side, and leaves the type out where there are none.
+    shape = message.elements.add(name=b"shape", is_list=False)
+    if feature.shape:
+        shape.type = b"int64"
+        shape.ints.extend(feature.shape)
+    _write_scalar(message.elements.add(), "default_value", _FEATURE_TYPES[feature.kind], feature.default_value)
