@@ -73,6 +73,8 @@ class Schema:
         stateful: its results depend on what it did before, so its state is part of checkpoints.
         no_prune: it acts by side effect, so it stays even if no output depends on it.
         hidden: not part of the documentation.
+        constant: it gives the same tensor for every sample of every batch, without inputs.
+        merges: its inputs are parts of the batch that its arguments have.
         batchwise: a sample's result depends on the other samples of its batch.
         aliases: other names that mean this operator.
         fn: the path in ``fn``; derived from the name where None.
@@ -91,6 +93,8 @@ class Schema:
     stateful: bool = False
     no_prune: bool = False
     hidden: bool = False
+    constant: bool = False
+    merges: bool = False
     batchwise: bool = False
     aliases: tuple[Alias, ...] = ()
     fn: str | None = None

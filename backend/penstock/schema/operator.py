@@ -59,7 +59,7 @@ class Workspace:
         pool: where CPU buffers come from.
         max_batch_size: of the pipeline.
         iteration: index of the batch since the pipeline was built.
-        epoch_iteration, epoch: index of the batch in its epoch, and of the epoch.
+        positions: of the samples in the pipeline's batch, where conditionals have split it; else None.
         state: what ``describe`` leaves for the later steps.
     """
 
@@ -76,6 +76,7 @@ class Workspace:
     max_batch_size: int = 0
     iteration: int = 0
     num_threads: int = 1
+    positions: list[int] | None = None
     state: Any = None
 
     def allocate(self, shapes: Sequence[Shape], spec: OutputSpec) -> Any:
@@ -202,6 +203,9 @@ class Operator:
     def setup(self) -> None:
         """Once, when the pipeline is built: checks constant arguments and prepares what depends on them alone."""
 
+    def bind(self, payload: Any) -> None:
+        """Receives what belongs to the operator and is no argument: a callback, a source."""
+
     def describe(self, workspace: Workspace) -> Sequence[OutputSpec]:
         """The outputs' dtypes and layouts for this batch; raises where the inputs' types are not supported."""
         raise NotImplementedError(f"{type(self).__name__} must say what its outputs are")
@@ -274,6 +278,10 @@ class Operator:
                 workspace.fail(index, error)
 
         workspace.parallel(task, workspace.batch_size, [math.prod(shape) for shape in shapes])
+
+    def pending_batch_size(self) -> int | None:
+        """The number of samples that a source gives next; None for operators that follow the others."""
+        return None
 
     def state(self) -> Any:
         """What a checkpoint must hold to continue from here, as JSON-able data; None where there is nothing."""

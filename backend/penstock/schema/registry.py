@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _schemas: dict[str, Schema] = {}
 _classes: dict[str, type[Operator]] = {}
+_listeners: list[Callable[[Schema], None]] = []
 T = TypeVar("T", bound="type[Operator]")
 
 
@@ -45,8 +47,18 @@ def _add(schema: Schema, cls: type[Operator]) -> None:
         raise ValueError(f"Operator '{schema.name}' is declared twice: in {known.__module__} and in {cls.__module__}")
     _schemas[schema.name] = schema
     _classes[schema.name] = cls
+    for listener in _listeners:
+        listener(schema)
 
 
+def subscribe(listener: Callable[[Schema], None]) -> None:
+    """Calls ``listener`` for every schema that is known, and for each that becomes known later."""
+    _listeners.append(listener)
+    for schema in list(_schemas.values()):
+        listener(schema)
+
+
+@functools.lru_cache(maxsize=None)
 def load_package(package_name: str) -> None:
     """Imports every module of a package, so that the operators declared there register themselves."""
     package = importlib.import_module(package_name)

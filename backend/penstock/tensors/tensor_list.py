@@ -26,6 +26,7 @@ class TensorList:
     Attributes:
         shapes: the samples' shapes.
         source_infos: where each sample came from (files' paths and the like), or empty.
+        positions: of the samples in the pipeline's batch, where conditionals have split it; else None.
     """
 
     device_type: ClassVar[str]
@@ -37,6 +38,7 @@ class TensorList:
         self._layout = ""
         self.shapes: list[Shape] = []
         self.source_infos: list[str] = []
+        self.positions: list[int] | None = None
         self._samples: list[Any] | None = []
         # A 1-D array of the elements of all samples, one after the other, where the batch is contiguous.
         self._elements: Any = None

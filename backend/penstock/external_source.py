@@ -1,0 +1,138 @@
+"""`external_source`: a pipeline's data from the user's own program, by callback, iterable, or feeding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.graph import call_operator
+from penstock.runtime.sources import Source
+
+__all__ = ["ExternalSource", "external_source"]
+
+
+def _per_output(value: Any, count: int, name: str) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        if len(value) > count:
+            raise ValueError(f"`{name}` has {len(value)} entries for {count} outputs")
+        return [*value, *[None] * (count - len(value))]
+    return [value] * count
+
+
+def external_source(
+    source: Any = None,
+    num_outputs: int | None = None,
+    *,
+    cycle: bool | str | None = None,
+    name: str | Sequence[str] | None = None,
+    device: str = "cpu",
+    layout: Any = None,
+    dtype: Any = None,
+    ndim: Any = None,
+    cuda_stream: Any = None,
+    use_copy_kernel: bool | None = None,
+    blocking: bool | None = None,
+    batch: bool | None = True,
+    repeat_last: bool = False,
+    parallel: bool | None = None,
+    no_copy: bool | None = None,
+    prefetch_queue_depth: int | None = None,
+    bytes_per_sample_hint: Any = None,
+    batch_info: bool | None = None,
+    **kwargs: Any,
+) -> Any:
+    """A node whose data comes from the user's program.
+
+    Args:
+        source: a callable that gives a batch (or, with ``batch=False``, a sample), an iterable of those, or a generator
+            function. Without it the data is given with ``Pipeline.feed_input(name, ...)`` or ``Pipeline.run(name=...)``.
+            A batch is an array whose first dimension is the batch, or a list of samples of differing shapes.
+        num_outputs: how many outputs the source gives at each step, as a sequence; None: one, given as it is.
+        cycle: for iterables: True or ``"quiet"``: begin again at the end; ``"raise"``: raise StopIteration at the end,
+            and begin again after ``reset``.
+        name: of the node (a sequence for several outputs).
+        device: ``cpu`` or ``gpu``: where the data is wanted.
+        layout, dtype, ndim: what is promised about the data, for each output; data that breaks the promise is refused.
+        blocking: a run waits until data is fed.
+        batch: the source gives whole batches; False: single samples. None: False if ``parallel``.
+        repeat_last: a run for which nothing was fed takes the last batch again.
+        parallel: the callback runs in worker processes.
+        no_copy: use the memory of what is fed without a copy; it must stay unchanged while the run needs it.
+        prefetch_queue_depth: batches that worker processes prepare ahead.
+        batch_info: a batch callback gets a BatchInfo instead of the iteration's number.
+
+    Returns:
+        The node, or a list of nodes where ``num_outputs`` is given.
+
+    >>> images = external_source(lambda: [np.zeros((4, 6, 3), np.uint8)] * 2, layout="HWC")  # doctest: +SKIP
+    """
+    count = 1 if num_outputs is None else num_outputs
+    if batch is None:
+        batch = not parallel
+    if source is not None and blocking and not repeat_last:
+        # A callback is asked whenever data is needed, so there is nothing to wait for.
+        blocking = None
+    layouts, dtypes, ndims = (
+        _per_output(value, count, label) for value, label in ((layout, "layout"), (dtype, "dtype"), (ndim, "ndim"))
+    )
+    names = _per_output(name, count, "name") if isinstance(name, (list, tuple)) else [name] * count
+    if count > 1 and isinstance(name, str):
+        names = [f"{name}[{i}]" for i in range(count)]
+    shared = _source_of(
+        source, cycle, batch, bool(batch_info), num_outputs, layouts, bool(no_copy), bool(parallel), prefetch_queue_depth
+    )
+    nodes = []
+    for index in range(count):
+        given = dict(
+            kwargs,
+            blocking=blocking,
+            no_copy=no_copy,
+            repeat_last=repeat_last,
+            layout=layouts[index],
+            dtype=dtypes[index],
+            ndim=ndims[index],
+            bytes_per_sample_hint=bytes_per_sample_hint,
+        )
+        nodes.append(call_operator("ExternalSource", (), given, device=device, name=names[index], payload=shared))
+    if shared is not None:
+        shared.names = [node.name for node in nodes]
+    return nodes[0] if num_outputs is None else nodes
+
+
+def _source_of(
+    source: Any,
+    cycle: Any,
+    batch: bool,
+    batch_info: bool,
+    num_outputs: int | None,
+    layouts: Sequence[Any],
+    no_copy: bool,
+    parallel: bool,
+    prefetch_queue_depth: int | None,
+) -> Source | None:
+    if source is None:
+        if cycle is not None:
+            raise ValueError("The argument `cycle` can only be specified if `source` is iterable")
+        if parallel:
+            raise ValueError("The argument `parallel` can only be specified with a `source`")
+        return None
+    if parallel:
+        from penstock.runtime.parallel import ParallelSource
+
+        return ParallelSource(
+            source, cycle, batch, batch_info, num_outputs, layouts, no_copy, prefetch_queue_depth=prefetch_queue_depth or 1
+        )
+    if prefetch_queue_depth is not None:
+        raise ValueError("The argument `prefetch_queue_depth` is valid only for parallel external sources")
+    return Source(source, cycle, batch, batch_info, num_outputs, layouts, no_copy)
+
+
+class ExternalSource:
+    """The class face of :func:`external_source`: arguments are given at construction or at the call."""
+
+    def __init__(self, source: Any = None, num_outputs: int | None = None, **arguments: Any) -> None:
+        self._arguments = dict(arguments, source=source, num_outputs=num_outputs)
+
+    def __call__(self, **arguments: Any) -> Any:
+        """The node; see :func:`external_source`."""
+        return external_source(**(self._arguments | arguments))

@@ -1,0 +1,21 @@
+"""What is to be computed: nodes, calls, expressions, conditionals, verification."""
+
+from penstock.graph.calls import call_operator
+from penstock.graph.constants import constant_node
+from penstock.graph.expressions import apply, newaxis
+from penstock.graph.graph import Graph
+from penstock.graph.nodes import DataNode, OpNode
+from penstock.graph.scope import Scope, current_scope, scope_stack
+
+__all__ = [
+    "DataNode",
+    "Graph",
+    "OpNode",
+    "Scope",
+    "apply",
+    "call_operator",
+    "constant_node",
+    "current_scope",
+    "newaxis",
+    "scope_stack",
+]

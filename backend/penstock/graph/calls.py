@@ -1,0 +1,202 @@
+"""Calling an operator while a pipeline is being defined: checks what the user gave and makes the nodes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.graph.constants import constant_node, is_constant
+from penstock.graph.nodes import DataNode, OpNode
+from penstock.graph.origin import capture
+from penstock.graph.scope import current_scope
+from penstock.schema import Argument, Schema, find_schema
+
+DEVICES = ("cpu", "gpu", "mixed")
+
+
+def call_operator(
+    operator: str | Schema,
+    inputs: Iterable[Any],
+    arguments: dict[str, Any],
+    device: str | None = None,
+    name: str | None = None,
+    display: str | None = None,
+    payload: Any = None,
+) -> Any:
+    """Adds an operator to the graph that is being defined.
+
+    Args:
+        operator: its schema, or the schema's name.
+        inputs: nodes, values that become constants, or lists of nodes (multiple input sets).
+        arguments: by name; those that are None count as not given.
+        device: by default ``gpu`` where an input is on the GPU, else ``cpu``.
+        name: of the instance.
+        display: how messages call it.
+        payload: see :class:`~penstock.graph.nodes.OpNode`.
+
+    Returns:
+        The output, or the list of outputs where there are several; for multiple input sets lists of those.
+    """
+    schema = find_schema(operator) if isinstance(operator, str) else operator
+    display = display or f"penstock.fn.{schema.fn_path}"
+    inputs = list(inputs)
+    _check_name(name)
+    device = _choose_device(device, inputs)
+    _warn_if_deprecated(schema, display)
+    _check_input_count(schema, len(inputs), display)
+    sets = _input_sets(inputs, device, schema, display)
+    scope = current_scope()
+    nodes, constants = split_arguments(schema, arguments, display)
+    argument_inputs = {key: scope.enter_branch(node) for key, node in nodes.items()}
+    sites = capture(scope.tracer)
+    group = object()
+    results = []
+    for number, one_set in enumerate(sets):
+        one_set = [scope.enter_branch(node) for node in one_set]
+        _check_input_devices(schema, device, one_set, display)
+        op_name = name or scope.next_name(schema.class_name)
+        if name and len(sets) > 1:
+            op_name = f"{name}_{number}" if number else name
+        op = OpNode(
+            schema, op_name, device, one_set, dict(argument_inputs), dict(constants), display, bool(name), group, sites, payload
+        )
+        scope.register(op)
+        outputs = op.outputs if scope.debug is None else scope.debug.evaluate(op)
+        results.append(outputs[0] if len(outputs) == 1 else outputs)
+    if not any(isinstance(item, list) for item in inputs):
+        return results[0]
+    return results if len(results[0:1]) and not isinstance(results[0], list) else [list(column) for column in zip(*results)]
+
+
+def _check_name(name: Any) -> None:
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"The name of an operator must be a string, got {name!r}")
+
+
+def _choose_device(device: str | None, inputs: Sequence[Any]) -> str:
+    if device is not None:
+        if device not in DEVICES:
+            raise ValueError(f'Unsupported device type: "{device}". Use one of {", ".join(DEVICES)}.')
+        return device
+    flat = (node for item in inputs for node in (item if isinstance(item, list) else [item]))
+    return "gpu" if any(isinstance(node, DataNode) and node.device == "gpu" for node in flat) else "cpu"
+
+
+def _warn_if_deprecated(schema: Schema, display: str) -> None:
+    if schema.deprecated_since:
+        text = f"WARNING: `{display}` is now deprecated."
+        if schema.deprecated_in_favor_of:
+            text += f" Use `penstock.fn.{find_schema(schema.deprecated_in_favor_of).fn_path}` instead."
+        warnings.warn(text, DeprecationWarning, stacklevel=4)
+
+
+def _check_input_count(schema: Schema, count: int, display: str) -> None:
+    if not schema.fewest_inputs <= count <= schema.most_inputs:
+        raise ValueError(
+            f"Operator {display} expects from {schema.fewest_inputs} to {schema.most_inputs} inputs, but received {count}."
+        )
+
+
+def _input_sets(inputs: list[Any], device: str, schema: Schema, display: str) -> list[list[DataNode]]:
+    """The positional inputs of each instance: one set, or as many as the lists among the inputs are long."""
+    lengths = {len(item) for item in inputs if _is_input_set(item)}
+    if len(lengths) > 1:
+        raise ValueError(
+            f"All argument lists for Multiple Input Sets used with operator `{display}` must have the same length, "
+            f"got lists of {', '.join(map(str, sorted(lengths)))}"
+        )
+    count = lengths.pop() if lengths else 1
+    columns = []
+    for index, item in enumerate(inputs):
+        if _is_input_set(item):
+            columns.append(item)
+        else:
+            columns.append([_promoted(item, index, device, schema, display)] * count)
+    return [list(row) for row in zip(*columns)] if columns else [[]]
+
+
+def _is_input_set(item: Any) -> bool:
+    return isinstance(item, list) and bool(item) and all(isinstance(node, DataNode) for node in item)
+
+
+def _promoted(item: Any, index: int, device: str, schema: Schema, display: str) -> DataNode:
+    if isinstance(item, DataNode):
+        return item
+    if not is_constant(item):
+        raise TypeError(
+            f"when calling operator `{display}`: expected inputs of type 'DataNode', list of 'DataNode' or convertible to "
+            f"constant nodes. Received input `{index}` of type '{type(item).__name__}'."
+        )
+    on_gpu = device == "gpu" and schema.input(index).device in ("", "any", "match_or_cpu")
+    return constant_node(item, device="gpu" if on_gpu else "cpu")
+
+
+def _check_input_devices(schema: Schema, device: str, inputs: Sequence[DataNode], display: str) -> None:
+    for index, node in enumerate(inputs):
+        accepted = {
+            "": ("gpu",) if device == "gpu" else ("cpu",),
+            "cpu": ("cpu",),
+            "gpu": ("gpu",),
+            "any": ("cpu", "gpu"),
+            "match_or_cpu": ("cpu", "gpu") if device == "gpu" else ("cpu",),
+        }[schema.input(index).device]
+        if node.device not in accepted:
+            raise RuntimeError(
+                f"The input {index} for {device} operator `{display}` is stored on incompatible device "
+                f'"{node.device}". Valid device is "{accepted[0]}".'
+            )
+
+
+def split_arguments(schema: Schema, arguments: dict[str, Any], display: str) -> tuple[dict[str, DataNode], dict[str, Any]]:
+    """What the user gave for arguments, as nodes (computed in the graph) and as converted constants."""
+    nodes: dict[str, DataNode] = {}
+    constants: dict[str, Any] = {}
+    for argument, value in _current_arguments(schema, arguments, display):
+        if isinstance(value, DataNode):
+            if not argument.tensor:
+                raise TypeError(
+                    f"The argument `{argument.name}` for operator `{display}` should not be a 'DataNode' but "
+                    f"{argument.describe_type()}."
+                )
+            if value.device != "cpu":
+                raise ValueError(
+                    f"Invalid device \"{value.device}\" for argument '{argument.name}' of operator '{display}'. "
+                    "Named arguments must be on CPU."
+                )
+            nodes[argument.name] = value
+        elif argument.tensor and isinstance(value, np.ndarray) and value.ndim > 0:
+            nodes[argument.name] = constant_node(value, argument.element.tensor_dtype)
+        else:
+            constants[argument.name] = argument.convert(value)
+    return nodes, constants
+
+
+def _current_arguments(schema: Schema, arguments: dict[str, Any], display: str) -> Iterable[tuple[Argument, Any]]:
+    """The arguments that were given, deprecated names replaced by those that took their place."""
+    for key, value in arguments.items():
+        if value is None:
+            continue
+        argument = schema.all_arguments.get(key)
+        if argument is None:
+            raise KeyError(f'Argument "{key}" is not defined for operator "{schema.name}".')
+        deprecation = argument.deprecated
+        if deprecation is None:
+            yield argument, value
+            continue
+        text = f"The argument `{key}` of operator `{display}` is deprecated"
+        if deprecation.removed:
+            warnings.warn(f"{text} since {deprecation.since}: it has no effect.", DeprecationWarning, stacklevel=5)
+        elif deprecation.renamed_to:
+            new = deprecation.renamed_to
+            if arguments.get(new) is not None:
+                raise TypeError(
+                    f"Operator {display} got an unexpected '{key}' deprecated argument when '{new}' was already provided"
+                )
+            warnings.warn(f"{text}: use `{new}` instead.", DeprecationWarning, stacklevel=5)
+            yield schema.all_arguments[new], value
+        else:
+            warnings.warn(f"{text}.", DeprecationWarning, stacklevel=5)
+            yield argument, value

@@ -1,0 +1,84 @@
+"""The branches that are open while a pipeline with conditionals is being defined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.graph.nodes import DataNode, OpNode
+
+Key = tuple[str, str]
+
+
+@dataclass(eq=False)
+class Branch:
+    """One `if` statement whose branches are being traced.
+
+    Attributes:
+        predicate: decides which samples go where.
+        side: the branch that is open: True, False, or None between the branches.
+        splits: of the nodes used inside, the parts for True and False.
+        produced: names of what each branch's own operators made, so that it is not split again.
+    """
+
+    predicate: DataNode
+    side: bool | None = None
+    splits: dict[Key, tuple[DataNode, DataNode]] = field(default_factory=dict)
+    produced: dict[bool, set[str]] = field(default_factory=lambda: {True: set(), False: set()})
+
+
+class ConditionStack:
+    """The open branches, outermost first."""
+
+    def __init__(self) -> None:
+        self.branches: list[Branch] = []
+
+    def enter_branch(self, node: DataNode) -> DataNode:
+        """The part of ``node`` that the samples of the open branches have."""
+        level = self._level_of(node)
+        for branch in self.branches[level:]:
+            assert branch.side is not None
+            node = self._split(branch, node)[not branch.side]
+        return node
+
+    def _level_of(self, node: DataNode) -> int:
+        """How many of the open branches the node lies in already."""
+        for level in range(len(self.branches), 0, -1):
+            branch = self.branches[level - 1]
+            if branch.side is not None and node.name in branch.produced[branch.side]:
+                return level
+        return 0
+
+    def _split(self, branch: Branch, node: DataNode) -> tuple[DataNode, DataNode]:
+        key = (node.name, node.device)
+        if key not in branch.splits:
+            parts = self.outside(branch, "_conditional__Split", (node,), {"predicate": branch.predicate, "_if_stmt": True})
+            branch.splits[key] = (parts[0], parts[1])
+            for side, part in zip((True, False), parts):
+                branch.produced[side].add(part.name)
+        return branch.splits[key]
+
+    def outside(self, branch: Branch, operator: str, inputs: Any, arguments: dict[str, Any]) -> Any:
+        """Calls an operator as if just before ``branch`` was entered."""
+        from penstock.graph.calls import call_operator
+
+        inner = self.branches
+        self.branches = inner[: inner.index(branch)]
+        try:
+            device = inputs[0].device
+            return call_operator(operator, inputs, arguments, device=device)
+        finally:
+            self.branches = inner
+
+    def register(self, op: OpNode) -> None:
+        """Notes where a new operator's outputs lie: in the innermost branch that any of its inputs comes from.
+
+        An operator without inputs gives whole batches: it lies outside of all branches and is split where it is used.
+        """
+        inputs = list(op.all_inputs())
+        level = max((self._level_of(node) for node in inputs), default=0)
+        if level:
+            branch = self.branches[level - 1]
+            assert branch.side is not None
+            branch.produced[branch.side].update(node.name for node in op.outputs)

@@ -1,0 +1,91 @@
+"""The whole of a pipeline's graph: its operators in the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from penstock.graph.nodes import DataNode, OpNode
+
+
+class Graph:
+    """The operators that a set of outputs needs.
+
+    Args:
+        outputs: the pipeline's outputs.
+        sinks: further nodes to be computed, for the sake of side effects.
+
+    Attributes:
+        operators: each after those that it depends on.
+    """
+
+    def __init__(self, outputs: Sequence[DataNode], sinks: Sequence[DataNode] = ()) -> None:
+        self.outputs = list(outputs)
+        self.sinks = list(sinks)
+        self.operators: list[OpNode] = _in_order([*outputs, *sinks])
+
+    def logical_ids(self) -> dict[OpNode, int]:
+        """A number for each operator; instances made by one call on multiple input sets share theirs."""
+        numbers: dict[object, int] = {}
+        return {op: numbers.setdefault(op.group, len(numbers)) for op in self.operators}
+
+    def uses_gpu(self) -> bool:
+        """Whether anything runs or is wanted on a GPU."""
+        nodes = [*self.outputs, *(node for op in self.operators for node in op.all_inputs())]
+        return any(op.device != "cpu" for op in self.operators) or any(node.device == "gpu" for node in nodes)
+
+    def verify(self) -> None:
+        """Raises RuntimeError for what can be known to be wrong before anything runs."""
+        self._check_names()
+        for op in self.operators:
+            _check_required(op)
+            if op.device not in op.schema.devices:
+                raise RuntimeError(
+                    f"The operator `{op.display_name}` does not run on device '{op.device}'. It runs on: "
+                    f"{', '.join(op.schema.devices)}."
+                )
+
+    def _check_names(self) -> None:
+        seen: dict[str, OpNode] = {}
+        for op in self.operators:
+            other = seen.setdefault(op.name, op)
+            if other is not op:
+                raise RuntimeError(
+                    f"The pipeline is invalid because it contains operators with non-unique names: '{op.name}' names "
+                    f"a `{other.display_name}` and a `{op.display_name}`."
+                )
+
+
+def _in_order(wanted: Iterable[DataNode]) -> list[OpNode]:
+    """Depth first from what is wanted, inputs before users; without recursion, for graphs may be deep."""
+    order: list[OpNode] = []
+    done: set[OpNode] = set()
+    for node in wanted:
+        if node.source is None:
+            raise RuntimeError(f"{node} belongs to no operator")
+        stack = [(node.source, iter(list(node.source.all_inputs())))]
+        pending = {node.source}
+        if node.source in done:
+            continue
+        while stack:
+            op, inputs = stack[-1]
+            for node_in in inputs:
+                source = node_in.source
+                if source is not None and source not in done and source not in pending:
+                    pending.add(source)
+                    stack.append((source, iter(list(source.all_inputs()))))
+                    break
+            else:
+                stack.pop()
+                done.add(op)
+                order.append(op)
+    return order
+
+
+def _check_required(op: OpNode) -> None:
+    given = op.arguments.keys() | op.argument_inputs.keys()
+    missing = [a.name for a in op.schema.all_arguments.values() if a.required and a.name not in given]
+    if missing:
+        names = ", ".join(f'"{name}"' for name in missing)
+        raise RuntimeError(
+            f'Not all required arguments were specified for op "{op.schema.name}". Please specify values for arguments: {names}'
+        )

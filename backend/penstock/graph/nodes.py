@@ -1,0 +1,136 @@
+"""The nodes of a pipeline's graph: operators, and the data that flows between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from penstock.errors import Frame
+from penstock.graph.expressions import Expression
+from penstock.graph.origin import CallSite, frames
+from penstock.schema import Schema
+from penstock.types import DALIDataType
+
+
+@dataclass(eq=False)
+class OpNode:
+    """One operator in a graph.
+
+    Attributes:
+        schema: what it is.
+        name: unique in the pipeline; also names its outputs.
+        device: ``cpu``, ``gpu`` or ``mixed``.
+        inputs: the positional inputs.
+        argument_inputs: the arguments that the graph computes.
+        arguments: the constant arguments that the user gave, converted by the schema.
+        outputs: the data that it produces.
+        display_name: how messages call it, e.g. ``penstock.fn.crop``.
+        named: the user chose the name.
+        group: equal for the instances that one call with multiple input sets made.
+        sites: where the user called it.
+        payload: what belongs to it and is no argument: a callback, a source.
+    """
+
+    schema: Schema
+    name: str
+    device: str
+    inputs: list[DataNode]
+    argument_inputs: dict[str, DataNode]
+    arguments: dict[str, Any]
+    display_name: str
+    named: bool = False
+    group: object = None
+    sites: tuple[CallSite, ...] = ()
+    payload: Any = None
+    outputs: list[DataNode] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.group is None:
+            self.group = self
+        # A string argument ``layout``, a ``dtype`` and so on tell users of the node what it holds, not the graph.
+        count = self.schema.count_outputs(self.arguments)
+        device = "cpu" if self.device == "cpu" else "gpu"
+        names = [self.name] if count == 1 else [f"{self.name}[{i}]" for i in range(count)]
+        self.outputs = [DataNode(name, device, self, index) for index, name in enumerate(names)]
+
+    @property
+    def preserved(self) -> bool:
+        """Whether it stays even if no output depends on it."""
+        return self.schema.no_prune or bool(self.arguments.get("preserve"))
+
+    @property
+    def origin(self) -> tuple[Frame, ...]:
+        return frames(self.sites)
+
+    def all_inputs(self) -> Iterator[DataNode]:
+        """The positional inputs, then the argument inputs in order of name."""
+        yield from self.inputs
+        for name in sorted(self.argument_inputs):
+            yield self.argument_inputs[name]
+
+
+class DataNode(Expression):
+    """What an operator produces: a batch, once the pipeline runs.
+
+    Supports arithmetic, comparison, indexing and slicing, which make further operators.
+
+    Attributes:
+        name: unique in the pipeline, equal on both devices.
+        device: where it is consumed: ``cpu`` or ``gpu``.
+        source: the operator that produces it.
+        index: of the output of ``source``.
+    """
+
+    __slots__ = ("device", "dtype", "index", "layout", "name", "ndim", "source")
+    # numpy must not try to broadcast itself over a node in ``array + node``.
+    __array_ufunc__ = None
+
+    def __init__(
+        self,
+        name: str,
+        device: str = "cpu",
+        source: OpNode | None = None,
+        index: int = 0,
+        ndim: int | None = None,
+        dtype: DALIDataType | None = None,
+        layout: str | None = None,
+    ) -> None:
+        self.name = name
+        self.device = device
+        self.source = source
+        self.index = index
+        self.ndim = ndim
+        self.dtype = dtype
+        self.layout = layout
+
+    def _on(self, device: str) -> DataNode:
+        return DataNode(self.name, device, self.source, self.index, self.ndim, self.dtype, self.layout)
+
+    def gpu(self) -> DataNode:
+        """The same data on the GPU; it is copied there if it is not produced there."""
+        return self if self.device == "gpu" else self._split_first()._on("gpu")
+
+    def cpu(self) -> DataNode:
+        """The same data on the CPU; it is copied there if it is not produced there."""
+        return self if self.device == "cpu" else self._split_first()._on("cpu")
+
+    def _split_first(self) -> DataNode:
+        from penstock.graph.scope import current_scope
+
+        return current_scope().enter_branch(self)
+
+    def __str__(self) -> str:
+        return f'DataNode(name="{self.name}", device="{self.device}")'
+
+    __repr__ = __str__
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError("A DataNode cannot be iterated over: the extents of its data are known only when the pipeline runs")
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"{self} was used where Python asks for a truth value (an `if`, `and`, `or`, `not`, `while`). Its values are known "
+            "only when the pipeline runs. Define the pipeline with `enable_conditionals=True` to choose per sample with "
+            "`if` statements, or use the bitwise operators for arithmetic."
+        )

@@ -1,0 +1,41 @@
+"""Where in the user's code an operator was called: captured cheaply at each call, spelled out only for an error."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import CodeType
+from typing import NamedTuple
+
+from penstock.errors import Frame
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class CallSite(NamedTuple):
+    """One level of the call stack."""
+
+    filename: str
+    lineno: int
+    function: str
+
+
+def capture(stop: CodeType | None) -> tuple[CallSite, ...]:
+    """The user's frames from the graph-defining function (called by ``stop``) to here, outermost first."""
+    sites = []
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code is not stop:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            sites.append(CallSite(code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is None and stop is None:
+        # Outside of a graph-defining function the caller's line is the only one that tells anything.
+        del sites[1:]
+    return tuple(reversed(sites))
+
+
+def frames(sites: tuple[CallSite, ...]) -> tuple[Frame, ...]:
+    """The sites with their source lines."""
+    return tuple(Frame(*site, linecache.getline(site.filename, site.lineno).strip()) for site in sites)

@@ -1,0 +1,62 @@
+"""The scope in which operators are being called: who numbers them and which branches are open."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.graph.conditionals import ConditionStack
+    from penstock.graph.nodes import DataNode, OpNode
+
+
+class Scope:
+    """What the calls inside one pipeline's definition share.
+
+    Attributes:
+        tracer: the code that calls the user's graph-defining function; frames above it are not the user's.
+        conditions: the open branches, where conditionals are enabled.
+        sinks: operators that stay although no output depends on them.
+        debug: evaluates operators as they are called, where the pipeline runs in debug mode.
+    """
+
+    def __init__(self) -> None:
+        self._counter = itertools.count()
+        self.tracer: CodeType | None = None
+        self.conditions: ConditionStack | None = None
+        self.sinks: list[DataNode] = []
+        self.debug: Any = None
+
+    def next_name(self, class_name: str) -> str:
+        """A name for an operator that the user did not name."""
+        return f"__{class_name}_{next(self._counter)}"
+
+    def enter_branch(self, node: DataNode) -> DataNode:
+        """The node as it is seen inside the open branches."""
+        return node if self.conditions is None else self.conditions.enter_branch(node)
+
+    def register(self, op: OpNode) -> None:
+        """Notes a new operator."""
+        if self.conditions is not None:
+            self.conditions.register(op)
+        if op.preserved:
+            self.sinks.extend(op.outputs[:1])
+
+
+_local = threading.local()
+_outside = Scope()
+
+
+def scope_stack() -> list[Scope]:
+    """The open scopes of this thread, innermost last."""
+    if not hasattr(_local, "scopes"):
+        _local.scopes = []
+    return _local.scopes
+
+
+def current_scope() -> Scope:
+    """The innermost open scope, or the one of operators that are called outside of any pipeline."""
+    scopes = scope_stack()
+    return scopes[-1] if scopes else _outside

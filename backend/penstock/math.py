@@ -1,0 +1,73 @@
+"""Mathematical functions of nodes: ``math.sqrt(node)``, ``math.clamp(node, 0, 255)``.
+
+Integers become FLOAT, except in ``abs``, ``min``, ``max``, ``pow`` and ``clamp``, which keep or promote integer types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.graph import apply
+
+_UNARY = {
+    "sqrt": "Square root.",
+    "rsqrt": "1 over the square root.",
+    "cbrt": "Cube root.",
+    "exp": "e to the power of the input.",
+    "log": "Natural logarithm.",
+    "log2": "Logarithm to base 2.",
+    "log10": "Logarithm to base 10.",
+    "abs": "Absolute value, in the input's own type.",
+    "fabs": "Absolute value, as floating point.",
+    "floor": "The greatest integer that is not greater.",
+    "ceil": "The least integer that is not less.",
+    "sin": "Sine of radians.",
+    "cos": "Cosine of radians.",
+    "tan": "Tangent of radians.",
+    "asin": "Arc sine, in radians.",
+    "acos": "Arc cosine, in radians.",
+    "atan": "Arc tangent, in radians.",
+    "sinh": "Hyperbolic sine.",
+    "cosh": "Hyperbolic cosine.",
+    "tanh": "Hyperbolic tangent.",
+    "asinh": "Inverse hyperbolic sine.",
+    "acosh": "Inverse hyperbolic cosine.",
+    "atanh": "Inverse hyperbolic tangent.",
+}
+_BINARY = {
+    "min": "The lesser of two values.",
+    "max": "The greater of two values.",
+    "pow": "The first to the power of the second; integers stay integers.",
+    "fpow": "The first to the power of the second, as floating point.",
+    "atan2": "The angle of the point (second, first), in radians.",
+}
+
+
+def _unary(name: str, doc: str) -> Callable[[Any], Any]:
+    def function(input: Any) -> Any:
+        return apply(name, input)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def _binary(name: str, doc: str) -> Callable[[Any, Any], Any]:
+    def function(left: Any, right: Any) -> Any:
+        return apply(name, left, right)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def clamp(value: Any, lo: Any, hi: Any) -> Any:
+    """The value, or the nearer of the limits ``lo`` and ``hi`` where it is beyond them."""
+    return apply("clamp", value, lo, hi)
+
+
+globals().update({name: _unary(name, doc) for name, doc in _UNARY.items()})
+globals().update({name: _binary(name, doc) for name, doc in _BINARY.items()})
+
+__all__ = ["clamp", *_UNARY, *_BINARY]  # noqa: PLE0604

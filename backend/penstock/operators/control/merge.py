@@ -1,0 +1,57 @@
+"""`_conditional.merge`: puts two parts of a split batch together again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+from penstock.tensors import TensorList
+from penstock.types import dtype_name
+
+
+@register_operator
+class Merge(Operator):
+    """Takes each sample from the first input where the predicate holds, else from the second; nothing is copied."""
+
+    schema = Schema(
+        name="_conditional__Merge",
+        inputs=(Input("input_0"), Input("input_1")),
+        arguments=(Argument("predicate", "bool", doc="Which input a sample comes from.", required=True, tensor=True),),
+        merges=True,
+        hidden=True,
+    )
+
+    def run(self, workspace: Workspace) -> None:
+        where_true, where_false = workspace.inputs
+        predicate = workspace.arguments["predicate"]
+        chosen = [bool(np.any(sample)) for sample in predicate.samples]
+        if len(where_true) + len(where_false) != len(chosen):
+            raise RuntimeError(
+                f"Merge got {len(where_true)} and {len(where_false)} samples for a predicate of {len(chosen)} samples"
+            )
+        self._check_alike(where_true, where_false)
+        first = where_true if len(where_true) else where_false
+        sides = {True: iter(where_true.samples), False: iter(where_false.samples)}
+        merged = type(first).of_samples([next(sides[c]) for c in chosen], first.layout(), first.dtype, first.ndim())
+        infos = {True: iter(where_true.source_infos), False: iter(where_false.source_infos)}
+        if where_true.source_infos or where_false.source_infos:
+            merged.source_infos = [next(infos[c], "") for c in chosen]
+        merged.positions = predicate.positions
+        workspace.outputs = [merged]
+
+    @staticmethod
+    def _check_alike(one: TensorList, other: TensorList) -> None:
+        if not len(one) or not len(other):
+            return
+        differing = []
+        if one.dtype != other.dtype:
+            differing.append(f"types {dtype_name(one.dtype)} and {dtype_name(other.dtype)}")
+        if one.ndim() != other.ndim():
+            differing.append(f"{one.ndim()} and {other.ndim()} dimensions")
+        if one.layout() != other.layout():
+            differing.append(f"layouts '{one.layout()}' and '{other.layout()}'")
+        if differing:
+            raise RuntimeError(
+                "Divergent data found in different branches of `if/else` control flow statement. Variables in all code paths "
+                f"are merged into common output batches, so they must be alike, but they have {'; '.join(differing)}."
+            )

@@ -1,0 +1,27 @@
+"""`_conditional.not_`: what the keyword `not` means for a sample."""
+
+from __future__ import annotations
+
+from penstock.schema import Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import BOOL
+
+
+@register_operator
+class Not(Operator):
+    """The logical negation of a scalar of any numeric type."""
+
+    schema = Schema(name="_conditional__Not_", devices=("cpu",), inputs=(Input("input"),), hidden=True)
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        ndim = workspace.inputs[0].ndim()
+        if len(workspace.inputs[0]) and ndim != 0:
+            raise RuntimeError(
+                f"Logical expression `not` is restricted to scalar (0-d tensors) inputs. Got a {ndim}-d input."
+            )
+        return [OutputSpec(BOOL, "", 0)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return ()
+
+    def compute(self, sample: Sample) -> None:
+        sample.outputs[0][()] = not sample.inputs[0]

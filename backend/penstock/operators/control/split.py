@@ -1,0 +1,50 @@
+"""`_conditional.split`: the samples for which a predicate holds, and the others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+
+
+@register_operator
+class Split(Operator):
+    """Divides a batch by a predicate of each sample, without copying."""
+
+    schema = Schema(
+        name="_conditional__Split",
+        inputs=(Input("input"),),
+        arguments=(
+            Argument("predicate", "bool", doc="Which of the outputs a sample goes to: one value a sample.", required=True, tensor=True),
+            Argument("_if_stmt", "bool", False, "Made from an `if` statement; for messages.", hidden=True),
+        ),
+        outputs=2,
+        hidden=True,
+    )
+
+    def run(self, workspace: Workspace) -> None:
+        batch = workspace.inputs[0]
+        chosen = truth_values(self, workspace)
+        positions = workspace.positions or list(range(len(batch)))
+        workspace.outputs = []
+        for side in (True, False):
+            indices = [i for i, value in enumerate(chosen) if value == side]
+            part = batch.subset(indices)
+            part.positions = [positions[i] for i in indices]
+            workspace.outputs.append(part)
+
+
+def truth_values(operator: Operator, workspace: Workspace) -> list[bool]:
+    """The predicate of each sample; raises RuntimeError where it is not a scalar."""
+    batch = workspace.arguments.get("predicate")
+    if batch is None:
+        return [bool(operator.args["predicate"])] * workspace.batch_size
+    values = []
+    for index, sample in enumerate(batch.samples):
+        if sample.ndim != 0 and index not in workspace.failures:
+            raise RuntimeError(
+                "Conditions inside `if` statements are restricted to scalar (0-d tensors) inputs, that are placed on CPU. "
+                f"Got a {sample.ndim}-d input."
+            )
+        values.append(bool(np.any(sample)))
+    return values

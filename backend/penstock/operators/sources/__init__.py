@@ -1,0 +1,1 @@
+"""Operators that bring data into a pipeline from outside."""

@@ -1,0 +1,89 @@
+"""`external_source`: data that the user's program feeds."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from penstock.schema import Alias, Argument, Operator, Schema, Workspace, register_operator
+from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
+from penstock.types import dtype_name
+
+
+@register_operator
+class ExternalSource(Operator):
+    """Gives, at each run, the oldest batch that was fed and not yet taken."""
+
+    schema = Schema(
+        name="ExternalSource",
+        inputs=(),
+        arguments=(
+            Argument("blocking", "bool", False, "Wait for data instead of failing when none was fed."),
+            Argument("dtype", "DALIDataType", None, "The type that the data must have."),
+            Argument("layout", "layout", None, "The layout of the data, one letter a dimension."),
+            Argument("ndim", "int32", None, "The number of dimensions that each sample must have."),
+            Argument("no_copy", "bool", False, "Use the fed memory in place; it must stay unchanged until the run is over."),
+            Argument("repeat_last", "bool", False, "When nothing new was fed, give the last batch again."),
+        ),
+        stateful=True,
+        aliases=(Alias("_ExternalSource", fn="_external_source"),),
+    )
+
+    def setup(self) -> None:
+        ndim, layout = self.args["ndim"], self.args["layout"]
+        if ndim is not None and layout and len(layout) != ndim:
+            raise RuntimeError(f"Number of dimensions in the layout '{layout}' does not match the given `ndim`: {ndim}")
+        if ndim is not None and ndim < 0:
+            raise RuntimeError(f"Incorrect number of dimensions ({ndim}). Use positive values for tensors or 0 for scalars.")
+        self._queue: deque[TensorList] = deque()
+        self._last: TensorList | None = None
+
+    def feed(self, batch: TensorList) -> None:
+        """Adds a batch to be given by a later run; raises RuntimeError unless it is as was declared."""
+        dtype, ndim, layout = self.args["dtype"], self.args["ndim"], self.args["layout"]
+        if len(batch):
+            if dtype is not None and batch.dtype != dtype:
+                raise RuntimeError(
+                    f"ExternalSource expected data of type {dtype_name(dtype)} and got: {dtype_name(batch.dtype)}"
+                )
+            if ndim is not None and batch.ndim() != ndim:
+                raise RuntimeError(f"ExternalSource expected data with {ndim} dimensions and got: {batch.ndim()}")
+            if layout and len(layout) != batch.ndim():
+                raise RuntimeError(f"The layout '{layout}' cannot describe {batch.ndim()}-dimensional data")
+            if layout and batch.layout() and batch.layout() != layout:
+                raise RuntimeError(
+                    f"Expected data with layout: \"{layout}\" and got data with layout: \"{batch.layout()}\"."
+                )
+            if not batch.layout() and layout:
+                batch = batch.relabelled(layout=layout)
+        self._queue.append(batch)
+
+    def pending_batch_size(self) -> int | None:
+        if self._queue:
+            return len(self._queue[0])
+        return len(self._last) if self._last is not None and self.args["repeat_last"] else None
+
+    @property
+    def waiting(self) -> int:
+        """How many batches are waiting to be taken."""
+        return len(self._queue)
+
+    def run(self, workspace: Workspace) -> None:
+        if self._queue:
+            batch = self._queue.popleft()
+            self._last = batch if self.args["repeat_last"] else None
+        elif self._last is not None:
+            batch = self._last
+        else:
+            raise IndexError(
+                "Attempted to take a batch that does not exist: feed more data to this external source before running."
+            )
+        workspace.outputs = [self._placed(batch, workspace.device)]
+
+    @staticmethod
+    def _placed(batch: TensorList, device: str) -> TensorList:
+        if device == "gpu":
+            return TensorListGPU.upload(batch) if isinstance(batch, TensorListCPU) else batch
+        return batch.as_cpu() if isinstance(batch, TensorListGPU) else batch
+
+    def reset(self) -> None:
+        self._queue.clear()

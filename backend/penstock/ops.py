@@ -1,0 +1,101 @@
+"""Operators as classes: ``ops.Resize(size=(224, 224))(images)``; one for each operator that is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.external_source import ExternalSource
+from penstock.fn import submodule
+from penstock.graph import call_operator
+from penstock.graph.calls import DEVICES
+from penstock.schema import Schema
+from penstock.schema.documentation import docstring, signature
+from penstock.schema.registry import load_package, subscribe
+
+__all__ = ["Compose", "ExternalSource"]
+
+_SPECIAL: dict[str, Any] = {"ExternalSource": ExternalSource}
+
+
+class OperatorFace:
+    """An operator whose arguments are given at construction, to be called on inputs any number of times.
+
+    Args:
+        device: ``cpu``, ``gpu`` or ``mixed``.
+        name: of the instance.
+        arguments: of the operator; more can be given at the call.
+    """
+
+    schema: Schema
+
+    def __init__(self, *, device: str = "cpu", name: str | None = None, **arguments: Any) -> None:
+        if device not in DEVICES:
+            raise ValueError(f'Unsupported device type: "{device}". Use one of {", ".join(DEVICES)}.')
+        for key in arguments:
+            if key not in self.schema.all_arguments:
+                raise KeyError(f'Argument "{key}" is not defined for operator "{self.schema.name}".')
+        self._device = device
+        self._name = name
+        self._arguments = arguments
+
+    @property
+    def device(self) -> str:
+        """Where it runs."""
+        return self._device
+
+    @property
+    def preserve(self) -> bool:
+        """Whether it stays even if no output depends on it."""
+        return self.schema.no_prune or bool(self._arguments.get("preserve"))
+
+    def __call__(self, *inputs: Any, name: str | None = None, **arguments: Any) -> Any:
+        """The operator's outputs for ``inputs``."""
+        return call_operator(self.schema, inputs, self._arguments | arguments, self._device, name or self._name)
+
+
+def _publish(schema: Schema) -> None:
+    module = submodule(__name__, ".".join(schema.module))
+    face = _SPECIAL.get(schema.name)
+    if face is None:
+        face = type(
+            schema.class_name,
+            (OperatorFace,),
+            {
+                "schema": schema,
+                "__doc__": docstring(schema),
+                "__module__": module.__name__,
+                "__signature__": signature(schema, inputs=False),
+            },
+        )
+    setattr(module, schema.class_name, face)
+
+
+class Compose:
+    """Several operators called one after the other.
+
+    Args:
+        op_list: operators (or functions of nodes); each gets the outputs of the one before.
+    """
+
+    def __init__(self, op_list: Sequence[Any]) -> None:
+        if not op_list:
+            raise ValueError("Compose needs at least one operator")
+        self._operators = list(op_list)
+
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
+        """The outputs of the last operator; keyword arguments go to the first."""
+        outputs: Any = self._operators[0](*inputs, **arguments)
+        for operator in self._operators[1:]:
+            outputs = operator(*outputs) if isinstance(outputs, (list, tuple)) else operator(outputs)
+        return outputs
+
+    @property
+    def device(self) -> str:
+        """Where the operators run: that of the first."""
+        return self._operators[0].device
+
+
+__path__: list[str] = []
+load_package("penstock.operators")
+subscribe(_publish)

@@ -1,0 +1,59 @@
+"""Computes once, at build, what depends on constants alone."""
+
+from __future__ import annotations
+
+from penstock.graph import DataNode, Graph, OpNode
+from penstock.passes.rewriting import key_of, with_replacements
+from penstock.schema import Workspace, find_schema, operator_class
+from penstock.tensors import TensorListCPU
+
+
+def fold_constants(graph: Graph) -> Graph:
+    """The graph in which CPU operators that see only constants are constants themselves."""
+    values: dict[tuple[str, str], TensorListCPU] = {}
+    folded: dict[tuple[str, str], DataNode] = {}
+    for op in graph.operators:
+        if not _foldable(op, values):
+            continue
+        try:
+            outputs = _evaluate(op, values)
+        except Exception:
+            # It fails when the pipeline runs too, and is reported there with its place in the pipeline.
+            continue
+        for node, batch in zip(op.outputs, outputs):
+            values[key_of(node)] = batch
+            if op.inputs or op.argument_inputs:
+                folded[key_of(node)] = _constant(node, batch)
+    return with_replacements(graph, folded) if folded else graph
+
+
+def _foldable(op: OpNode, values: dict[tuple[str, str], TensorListCPU]) -> bool:
+    schema = op.schema
+    if op.device != "cpu" or schema.random or schema.stateful or schema.batchwise or schema.merges or op.preserved:
+        return False
+    if op.payload is not None:
+        return schema.constant
+    inputs = list(op.all_inputs())
+    return all(key_of(node) in values for node in inputs) if inputs else schema.constant
+
+
+def _evaluate(op: OpNode, values: dict[tuple[str, str], TensorListCPU]) -> list[TensorListCPU]:
+    operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, -1, op.schema)
+    operator.bind(op.payload)
+    workspace = Workspace(
+        inputs=[values[key_of(node)] for node in op.inputs],
+        arguments={name: values[key_of(node)] for name, node in op.argument_inputs.items()},
+        batch_size=1,
+        max_batch_size=1,
+    )
+    operator.run(workspace)
+    return workspace.outputs  # type: ignore[return-value]
+
+
+def _constant(node: DataNode, batch: TensorListCPU) -> DataNode:
+    source = node.source
+    assert source is not None
+    constant = OpNode(
+        find_schema("Constant"), node.name, "cpu", [], {}, {}, source.display_name, sites=source.sites, payload=batch[0]
+    )
+    return constant.outputs[0]

@@ -1,0 +1,6 @@
+"""The pipeline, and the decorator that makes one of a function."""
+
+from penstock.pipeline.definition import do_not_convert, pipeline_def
+from penstock.pipeline.pipeline import OperatorConcurrency, Pipeline, StreamPolicy
+
+__all__ = ["OperatorConcurrency", "Pipeline", "StreamPolicy", "do_not_convert", "pipeline_def"]

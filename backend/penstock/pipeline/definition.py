@@ -1,0 +1,87 @@
+"""`pipeline_def`: makes a pipeline factory of a function that calls operators."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from penstock.graph.conditionals import ConditionStack
+from penstock.pipeline.pipeline import Pipeline
+
+_CONSTRUCTOR = [p for p in inspect.signature(Pipeline.__init__).parameters if p != "self"]
+
+
+class UnexpectedArgumentError(TypeError, AssertionError):
+    """A keyword argument that belongs neither to the graph-defining function nor to the pipeline's constructor."""
+
+
+def pipeline_def(fn: Callable[..., Any] | None = None, *, enable_conditionals: bool = False, **pipeline_kwargs: Any) -> Any:
+    """Decorator: calling the function gives a :class:`Pipeline` whose graph is what the function's operator calls make.
+
+    The keyword arguments are those of :class:`Pipeline`; they can be given here, and overridden at the call.
+
+    Args:
+        fn: the graph-defining function; returns the outputs (a node or a tuple of nodes).
+        enable_conditionals: ``if`` on a node chooses per sample.
+
+    >>> @pipeline_def(batch_size=2, num_threads=1)
+    ... def doubled():
+    ...     return penstock.fn.external_source(name="numbers") * 2
+    >>> pipe = doubled(prefetch_queue_depth=1)
+    >>> pipe.run(numbers=[np.int32(1), np.int32(2)])[0].as_array()
+    array([2, 4], dtype=int32)
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:
+        defining = _converted(function) if enable_conditionals else function
+
+        @functools.wraps(function)
+        def create_pipeline(*args: Any, **kwargs: Any) -> Pipeline:
+            constructor, own = split_keywords(function, kwargs)
+            pipeline = Pipeline(**(pipeline_kwargs | constructor))
+            pipeline._define(defining, args, own, ConditionStack() if enable_conditionals else None)
+            return pipeline
+
+        create_pipeline._is_pipeline_def = True  # type: ignore[attr-defined]
+        return create_pipeline
+
+    return decorate if fn is None else decorate(fn)
+
+
+def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
+    from penstock.graph.autograph import convert
+
+    return convert(function)
+
+
+def split_keywords(function: Callable[..., Any], keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The keyword arguments of a call as those of the pipeline's constructor and those of the function."""
+    parameters = inspect.signature(function).parameters
+    for parameter in parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            raise TypeError(
+                f"Using variadic keyword argument `**{parameter.name}` in a graph-defining function is not allowed."
+            )
+    constructor: dict[str, Any] = {}
+    own: dict[str, Any] = {}
+    for name, value in keywords.items():
+        if name in parameters:
+            if name in _CONSTRUCTOR:
+                print(f"Warning: the argument `{name}` shadows a Pipeline constructor argument of the same name.")
+            own[name] = value
+        elif name in _CONSTRUCTOR:
+            constructor[name] = value
+        else:
+            raise UnexpectedArgumentError(
+                f"`{name}` is neither an argument of the function `{function.__name__}` nor of Pipeline. "
+                f"The function takes: {', '.join(parameters) or 'none'}."
+            )
+    return constructor, own
+
+
+def do_not_convert(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: conditionals inside ``function`` are plain Python even where a pipeline has them enabled."""
+    function._penstock_do_not_convert = True  # type: ignore[attr-defined]
+    return function

@@ -1,0 +1,805 @@
+"""The pipeline: a graph of operators that is defined once and run batch after batch."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import Any
+
+from penstock.errors import DeviceError
+from penstock.graph import DataNode, Graph, Scope, scope_stack
+from penstock.graph.conditionals import ConditionStack
+from penstock.graph.constants import constant_node, is_constant
+from penstock.passes import improve
+from penstock.runtime import Executor, Plan
+from penstock.runtime.feeding import to_batch
+from penstock.runtime.sources import Source
+from penstock.schema.registry import load_package
+from penstock.tensors import cuda
+from penstock.types import DALIDataType, PipelineAPIType
+
+_CPU_ONLY_DEVICE_ID = -99999
+_NOT_DEFINED = object()
+
+
+class StreamPolicy(Enum):
+    """How many CUDA streams the executor uses; kept as it is given, for one stream a pipeline serves all here."""
+
+    UNSPECIFIED = 0
+    SINGLE = 1
+    PER_BACKEND = 2
+    PER_OPERATOR = 3
+
+
+class OperatorConcurrency(Enum):
+    """Which operators may run at the same time; kept as it is given, for samples rather than operators run in parallel here."""
+
+    UNSPECIFIED = 0
+    NONE = 1
+    BACKEND = 2
+    FULL = 3
+
+
+_local = threading.local()
+
+
+def _pipelines() -> list[Pipeline]:
+    if not hasattr(_local, "pipelines"):
+        _local.pipelines = []
+    return _local.pipelines
+
+
+class Pipeline:
+    """A graph of operators with all that it needs to run.
+
+    Args:
+        batch_size: the most samples in a batch.
+        num_threads: CPU threads.
+        device_id: the GPU; None: the current one where the graph uses a GPU, else none.
+        seed: of the random operators; None: another at each build.
+        exec_pipelined, exec_async: batches are prepared ahead of the consumer; False: each when it is asked for.
+        prefetch_queue_depth: how many batches ahead; ``{"cpu_size": x, "gpu_size": y}`` is taken as the greater of both.
+        bytes_per_sample: a hint on buffer sizes; buffers grow as needed.
+        set_affinity: bind the threads to CPU cores (``DALI_AFFINITY_MASK``, a comma-separated list, chooses which).
+        enable_memory_stats: count the bytes of each operator's outputs, for :meth:`executor_statistics`.
+        enable_checkpointing: allow :meth:`checkpoint`.
+        checkpoint: what :meth:`checkpoint` gave, to continue from there.
+        py_num_workers, py_start_method, py_callback_pickler: worker processes of parallel external sources.
+        output_dtype, output_ndim, output_layout: what the outputs must be: one for all, or one for each.
+
+    >>> from penstock import fn
+    >>> with Pipeline(batch_size=2, num_threads=1) as pipe:
+    ...     numbers = fn.external_source(lambda: np.ones((2, 3), np.float32))
+    ...     pipe.set_outputs(numbers * 2)
+    >>> pipe.run()[0].as_array()
+    array([[2., 2., 2.],
+           [2., 2., 2.]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        batch_size: int | None = None,
+        num_threads: int | None = None,
+        device_id: int | None = None,
+        seed: int | None = None,
+        exec_pipelined: bool = True,
+        prefetch_queue_depth: int | dict[str, int] = 2,
+        exec_async: bool = True,
+        bytes_per_sample: int = 0,
+        set_affinity: bool = False,
+        max_streams: int | None = None,
+        default_cuda_stream_priority: int | None = None,
+        *,
+        enable_memory_stats: bool = False,
+        enable_checkpointing: bool = False,
+        checkpoint: str | bytes | None = None,
+        py_num_workers: int = 1,
+        py_start_method: str = "fork",
+        py_callback_pickler: Any = None,
+        output_dtype: Any = None,
+        output_ndim: Any = None,
+        output_layout: Any = None,
+        exec_dynamic: bool | None = None,
+        experimental_exec_dynamic: bool | None = None,
+        stream_policy: StreamPolicy | None = None,
+        concurrency: OperatorConcurrency | None = None,
+    ) -> None:
+        load_package("penstock.operators")
+        self._batch_size = batch_size
+        self._num_threads = num_threads
+        self._device_id = None if device_id == _CPU_ONLY_DEVICE_ID else device_id
+        self._seed = _checked_seed(seed)
+        self._exec_pipelined = exec_pipelined
+        self._exec_async = exec_async
+        self._depths = _queue_depths(prefetch_queue_depth)
+        self._prefetch_queue_depth = prefetch_queue_depth
+        self._bytes_per_sample = bytes_per_sample
+        self._set_affinity = set_affinity
+        self._max_streams = max_streams
+        self._stream_priority = default_cuda_stream_priority
+        self._enable_memory_stats = enable_memory_stats
+        self._enable_checkpointing = enable_checkpointing
+        self._checkpoint = checkpoint
+        self._restored = False
+        self._py_num_workers = py_num_workers
+        self._py_start_method = py_start_method
+        self._py_callback_pickler = py_callback_pickler
+        self._output_dtype = _checked_outputs("output_dtype", output_dtype, DALIDataType)
+        self._output_ndim = _checked_outputs("output_ndim", output_ndim, int)
+        self._output_layout = _checked_outputs("output_layout", output_layout, str)
+        dynamic = exec_dynamic if experimental_exec_dynamic is None else experimental_exec_dynamic
+        self._exec_dynamic = exec_pipelined and exec_async if dynamic is None else dynamic
+        self._stream_policy = stream_policy
+        self._concurrency = concurrency
+
+        self._scope = Scope()
+        self._returned: Any = _NOT_DEFINED
+        self._outputs: list[DataNode] | None = None
+        self._graph: Graph | None = None
+        self._executor: Executor | None = None
+        self._sources: list[Source] = []
+        self._epoch = 0
+        self._first_iteration = True
+        self._exhausted = False
+        self._to_consume = 0
+        self._api: PipelineAPIType | None = None
+        self._api_check = True
+
+    # -- what it was made with -----------------------------------------------------------------------------------
+
+    @property
+    def batch_size(self) -> int | None:
+        """The most samples in a batch."""
+        return self._batch_size
+
+    @property
+    def max_batch_size(self) -> int | None:
+        """The most samples in a batch."""
+        return self._batch_size
+
+    @property
+    def num_threads(self) -> int | None:
+        """CPU threads."""
+        return self._num_threads
+
+    @property
+    def device_id(self) -> int | None:
+        """The GPU, or None."""
+        return self._device_id
+
+    @property
+    def seed(self) -> int | None:
+        """The seed that the user gave, or None."""
+        return self._seed
+
+    @property
+    def exec_pipelined(self) -> bool:
+        return self._exec_pipelined
+
+    @property
+    def exec_async(self) -> bool:
+        return self._exec_async
+
+    @property
+    def exec_dynamic(self) -> bool:
+        return self._exec_dynamic
+
+    @property
+    def exec_separated(self) -> bool:
+        """Whether the queue depths of CPU and GPU were given apart."""
+        return isinstance(self._prefetch_queue_depth, dict)
+
+    @property
+    def stream_policy(self) -> StreamPolicy | None:
+        return self._stream_policy
+
+    @property
+    def concurrency(self) -> OperatorConcurrency | None:
+        return self._concurrency
+
+    @property
+    def set_affinity(self) -> bool:
+        return self._set_affinity
+
+    @property
+    def max_streams(self) -> int | None:
+        return self._max_streams
+
+    @property
+    def prefetch_queue_depth(self) -> int | dict[str, int]:
+        """Batches prepared ahead, as given."""
+        return self._prefetch_queue_depth
+
+    @property
+    def cpu_queue_size(self) -> int:
+        return self._depths[0]
+
+    @property
+    def gpu_queue_size(self) -> int:
+        return self._depths[1]
+
+    @property
+    def default_cuda_stream_priority(self) -> int | None:
+        return self._stream_priority
+
+    @property
+    def enable_memory_stats(self) -> bool:
+        return self._enable_memory_stats
+
+    @property
+    def py_num_workers(self) -> int:
+        return self._py_num_workers
+
+    @property
+    def py_start_method(self) -> str:
+        return self._py_start_method
+
+    @property
+    def is_restored_from_checkpoint(self) -> bool:
+        """Whether it continues from a checkpoint."""
+        return self._restored
+
+    @property
+    def num_outputs(self) -> int:
+        """The number of outputs."""
+        return len(self.graph.outputs)
+
+    def output_dtype(self) -> list[DALIDataType | None]:
+        """The declared types of the outputs."""
+        return _broadcast("output_dtype", self._output_dtype, self.num_outputs)
+
+    def output_ndim(self) -> list[int | None]:
+        """The declared ranks of the outputs."""
+        return _broadcast("output_ndim", self._output_ndim, self.num_outputs)
+
+    def output_layout(self) -> list[str | None]:
+        """The declared layouts of the outputs."""
+        return _broadcast("output_layout", self._output_layout, self.num_outputs)
+
+    # -- defining --------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def current() -> Pipeline | None:
+        """The pipeline that is being defined on this thread, or None."""
+        pipelines = _pipelines()
+        return pipelines[-1] if pipelines else None
+
+    @staticmethod
+    def push_current(pipeline: Pipeline) -> None:
+        """Operators that are called from now on belong to ``pipeline``, until :meth:`pop_current`."""
+        _pipelines().append(pipeline)
+        scope_stack().append(pipeline._scope)
+
+    @staticmethod
+    def pop_current() -> None:
+        """Ends what :meth:`push_current` began."""
+        _pipelines().pop()
+        scope_stack().pop()
+
+    def __enter__(self) -> Pipeline:
+        Pipeline.push_current(self)
+        return self
+
+    def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
+        Pipeline.pop_current()
+
+    def define_graph(self) -> Any:
+        """Overridden by subclasses: calls the operators and returns the outputs."""
+        raise NotImplementedError(
+            "The pipeline has no outputs: return them from the graph-defining function, override `define_graph`, or call "
+            "`set_outputs`."
+        )
+
+    def iter_setup(self) -> None:
+        """Overridden by subclasses: called before each batch, to feed its inputs."""
+
+    def set_outputs(self, *output_data_nodes: Any) -> None:
+        """Chooses what each run returns."""
+        self._outputs = [_as_output(node, index) for index, node in enumerate(output_data_nodes)]
+        self._graph = None
+
+    def add_sink(self, edge: DataNode) -> None:
+        """Has ``edge`` computed at each run, although it is no output."""
+        self._scope.sinks.append(edge)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as it was defined."""
+        if self._graph is None:
+            if self._outputs is None:
+                if self._returned is _NOT_DEFINED:
+                    self._define(self.define_graph)
+                self._set_returned(self._returned)
+            assert self._outputs is not None
+            self._graph = Graph(self._outputs, self._scope.sinks)
+        return self._graph
+
+    def _define(
+        self,
+        function: Any,
+        arguments: Sequence[Any] = (),
+        keywords: dict[str, Any] | None = None,
+        conditions: ConditionStack | None = None,
+    ) -> None:
+        """Defines the graph by a call of the user's function; what it returns is looked at when the graph is needed."""
+        scope = self._scope
+        scope.tracer, scope.conditions = _trace.__code__, conditions
+        try:
+            with self:
+                self._returned = _trace(function, *arguments, **(keywords or {}))
+        finally:
+            scope.tracer = scope.conditions = None
+
+    def _set_returned(self, outputs: Any) -> None:
+        if outputs is None or (isinstance(outputs, tuple) and not outputs):
+            Pipeline.define_graph(self)
+        self.set_outputs(*(outputs if isinstance(outputs, tuple) else (outputs,)))
+
+    # -- building --------------------------------------------------------------------------------------------------
+
+    def build(self) -> None:
+        """Makes the pipeline ready to run: verifies the graph, improves it, prepares what the operators need.
+
+        Raises:
+            ValueError: batch size, thread count or queue depth are missing or out of range.
+            RuntimeError: the graph is wrong, or an operator refuses its arguments; the message names the user's line.
+            DeviceError: a GPU is wanted and none can be used.
+        """
+        if self._executor is not None:
+            return
+        self._check_settings()
+        graph = self.graph
+        self.output_dtype(), self.output_ndim(), self.output_layout()
+        graph.verify()
+        self._choose_device(graph)
+        improved = improve(graph)
+        self._sources = _sources_of(improved)
+        plan = Plan(improved, self._seed)
+        depth = max(self._depths) if self._exec_pipelined and self._exec_async else 0
+        self._executor = Executor(
+            plan, self._batch_size or 0, self._num_threads or 1, self._device_id, depth, self._affinity()
+        )
+        self._executor.enable_memory_stats = self._enable_memory_stats
+        self._feeds = {step.node.name: step for step in plan.operators if hasattr(step.operator, "feed")}
+        self._readers = {step.node.name: step for step in plan.operators if hasattr(step.operator, "reader_meta")}
+        self.start_py_workers()
+        if self._checkpoint is not None:
+            self._restore(self._checkpoint)
+
+    def _check_settings(self) -> None:
+        if self._batch_size is None:
+            raise ValueError("The batch size must be set.")
+        if self._batch_size <= 0:
+            raise ValueError(f"Invalid batch size: {self._batch_size}. Please set a positive integer.")
+        if self._num_threads is None:
+            raise TypeError("The number of threads must be set: `num_threads` is None.")
+        if self._num_threads < 1:
+            raise ValueError(f"Pipeline created with `num_threads` < 1 can only be used for serialization: {self._num_threads}.")
+        if min(self._depths) < 1:
+            raise ValueError("The prefetch queue depth must be greater than 0.")
+
+    def _choose_device(self, graph: Graph) -> None:
+        if self._device_id is not None:
+            if cuda.device_count() <= self._device_id:
+                cuda.require_cupy(f"a pipeline with device_id={self._device_id}")
+                raise DeviceError(f"There is no GPU {self._device_id}: this machine has {cuda.device_count()}.")
+        elif graph.uses_gpu():
+            cupy = cuda.require_cupy("this pipeline, which has GPU operators,")
+            self._device_id = int(cupy.cuda.Device().id)
+
+    def _affinity(self) -> list[int] | None:
+        if not self._set_affinity:
+            return None
+        mask = os.environ.get("DALI_AFFINITY_MASK", "")
+        return [int(core) for core in mask.split(",") if core.strip()] or sorted(os.sched_getaffinity(0))
+
+    def start_py_workers(self) -> None:
+        """Starts the worker processes of parallel external sources; done by :meth:`build` if not before."""
+        for source in self._sources if self._executor is not None else _sources_of(self.graph):
+            start = getattr(source, "start", None)
+            if start is not None:
+                start(self)
+
+    @property
+    def executor(self) -> Executor:
+        """What runs the pipeline; builds it first if need be."""
+        self.build()
+        assert self._executor is not None
+        return self._executor
+
+    # -- feeding ---------------------------------------------------------------------------------------------------
+
+    def input_feed_count(self, input_name: str) -> int:
+        """How many batches an external source wants before the first run, for prefetching to be complete."""
+        self._feed_step(input_name)
+        return max(self._depths) if self._exec_pipelined else 1
+
+    def _feed_step(self, name: str) -> Any:
+        self.build()
+        step = self._feeds.get(name)
+        if step is None:
+            raise KeyError(f'Could not find an input operator with name "{name}"')
+        return step
+
+    def feed_input(
+        self, data_node: str | DataNode, data: Any, layout: str | None = None, cuda_stream: Any = None, use_copy_kernel: bool = False
+    ) -> None:
+        """Gives an external source one batch, for a run to come.
+
+        Args:
+            data_node: the external source's name or node.
+            data: an array whose first dimension is the batch, a list of samples, or a tensor list; on CPU or GPU.
+            layout: of a sample.
+            cuda_stream: the stream on which GPU data was made.
+
+        Raises:
+            KeyError: there is no such source.
+            RuntimeError: the source has a callback, or the batch is too large or not of the declared type.
+        """
+        name = data_node.name if isinstance(data_node, DataNode) else data_node
+        if not isinstance(name, str):
+            raise TypeError(f"Expected the name of an external source, or its node, got {type(data_node).__name__}")
+        step = self._feed_step(name)
+        if isinstance(step.node.payload, Source):
+            raise RuntimeError(f"Cannot use `feed_input` on the external source '{name}' with a `source` argument specified.")
+        self._feed(step, data, layout, copy=not step.node.arguments.get("no_copy"))
+
+    def _feed(self, step: Any, data: Any, layout: str | None, copy: bool) -> None:
+        executor = self.executor
+        with executor._on_device():
+            step.operator.feed(to_batch(data, layout, executor.max_batch_size, executor.host_pool, copy))
+
+    def _feed_from_sources(self) -> None:
+        fetched = [(source, source.fetch(self.executor.max_batch_size, self._epoch)) for source in self._sources]
+        for source, outputs in fetched:
+            for name, data, layout in zip(source.names, outputs, source.layouts):
+                if name in self._feeds:
+                    self._feed(self._feeds[name], data, layout, copy=not source.no_copy)
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> tuple[Any, ...]:
+        """Runs on the next batch and returns the outputs, one tensor list each.
+
+        Args:
+            cuda_stream: the stream on which GPU outputs will be used; without it the call waits for them.
+            pipeline_inputs: batches for external sources, by name (with ``prefetch_queue_depth=1``, or not pipelined).
+
+        Raises:
+            StopIteration: a source is at its end; :meth:`reset` begins the next epoch.
+            OperatorError: an operator failed.
+        """
+        self.build()
+        if pipeline_inputs and self._exec_pipelined and max(self._depths) > 1:
+            raise RuntimeError(
+                "When using pipeline_inputs named arguments, either `prefetch_queue_depth` in Pipeline constructor shall be set "
+                "to 1 (for both devices) or `exec_pipelined` shall be set to False. Received: "
+                f"prefetch_queue_depth={self._prefetch_queue_depth}, exec_pipelined={self._exec_pipelined}."
+            )
+        for name, data in pipeline_inputs.items():
+            self.feed_input(name, data)
+        with self._through(PipelineAPIType.BASIC):
+            self._schedule()
+            return self.outputs(cuda_stream)
+
+    def schedule_run(self) -> None:
+        """Begins the next batch (at first as many as are prefetched); its outputs come by :meth:`share_outputs`."""
+        self.build()
+        with self._through(PipelineAPIType.SCHEDULED):
+            self._schedule()
+
+    def _schedule(self) -> None:
+        if not (self._first_iteration and self._exec_pipelined):
+            self._schedule_one()
+            return
+        self._first_iteration = False
+        for number in range(max(self._depths)):
+            if number and not self._has_data():
+                break
+            self._schedule_one()
+
+    def _has_data(self) -> bool:
+        """Whether every source that the user feeds has something for one more batch."""
+        fed = (step for step in self._feeds.values() if not isinstance(step.node.payload, Source))
+        return all(
+            step.operator.pending_batch_size() is not None or step.node.arguments.get("blocking") for step in fed
+        )
+
+    def _schedule_one(self) -> None:
+        if self._exhausted:
+            return
+        try:
+            self.iter_setup()
+            self._feed_from_sources()
+        except StopIteration:
+            self._exhausted = True
+            return
+        self.executor.schedule()
+        self._to_consume += 1
+
+    def outputs(self, cuda_stream: Any = None) -> tuple[Any, ...]:
+        """The outputs of the oldest batch that was begun and not yet returned."""
+        with self._through(self._api or PipelineAPIType.BASIC):
+            self.release_outputs()
+            return self._take(cuda_stream)
+
+    def share_outputs(self, cuda_stream: Any = None) -> tuple[Any, ...]:
+        """The outputs of the oldest batch that was begun; call :meth:`release_outputs` when done with them."""
+        with self._through(PipelineAPIType.SCHEDULED):
+            return self._take(cuda_stream)
+
+    def release_outputs(self) -> None:
+        """Ends the use of shared outputs. Memory here is reused only when nothing refers to it, so nothing is invalidated."""
+
+    def _take(self, cuda_stream: Any) -> tuple[Any, ...]:
+        if self._to_consume == 0 or self._executor is None:
+            raise StopIteration
+        self._to_consume -= 1
+        result = self._executor.next_result()
+        if result.ready is not None:
+            if cuda_stream is None:
+                result.ready.synchronize()
+            else:
+                from penstock.tensors.tensor import as_cupy_stream
+
+                as_cupy_stream(cuda_stream).wait_event(result.ready)
+        self._check_outputs(result.outputs)
+        return tuple(result.outputs)
+
+    def _check_outputs(self, outputs: Sequence[Any]) -> None:
+        declared = zip(outputs, self.output_dtype(), self.output_ndim(), self.output_layout())
+        for index, (batch, dtype, ndim, layout) in enumerate(declared):
+            for what, expected, received in (
+                ("Data type", dtype, batch.dtype),
+                ("Number of dimensions", ndim, batch.ndim()),
+                ("Layout", layout or None, batch.layout()),
+            ):
+                if expected is not None and expected != received:
+                    raise RuntimeError(
+                        f"{what} in the output_idx={index} does not match. Expected: {expected}. Received: {received}."
+                    )
+
+    @contextlib.contextmanager
+    def _through(self, api: PipelineAPIType) -> Iterator[None]:
+        """Refuses to mix the ways in which a pipeline is run."""
+        if self._api is None:
+            self._api = api
+        if self._api_check and self._api != api and PipelineAPIType.ITERATOR not in (self._api, api):
+            raise RuntimeError(f"Mixing pipeline API type. Currently used: {self._api}, but trying to use {api}")
+        yield
+
+    def enable_api_check(self, enable: bool) -> None:
+        """Whether mixing :meth:`run` with :meth:`schedule_run` is refused."""
+        self._api_check = enable
+
+    def output_stream(self) -> Any:
+        """The CUDA stream (as an address holder) on which outputs are made; None for CPU pipelines."""
+        stream = self.executor.stream
+        return None if stream is None else stream
+
+    def reset(self) -> None:
+        """Begins the next epoch after StopIteration."""
+        self._api = None
+        if not self._exhausted:
+            return
+        self._first_iteration = True
+        self._exhausted = False
+        self._epoch += 1
+        for source in self._sources:
+            source.reset()
+
+    def empty(self) -> bool:
+        """Whether no batch is on its way."""
+        return self._to_consume == 0
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    def epoch_size(self, name: str | None = None) -> Any:
+        """The number of samples in an epoch: of the reader ``name``, or of each reader by name."""
+        self.build()
+        if name is not None:
+            return self._reader(name).operator.reader_meta()["epoch_size"]
+        return {key: step.operator.reader_meta()["epoch_size"] for key, step in self._readers.items()}
+
+    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
+        """How a reader shards and pads its data: of the reader ``name``, or of each by name."""
+        self.build()
+        if name is not None:
+            return self._reader(name).operator.reader_meta()
+        return {key: step.operator.reader_meta() for key, step in self._readers.items()}
+
+    def _reader(self, name: str) -> Any:
+        if name not in self._readers:
+            raise RuntimeError(f"There is no reader called '{name}' in this pipeline; its readers: {sorted(self._readers)}")
+        return self._readers[name]
+
+    def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
+        """Bytes of each operator's outputs, where ``enable_memory_stats`` is set: the sum of a batch and the largest sample."""
+        if not self._enable_memory_stats:
+            return {}
+        peaks = self.executor.peak_bytes
+        return {
+            name: {
+                "real_memory_size": [total],
+                "max_real_memory_size": [largest],
+                "reserved_memory_size": [total],
+                "max_reserved_memory_size": [largest],
+            }
+            for name, (total, largest) in peaks.items()
+        }
+
+    def external_source_shm_statistics(self) -> dict[str, list[Any]]:
+        """Bytes of shared memory that the workers of each parallel external source hold."""
+        statistics = [source.shared_memory() for source in self._sources if hasattr(source, "shared_memory")]
+        return {
+            "capacities": [capacities for capacities, _ in statistics],
+            "per_sample_capacities": [per_sample for _, per_sample in statistics],
+        }
+
+    def save_graph_to_dot_file(
+        self, filename: str, *, show_tensors: bool = False, show_ids: Any = None, use_colors: bool = False
+    ) -> None:
+        """Writes the graph as a Graphviz file."""
+        from penstock.serialize.dot import to_dot
+
+        with open(filename, "w", encoding="utf-8") as file:
+            file.write(to_dot(self.graph, show_tensors, use_colors))
+
+    # -- saving ----------------------------------------------------------------------------------------------------
+
+    def serialize(self, define_graph: Any = None, filename: str | None = None) -> bytes:
+        """The pipeline in DALI's wire format, which DALI loads too; also written to ``filename`` if given."""
+        from penstock.serialize.dali_format import to_wire
+
+        if define_graph is not None:
+            if self._outputs is not None:
+                raise RuntimeError("Duplicate graph definition: `define_graph` was given, but the pipeline has outputs already")
+            with self:
+                self._set_returned(define_graph())
+        data = to_wire(self)
+        if filename is not None:
+            with open(filename, "wb") as file:
+                file.write(data)
+        return data
+
+    @classmethod
+    def deserialize(cls, serialized_pipeline: bytes | None = None, filename: str | None = None, **kwargs: Any) -> Pipeline:
+        """The pipeline that was saved in DALI's wire format; keyword arguments override what it was saved with."""
+        from penstock.serialize.dali_format import from_wire
+
+        if (serialized_pipeline is None) == (filename is None):
+            raise ValueError("Exactly one of `serialized_pipeline` and `filename` must be given")
+        if filename is not None:
+            with open(filename, "rb") as file:
+                serialized_pipeline = file.read()
+        assert serialized_pipeline is not None
+        pipeline = from_wire(serialized_pipeline, cls, kwargs)
+        pipeline.build()
+        return pipeline
+
+    def deserialize_and_build(self, serialized_pipeline: bytes) -> None:
+        """Makes this pipeline the one that was saved, with this one's own settings, and builds it."""
+        from penstock.serialize.dali_format import load_graph
+
+        load_graph(serialized_pipeline, self)
+        self.build()
+
+    def save(self, filename: str) -> None:
+        """Writes the readable format: versioned JSON in which nothing executes."""
+        from penstock.serialize.readable_format import to_text
+
+        with open(filename, "w", encoding="utf-8") as file:
+            file.write(to_text(self))
+
+    @classmethod
+    def load(cls, filename: str, *, allowed_modules: Sequence[str] = (), **kwargs: Any) -> Pipeline:
+        """The pipeline that :meth:`save` wrote.
+
+        Args:
+            filename: the JSON file.
+            allowed_modules: modules (and their submodules) from which Python operators may be imported.
+            kwargs: override the settings that it was saved with.
+        """
+        from penstock.serialize.readable_format import from_text
+
+        with open(filename, encoding="utf-8") as file:
+            return from_text(file.read(), cls, allowed_modules, kwargs)
+
+    # -- checkpoints -----------------------------------------------------------------------------------------------
+
+    def checkpoint(self, filename: str | None = None) -> bytes:
+        """The state from which another pipeline of the same graph continues with the next batch."""
+        from penstock.runtime.checkpoints import save_checkpoint
+
+        data = save_checkpoint(self)
+        if filename is not None:
+            with open(filename, "wb") as file:
+                file.write(data)
+        return data
+
+    def _restore(self, checkpoint: str | bytes) -> None:
+        from penstock.runtime.checkpoints import restore_checkpoint
+
+        restore_checkpoint(self, checkpoint)
+        self._restored = True
+
+    def close(self) -> None:
+        """Ends the pipeline's threads and worker processes."""
+        if self._executor is not None:
+            self._executor.close()
+            self._executor = None
+        for source in self._sources:
+            close = getattr(source, "close", None)
+            if close is not None:
+                close()
+
+    def __del__(self) -> None:
+        # Interpreter shutdown may have taken modules away already.
+        with contextlib.suppress(Exception):
+            self.close()
+
+
+def _trace(function: Any, *arguments: Any, **keywords: Any) -> Any:
+    """Calls the graph-defining function; frames below this one are the user's."""
+    return function(*arguments, **keywords)
+
+
+def _checked_seed(seed: Any) -> int | None:
+    if seed is None or seed < 0:
+        return None
+    return int(seed)
+
+
+def _queue_depths(depth: Any) -> tuple[int, int]:
+    if isinstance(depth, dict):
+        return depth["cpu_size"], depth["gpu_size"]
+    if isinstance(depth, int):
+        return depth, depth
+    raise TypeError(f"Expected prefetch_queue_depth to be either int or a dict with the keys cpu_size and gpu_size, got {depth!r}")
+
+
+def _checked_outputs(name: str, value: Any, kind: type) -> Any:
+    values = value if isinstance(value, (list, tuple)) else [value]
+    for item in values:
+        if item is not None and not isinstance(item, kind):
+            raise TypeError(f"`{name}` must be either: a value of {kind.__name__}, a list of these or None. Found: {item!r}.")
+        if kind is int and item is not None and item < 0:
+            raise ValueError(f"`{name}` must be non-negative. Found value: {item}.")
+    return value
+
+
+def _broadcast(name: str, value: Any, count: int) -> list[Any]:
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) != count:
+        raise RuntimeError(
+            f"Lengths of provided output descriptions do not match. Expected num_outputs={count}. Received: {name}={value}"
+        )
+    return list(value)
+
+
+def _as_output(value: Any, index: int) -> DataNode:
+    if isinstance(value, DataNode):
+        return value
+    if isinstance(value, (list, tuple)) and any(isinstance(item, DataNode) for item in value):
+        raise TypeError(
+            f"Illegal pipeline output type. The output {index} contains a nested `DataNode`. Missing list/tuple expansion (*) is "
+            "the likely cause."
+        )
+    if not is_constant(value):
+        raise TypeError(
+            f"Illegal output type. The output {index} is a `{type(value)}`. Allowed types are ``DataNode`` and types convertible "
+            "to `types.Constant` (numerical constants, 1D lists/tuple of numbers and ND arrays)."
+        )
+    return constant_node(value)
+
+
+def _sources_of(graph: Graph) -> list[Source]:
+    found: list[Source] = []
+    for op in graph.operators:
+        if isinstance(op.payload, Source) and op.payload not in found:
+            found.append(op.payload)
+    return found

@@ -1,0 +1,245 @@
+"""Runs plans: one batch at a time, ahead of the consumer where that is wanted."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.errors import OperatorError, operator_error
+from penstock.runtime.plan import Plan, Step, Transfer
+from penstock.runtime.workers import WorkerPool
+from penstock.schema.operator import SampleFailure, Workspace
+from penstock.tensors import HostPool, TensorList, TensorListGPU
+from penstock.tensors.cuda import require_cupy
+
+
+@dataclass
+class Result:
+    """What one run gave.
+
+    Attributes:
+        outputs: one batch for each output of the pipeline; failed samples have size zero.
+        failures: errors by sample, where the run isolates them.
+        ready: the CUDA event after which GPU outputs are valid.
+    """
+
+    outputs: list[TensorList] = field(default_factory=list)
+    failures: dict[int, OperatorError] = field(default_factory=dict)
+    ready: Any = None
+
+
+class Executor:
+    """Runs one plan, batch after batch.
+
+    Args:
+        plan: what to run.
+        max_batch_size: the most samples in a batch, and the number where no source tells otherwise.
+        num_threads: CPU threads.
+        device_id: the GPU to use, or None.
+        depth: batches that are prepared ahead of the consumer; 0: each is run when it is scheduled.
+        affinity: CPU cores to bind threads to.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        max_batch_size: int,
+        num_threads: int,
+        device_id: int | None,
+        depth: int,
+        affinity: Any = None,
+    ) -> None:
+        self.plan = plan
+        self.max_batch_size = max_batch_size
+        self.device_id = device_id
+        self.host_pool = HostPool()
+        self.workers = WorkerPool(num_threads, affinity)
+        self.iteration = 0
+        self._depth = depth
+        self._stream: Any = None
+        self._scheduled: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
+        self._done: deque[Result | BaseException] = deque()
+        self._thread: threading.Thread | None = None
+        self.peak_bytes: dict[str, list[int]] = {}
+        self.enable_memory_stats = False
+
+    # -- ahead of the consumer -----------------------------------------------------------------------------------
+
+    def schedule(self) -> None:
+        """Begins the next batch: on the prefetching thread, or at once where there is none."""
+        if self._depth == 0:
+            try:
+                self._done.append(self.run_once())
+            except Exception as error:
+                self._done.append(error)
+            return
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._prefetch, name="penstock-prefetch", daemon=True)
+            self._thread.start()
+        self._scheduled.put(True)
+
+    def _prefetch(self) -> None:
+        while self._scheduled.get():
+            try:
+                self._results.put(self.run_once())
+            except BaseException as error:
+                self._results.put(error)
+
+    def next_result(self) -> Result:
+        """The oldest scheduled batch, waited for; raises what its run raised."""
+        result = self._done.popleft() if self._depth == 0 else self._results.get()
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    def close(self) -> None:
+        """Ends the threads; batches that nobody took are dropped."""
+        if self._thread is not None:
+            self._scheduled.put(False)
+            self._thread.join()
+            self._thread = None
+        self.workers.close()
+
+    # -- one batch -------------------------------------------------------------------------------------------------
+
+    def run_once(self, isolate: bool = False) -> Result:
+        """Runs the plan on the next batch of its sources, on the calling thread and the workers.
+
+        Args:
+            isolate: a sample that fails is put aside with its error, and the others go on.
+        """
+        with self._on_device():
+            result = self._run_steps(isolate)
+            if self._stream is not None:
+                result.ready = self._stream.record()
+        self.iteration += 1
+        return result
+
+    @contextlib.contextmanager
+    def _on_device(self) -> Iterator[None]:
+        if self.device_id is None:
+            yield
+            return
+        cupy = require_cupy()
+        with cupy.cuda.Device(self.device_id):
+            if self._stream is None:
+                self._stream = cupy.cuda.Stream(non_blocking=True)
+            with self._stream:
+                yield
+
+    @property
+    def stream(self) -> Any:
+        """The CuPy stream on which GPU work runs; None where the pipeline uses no GPU."""
+        if self.device_id is not None and self._stream is None:
+            with self._on_device():
+                pass
+        return self._stream
+
+    def _run_steps(self, isolate: bool) -> Result:
+        result = Result()
+        slots: list[Any] = [None] * self.plan.num_slots
+        batch_size = self._batch_size()
+        for step in self.plan.steps:
+            if isinstance(step, Step):
+                self._run_operator(step, slots, batch_size, isolate, result.failures)
+            else:
+                slots[step.target] = self._transfer(step, slots[step.source])
+            for slot in step.release:
+                slots[slot] = None
+        result.outputs = [slots[slot] for slot in self.plan.outputs]
+        return result
+
+    def _batch_size(self) -> int:
+        """As many samples as the sources give next; raises RuntimeError where they disagree."""
+        sizes: dict[int, Step] = {}
+        for step in self.plan.operators:
+            size = step.operator.pending_batch_size()
+            if size is not None:
+                sizes.setdefault(size, step)
+        if len(sizes) > 1:
+            sides = ", ".join(f"{size} in '{step.node.name}'" for size, step in sizes.items())
+            step = list(sizes.values())[-1]
+            raise OperatorError(
+                f"Batch size clash: the sources of one iteration give different numbers of samples: {sides}.",
+                step.node.display_name,
+                step.node.device,
+                None,
+                step.node.origin,
+            )
+        return next(iter(sizes), self.max_batch_size)
+
+    def _run_operator(
+        self, step: Step, slots: list[Any], batch_size: int, isolate: bool, failures: dict[int, OperatorError]
+    ) -> None:
+        inputs = [slots[slot] for slot in step.inputs]
+        arguments = {name: slots[slot] for name, slot in step.arguments.items()}
+        first = inputs[0] if inputs and not step.node.schema.merges else next(iter(arguments.values()), None)
+        positions = first.positions if first is not None else None
+        workspace = Workspace(
+            inputs=inputs,
+            arguments=arguments,
+            batch_size=batch_size if first is None else len(first),
+            device="cpu" if step.node.device == "cpu" else "gpu",
+            isolate=isolate,
+            parallel=self.workers.parallel,
+            pool=self.host_pool,
+            max_batch_size=self.max_batch_size,
+            iteration=self.iteration,
+            num_threads=self.workers.num_threads,
+            positions=positions,
+        )
+        if failures:
+            workspace.failures = _local_failures(failures, workspace)
+        known = set(workspace.failures)
+        try:
+            if not step.node.schema.merges:
+                _check_batch_sizes(workspace)
+            step.operator.run(workspace)
+        except SampleFailure as failure:
+            raise self._error(step, failure.cause, failure.index) from failure.cause
+        except Exception as error:
+            raise self._error(step, error, None) from error
+        for slot, batch in zip(step.outputs, workspace.outputs):
+            if batch.positions is None:
+                batch.positions = positions
+            slots[slot] = batch
+            if self.enable_memory_stats:
+                self._note_memory(step, batch)
+        for index, error in workspace.failures.items():
+            if index not in known:
+                position = index if positions is None else positions[index]
+                failures.setdefault(position, self._error(step, error, position))
+
+    def _error(self, step: Step, cause: BaseException, sample: int | None) -> OperatorError:
+        node = step.node
+        return operator_error(cause, node.display_name, node.device, sample, node.origin)
+
+    def _note_memory(self, step: Step, batch: TensorList) -> None:
+        sizes = [int(sample.nbytes) for sample in batch.samples]
+        peak = self.peak_bytes.setdefault(step.node.name, [0, 0])
+        peak[0] = max(peak[0], sum(sizes))
+        peak[1] = max(peak[1], max(sizes, default=0))
+
+    def _transfer(self, step: Transfer, batch: Any) -> Any:
+        moved = TensorListGPU.upload(batch) if step.device == "gpu" else batch.as_cpu()
+        moved.positions = batch.positions
+        return moved
+
+
+def _check_batch_sizes(workspace: Workspace) -> None:
+    sizes = {len(batch) for batch in [*workspace.inputs, *workspace.arguments.values()]}
+    if len(sizes) > 1:
+        raise RuntimeError(f"Batch size clash: the inputs have {', '.join(map(str, sorted(sizes)))} samples")
+
+
+def _local_failures(failures: dict[int, OperatorError], workspace: Workspace) -> dict[int, BaseException]:
+    """The failures of the batch as indices of the workspace's samples."""
+    if workspace.positions is None:
+        return dict(failures)
+    return {local: failures[p] for local, p in enumerate(workspace.positions) if p in failures}

@@ -1,0 +1,81 @@
+"""What users feed, as batches: arrays of any library, sequences of samples, tensor lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.tensors import HostPool, Tensor, TensorList, TensorListCPU, TensorListGPU
+from penstock.tensors.tensor import check_layout, host_view
+
+
+def to_batch(data: Any, layout: str | None, max_batch_size: int, pool: HostPool | None, copy: bool = True) -> TensorList:
+    """One batch of what the user gave.
+
+    Args:
+        data: a tensor list; an array whose first dimension is the batch; or a sequence of samples (arrays, tensors,
+            numbers), whose shapes may differ.
+        layout: of a sample; None keeps the data's own.
+        max_batch_size: more samples are refused.
+        pool: where the copy is put.
+        copy: whether the data is copied, so that the user may change it afterwards.
+
+    Raises:
+        RuntimeError: there are more samples than ``max_batch_size``, or the samples' ranks differ.
+        TypeError: the samples' types differ, or are none that a tensor can have.
+    """
+    batch = _as_tensor_list(data, layout)
+    if len(batch) > max_batch_size:
+        raise RuntimeError(
+            f"The external source callback returned an unexpected batch size. Expected batch_size <= {max_batch_size}, "
+            f"actual: {len(batch)}"
+        )
+    if not copy or not len(batch):
+        return batch
+    return _copied(batch, pool)
+
+
+def _as_tensor_list(data: Any, layout: str | None) -> TensorList:
+    if isinstance(data, TensorList):
+        batch = data.relabelled()
+    elif isinstance(data, (list, tuple)):
+        samples = [_sample(item) for item in data]
+        on_gpu = bool(samples) and _is_on_gpu(samples[0])
+        batch = TensorListGPU(samples) if on_gpu else TensorListCPU(samples)
+    elif _is_on_gpu(data):
+        batch = TensorListGPU(data)
+    else:
+        array = host_view(data)
+        if array.ndim == 0:
+            raise RuntimeError("A batch must have at least one dimension: its samples. Got a single value.")
+        batch = TensorListCPU(data if isinstance(data, Tensor) else array)
+    if layout is not None and len(batch):
+        try:
+            batch.set_layout(check_layout(layout, batch.ndim()))
+        except ValueError:
+            raise RuntimeError(f"The layout '{layout}' cannot describe {batch.ndim()}-dimensional data") from None
+    return batch
+
+
+def _sample(item: Any) -> Any:
+    return np.asarray(item) if isinstance(item, (int, float, bool, list, tuple)) else item
+
+
+def _is_on_gpu(data: Any) -> bool:
+    if isinstance(data, np.ndarray):
+        return False
+    if hasattr(data, "__dlpack_device__"):
+        return data.__dlpack_device__()[0] in (2, 13)
+    return hasattr(data, "__cuda_array_interface__")
+
+
+def _copied(batch: TensorList, pool: HostPool | None) -> TensorList:
+    if isinstance(batch, TensorListGPU):
+        copied = TensorListGPU.of_samples([sample.copy() for sample in batch.samples], batch.layout())
+    else:
+        copied = TensorListCPU.allocate(batch.shapes, batch.dtype, batch.layout(), pool)
+        for target, sample in zip(copied.samples, batch.samples):
+            np.copyto(target, sample)
+    copied.source_infos = batch.source_infos
+    return copied

@@ -1,0 +1,139 @@
+"""A graph made ready to run: operators constructed, data in numbered slots, copies between devices placed."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.errors import operator_error
+from penstock.graph import DataNode, Graph, OpNode
+from penstock.schema import Operator, operator_class
+
+
+@dataclass
+class Step:
+    """One operator in its place.
+
+    Attributes:
+        node: the operator as the user wrote it.
+        operator: what runs.
+        inputs, arguments, outputs: slots.
+        release: slots that nothing needs after this step.
+    """
+
+    node: OpNode
+    operator: Operator
+    inputs: list[int]
+    arguments: dict[str, int]
+    outputs: list[int]
+    release: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Transfer:
+    """A copy of a batch to the other device.
+
+    Attributes:
+        source, target: slots.
+        device: of the target.
+        release: slots that nothing needs after this step.
+    """
+
+    source: int
+    target: int
+    device: str
+    release: list[int] = field(default_factory=list)
+
+
+class Plan:
+    """The steps of a pipeline, in order.
+
+    Args:
+        graph: what is to be computed, verified.
+        seed: of the pipeline; None: a fresh one.
+
+    Attributes:
+        outputs: the slots of the pipeline's outputs.
+    """
+
+    def __init__(self, graph: Graph, seed: int | None) -> None:
+        self.steps: list[Step | Transfer] = []
+        self._slots: dict[tuple[str, str], int] = {}
+        self.seeds = operator_seeds(graph.operators, seed)
+        for op in graph.operators:
+            self._add(op)
+        self.outputs = [self._slot_of(node) for node in graph.outputs]
+        self.num_slots = len(self._slots)
+        self._place_releases()
+
+    @property
+    def operators(self) -> list[Step]:
+        """The steps that are operators."""
+        return [step for step in self.steps if isinstance(step, Step)]
+
+    def _add(self, op: OpNode) -> None:
+        inputs = [self._slot_of(node) for node in op.inputs]
+        arguments = {name: self._slot_of(node) for name, node in op.argument_inputs.items()}
+        operator = construct(op, self.seeds.get(op, -1))
+        outputs = [self._new_slot(node.name, node.device) for node in op.outputs]
+        self.steps.append(Step(op, operator, inputs, arguments, outputs))
+
+    def _new_slot(self, name: str, device: str) -> int:
+        return self._slots.setdefault((name, device), len(self._slots))
+
+    def _slot_of(self, node: DataNode) -> int:
+        slot = self._slots.get((node.name, node.device))
+        if slot is None:
+            other = "cpu" if node.device == "gpu" else "gpu"
+            source = self._slots[node.name, other]
+            slot = self._new_slot(node.name, node.device)
+            self.steps.append(Transfer(source, slot, node.device))
+        return slot
+
+    def _place_releases(self) -> None:
+        needed = set(self.outputs)
+        for step in reversed(self.steps):
+            if isinstance(step, Step):
+                touched = {*step.inputs, *step.arguments.values(), *step.outputs}
+            else:
+                touched = {step.source, step.target}
+            step.release = sorted(touched - needed)
+            needed |= touched
+
+
+def construct(op: OpNode, seed: int) -> Operator:
+    """The running operator of a node; errors name the user's line."""
+    try:
+        operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, seed, op.schema)
+        operator.bind(op.payload)
+        return operator
+    except Exception as error:
+        raise operator_error(error, op.display_name, op.device, None, op.origin) from error
+
+
+def operator_seeds(operators: Sequence[OpNode], seed: int | None) -> dict[OpNode, int]:
+    """The seeds of the operators that draw random numbers.
+
+    Those to which the user gave none take a slot each of a sequence derived from the pipeline's seed, in the order of
+    the graph; the instances of one call share the first one's seed.
+    """
+    if not any(op.schema.random for op in operators):
+        return {}
+    from penstock.kernels.random_streams import seed_slots
+
+    slots = seed_slots(secrets.randbits(32) if seed is None or seed < 0 else seed)
+    seeds: dict[OpNode, int] = {}
+    of_group: dict[object, int] = {}
+    taken = 0
+    for op in operators:
+        if not op.schema.random:
+            continue
+        given: Any = op.arguments.get("seed")
+        if given is not None:
+            seeds[op] = given
+            continue
+        seeds[op] = of_group.setdefault(op.group, slots[taken % len(slots)])
+        taken += 1
+    return seeds

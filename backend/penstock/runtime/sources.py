@@ -1,0 +1,161 @@
+"""Where external sources get their data: callbacks, iterables and generators of the user's."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.types import BatchInfo, SampleInfo
+
+
+class _Cycle:
+    """Iterates over a source again and again; at the end of each round it stops once where ``pause`` is set."""
+
+    def __init__(self, begin: Callable[[], Iterator[Any]], pause: bool) -> None:
+        self._begin = begin
+        self._pause = pause
+        self._iterator = begin()
+
+    def __iter__(self) -> _Cycle:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._iterator)
+        except StopIteration:
+            self._iterator = self._begin()
+            if self._pause:
+                raise
+            return next(self._iterator)
+
+
+def _is_generator_function(source: Any) -> bool:
+    call = getattr(source, "__call__", None)  # noqa: B004  (the method itself is looked at)
+    return inspect.isgeneratorfunction(source) or inspect.isgeneratorfunction(call)
+
+
+def _is_iterable(source: Any) -> bool:
+    return hasattr(type(source), "__iter__") or hasattr(type(source), "__getitem__") or _is_generator_function(source)
+
+
+_CYCLES = {None: None, False: None, "no": None, True: "quiet", "quiet": "quiet", "raise": "raise"}
+
+
+def _cycle_mode(cycle: Any) -> str | None:
+    try:
+        return _CYCLES[cycle]
+    except (KeyError, TypeError):
+        raise ValueError(f"Invalid value {cycle!r} for the argument `cycle`: use True, False, 'quiet', 'raise' or 'no'") from None
+
+
+def _accepted_positional(function: Callable[..., Any]) -> int:
+    """How many positional arguments a callback wants: 0 or 1."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 0
+    wanted = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = [p for p in wanted if p.default is p.empty]
+    if len(required) > 1:
+        raise TypeError(f"An external source callback takes at most one positional argument, {function!r} takes {len(required)}")
+    if required or any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return 1
+    return min(len(wanted), 1)
+
+
+@dataclass(eq=False)
+class Source:
+    """The user's data for one ``external_source`` call: one batch for each of its outputs at each step.
+
+    Args:
+        source: callable, iterable or generator function.
+        cycle: whether to begin again at the end.
+        batch: each step gives whole batches, rather than one sample.
+        batch_info: the callback wants a BatchInfo rather than the iteration's number.
+        num_outputs: number of outputs; None: one, which is not wrapped in a sequence.
+        layouts: of each output.
+        no_copy: the data is used in place.
+        names: of the operators that are fed, in order of outputs.
+    """
+
+    source: Any
+    cycle: Any = None
+    batch: bool = True
+    batch_info: bool = False
+    num_outputs: int | None = None
+    layouts: Sequence[str | None] = (None,)
+    no_copy: bool = False
+    names: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        self.iteration = 0
+        self.sample = 0
+        self._wants_info = False
+        mode = _cycle_mode(self.cycle)
+        if _is_iterable(self.source):
+            self._call = self._iterating(mode).__next__
+            return
+        if not callable(self.source):
+            raise TypeError("Source must be callable, iterable or a parameterless generator function")
+        if self.cycle is not None:
+            raise ValueError("The argument `cycle` can only be specified if `source` is iterable")
+        self._call = self.source
+        self._wants_info = _accepted_positional(self.source) == 1
+
+    def _iterating(self, mode: str | None) -> Iterator[Any]:
+        source = self.source
+        if mode is None:
+            return iter(source() if _is_generator_function(source) else source)
+        if inspect.isgenerator(source):
+            raise TypeError(
+                "Cannot cycle through a generator: pass the generator function itself as `source`, so that it can be called again"
+            )
+        begin = source if _is_generator_function(source) else lambda: iter(source)
+        return _Cycle(begin, mode == "raise")
+
+    def fetch(self, batch_size: int, epoch: int) -> list[Any]:
+        """The data of the next step, one item for each output; raises StopIteration at the end.
+
+        Args:
+            batch_size: the number of samples to make where the callback makes one at a time.
+            epoch: index of the epoch, for the callback's information.
+        """
+        try:
+            if self.batch:
+                data = self._call(*self._batch_information(epoch))
+                outputs = [data] if self.num_outputs is None else self._checked(data)
+            else:
+                outputs = self._fetch_samples(batch_size, epoch)
+        except StopIteration:
+            self.reset()
+            raise
+        self.iteration += 1
+        self.sample += batch_size
+        return outputs
+
+    def _batch_information(self, epoch: int) -> tuple[Any, ...]:
+        if not self._wants_info:
+            return ()
+        return (BatchInfo(self.iteration, epoch) if self.batch_info else self.iteration,)
+
+    def _fetch_samples(self, batch_size: int, epoch: int) -> list[Any]:
+        samples = []
+        for index in range(batch_size):
+            info = SampleInfo(self.sample + index, index, self.iteration, epoch)
+            samples.append(self._call(info) if self._wants_info else self._call())
+        if self.num_outputs is None:
+            return [samples]
+        return [list(column) for column in zip(*map(self._checked, samples))]
+
+    def _checked(self, data: Any) -> list[Any]:
+        if not isinstance(data, (list, tuple)) and not hasattr(data, "__len__"):
+            raise TypeError(f"The external source must give {self.num_outputs} outputs, it gave a {type(data).__name__}")
+        if len(data) != self.num_outputs:
+            raise RuntimeError(f"The external source must give {self.num_outputs} outputs, it gave {len(data)}")
+        return list(data)
+
+    def reset(self) -> None:
+        """A new epoch begins: counting starts again."""
+        self.iteration = self.sample = 0

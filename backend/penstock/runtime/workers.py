@@ -1,0 +1,91 @@
+"""The threads on which samples are processed."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import queue
+import threading
+from collections.abc import Callable, Sequence
+
+# Below this many elements in all, waking a thread costs more than it saves.
+_WORTH_WAKING = 4096
+
+
+class _Job:
+    """One task for each of several indices, worked off by whoever has time."""
+
+    def __init__(self, task: Callable[[int], None], order: Sequence[int]) -> None:
+        self._task = task
+        self._order = order
+        self._count = len(order)
+        # `next` on a count is atomic, so it needs no lock of its own.
+        self._taken = itertools.count()
+        self._finished = itertools.count(1)
+        self._done = threading.Event()
+        self._errors: list[tuple[int, BaseException]] = []
+
+    def work(self) -> None:
+        """Processes indices until none is left."""
+        while (turn := next(self._taken)) < self._count:
+            index = self._order[turn]
+            try:
+                self._task(index)
+            except BaseException as error:
+                self._errors.append((index, error))
+            if next(self._finished) == self._count:
+                self._done.set()
+
+    def wait(self) -> None:
+        """Returns when all indices are processed; raises the error of the first index that failed."""
+        self._done.wait()
+        if self._errors:
+            raise min(self._errors, key=lambda pair: pair[0])[1]
+
+
+class WorkerPool:
+    """Threads that share the samples of a batch; the thread that asks works too.
+
+    Args:
+        num_threads: how many work at a time, the asking one included.
+        affinity: CPU cores to which the threads are bound in turn; None leaves them to the system.
+    """
+
+    def __init__(self, num_threads: int, affinity: Sequence[int] | None = None) -> None:
+        self.num_threads = max(num_threads, 1)
+        self._affinity = affinity
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+
+    def parallel(self, task: Callable[[int], None], count: int, costs: Sequence[int] | None = None) -> None:
+        """Runs ``task(index)`` for each index below ``count``, the costly ones first."""
+        if self.num_threads == 1 or count < 2 or (costs is not None and sum(costs) < _WORTH_WAKING):
+            for index in range(count):
+                task(index)
+            return
+        if not self._threads:
+            self._start()
+        order = sorted(range(count), key=costs.__getitem__, reverse=True) if costs is not None else range(count)
+        job = _Job(task, order)
+        for _ in range(min(count, self.num_threads) - 1):
+            self._jobs.put(job)
+        job.work()
+        job.wait()
+
+    def _start(self) -> None:
+        for number in range(1, self.num_threads):
+            thread = threading.Thread(target=self._serve, args=(number,), name=f"penstock-worker-{number}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def _serve(self, number: int) -> None:
+        if self._affinity:
+            os.sched_setaffinity(0, {self._affinity[number % len(self._affinity)]})
+        while (job := self._jobs.get()) is not None:
+            job.work()
+
+    def close(self) -> None:
+        """Ends the threads."""
+        for _ in self._threads:
+            self._jobs.put(None)
+        self._threads = []

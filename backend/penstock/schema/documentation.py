@@ -1,0 +1,70 @@
+"""Signatures and docstrings of the faces, from the declarations."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from penstock.schema.arguments import Argument
+from penstock.schema.declaration import Schema
+
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
+
+def shown_arguments(schema: Schema) -> list[Argument]:
+    """The arguments that users are told of, required ones first."""
+    shown = [a for a in schema.all_arguments.values() if not a.hidden and not a.name.startswith("_")]
+    return sorted(shown, key=lambda a: not a.required)
+
+
+def _annotation(argument: Argument) -> str:
+    element = argument.type.removesuffix("[]")
+    name = {"int32": "int", "int64": "int", "uint32": "int", "string": "str", "layout": "str", "object": "Any"}.get(element, element)
+    text = f"{name} | list[{name}]" if argument.is_list else name
+    return f"{text} | DataNode" if argument.tensor else text
+
+
+def signature(schema: Schema, inputs: bool = True) -> inspect.Signature:
+    """The signature of the operator's function, or (``inputs=False``) of its class's constructor."""
+    parameters = []
+    if inputs:
+        for index, declared in enumerate(schema.inputs):
+            optional = index >= schema.fewest_inputs
+            default: Any = None if optional else inspect.Parameter.empty
+            parameters.append(inspect.Parameter(declared.name, inspect.Parameter.POSITIONAL_ONLY, default=default))
+        if schema.variadic:
+            parameters.append(inspect.Parameter("inputs", inspect.Parameter.VAR_POSITIONAL))
+    for argument in shown_arguments(schema):
+        default = inspect.Parameter.empty if argument.required else argument.default
+        parameters.append(inspect.Parameter(argument.name, _KEYWORD, default=default, annotation=_annotation(argument)))
+    default_device = None if inputs else "cpu"
+    parameters.append(inspect.Parameter("device", _KEYWORD, default=default_device, annotation="str | None"))
+    parameters.append(inspect.Parameter("name", _KEYWORD, default=None, annotation="str | None"))
+    return inspect.Signature(parameters)
+
+
+def docstring(schema: Schema) -> str:
+    """What the operator does, its devices, inputs and arguments."""
+    from penstock.schema.registry import operator_class
+
+    summary = inspect.cleandoc(operator_class(schema.name).__doc__ or schema.name)
+    lines = [summary, "", f"Runs on: {', '.join(schema.devices)}."]
+    if schema.sequences:
+        lines.append("Sequences (a leading F dimension) are processed frame by frame.")
+    if schema.inputs:
+        lines += ["", "Args:"]
+        lines += [f"    {i.name}: {_input_text(i.layouts, i.doc)}" for i in schema.inputs]
+    lines += ["", "Keyword args:"]
+    lines += [f"    {a.name} ({_annotation(a)}{_default_text(a)}): {a.doc}" for a in shown_arguments(schema)]
+    return "\n".join(lines)
+
+
+def _input_text(layouts: tuple[str, ...], doc: str) -> str:
+    accepted = f" Layouts: {', '.join(layouts)}." if layouts else ""
+    return (doc + accepted).strip() or "data."
+
+
+def _default_text(argument: Argument) -> str:
+    if argument.required:
+        return ", required"
+    return "" if argument.default is None else f", default {argument.default!r}"
