@@ -1,0 +1,139 @@
+"""Pipelines in DALI's wire format, which both sides load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import SerializationError
+from penstock.graph import DataNode, OpNode
+from penstock.runtime.sources import Source
+from penstock.serialize import wire
+from penstock.serialize.rebuilding import Rebuilder, SavedOperator
+from penstock.types import DALIDataType
+
+if TYPE_CHECKING:
+    from penstock.pipeline import Pipeline
+
+_UNDECLARED = -1
+_RUNTIME_ONLY = ("bytes_per_sample_hint",)
+_PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
+
+
+def to_wire(pipeline: Pipeline) -> bytes:
+    """The pipeline as it was defined, without the user's source lines.
+
+    Raises:
+        SerializationError: an operator holds a Python function, which the format cannot name.
+        RuntimeError: the graph is wrong.
+    """
+    if pipeline.batch_size is None:
+        raise SerializationError("The pipeline's batch size must be set before it is saved")
+    graph = pipeline.graph
+    graph.verify()
+    logical_ids = graph.logical_ids()
+    executor_type = _PIPELINED * pipeline.exec_pipelined | _ASYNC * pipeline.exec_async
+    executor_type |= _SEPARATED * pipeline.exec_separated | _DYNAMIC * pipeline.exec_dynamic
+    definition = wire.PipelineDef(
+        max_batch_size=pipeline.batch_size,
+        num_threads=-1 if pipeline.num_threads is None else pipeline.num_threads,
+        operators=[_to_record(op, logical_ids[op]) for op in graph.operators],
+        outputs=[
+            _output_edge(node, dtype, ndim)
+            for node, dtype, ndim in zip(graph.outputs, pipeline.output_dtype(), pipeline.output_ndim())
+        ],
+        device_id=wire.CPU_ONLY if pipeline.device_id is None else pipeline.device_id,
+        seed=pipeline.seed,
+        enable_checkpointing=pipeline._enable_checkpointing,
+        executor_type=executor_type,
+        executor_flags=int(pipeline.set_affinity) | 4,
+        prefetch_queue_depth_cpu=pipeline.cpu_queue_size,
+        prefetch_queue_depth_gpu=pipeline.gpu_queue_size,
+        bytes_per_sample_hint=pipeline._bytes_per_sample,
+    )
+    return wire.encode(definition)
+
+
+def _to_record(op: OpNode, logical_id: int) -> wire.OpDef:
+    if op.payload is not None and not isinstance(op.payload, Source):
+        raise SerializationError(
+            f"Could not serialize the operator `{op.display_name}` ('{op.name}'): DALI's format cannot name Python objects. "
+            "Save the pipeline with `save` in the readable format instead."
+        )
+    inputs = [wire.EdgeDef(node.name, node.device) for node in op.inputs]
+    inputs += [wire.EdgeDef(op.argument_inputs[k].name, op.argument_inputs[k].device, k) for k in sorted(op.argument_inputs)]
+    arguments = [wire.ArgumentDef("device", "string", op.device)]
+    for name, value in op.arguments.items():
+        if name in _RUNTIME_ONLY:
+            continue
+        argument = op.schema.all_arguments[name]
+        arguments.append(wire.ArgumentDef(name, argument.element.wire, value))
+    arguments.append(wire.ArgumentDef("preserve_name", "bool", op.named))
+    outputs = [wire.EdgeDef(node.name, node.device) for node in op.outputs]
+    return wire.OpDef(op.schema.name, inputs, outputs, arguments, op.name, logical_id)
+
+
+def _output_edge(node: DataNode, dtype: DALIDataType | None, ndim: int | None) -> wire.EdgeDef:
+    return wire.EdgeDef(
+        node.name,
+        node.device,
+        dtype=_UNDECLARED if dtype is None else int(dtype),
+        ndim=_UNDECLARED if ndim is None else ndim,
+    )
+
+
+def from_wire(data: bytes, kind: type[Pipeline], overrides: dict[str, Any]) -> Pipeline:
+    """The pipeline of a file, not built yet; ``overrides`` replace the settings that it was saved with.
+
+    Raises:
+        SerializationError: the bytes are no pipeline, or one that does not make sense.
+    """
+    definition = wire.decode(data)
+    settings: dict[str, Any] = {
+        "batch_size": definition.max_batch_size,
+        "num_threads": None if definition.num_threads in (None, -1) else definition.num_threads,
+        "device_id": definition.device_id if definition.device_id is not None and definition.device_id >= 0 else None,
+        "seed": definition.seed,
+        "enable_checkpointing": bool(definition.enable_checkpointing),
+        "prefetch_queue_depth": definition.prefetch_queue_depth_cpu or 2,
+    }
+    settings |= _output_declarations(definition)
+    settings |= {key: value for key, value in overrides.items() if value is not None}
+    pipeline = kind(**settings)
+    _define_from(definition, pipeline)
+    return pipeline
+
+
+def load_graph(data: bytes, pipeline: Pipeline) -> None:
+    """Gives ``pipeline`` the graph of a file."""
+    _define_from(wire.decode(data), pipeline)
+
+
+def _output_declarations(definition: wire.PipelineDef) -> dict[str, Any]:
+    outputs = definition.outputs
+    dtypes = [None if e.dtype in (None, _UNDECLARED) else DALIDataType(e.dtype) for e in outputs]
+    ndims = [None if e.ndim in (None, _UNDECLARED) else e.ndim for e in outputs]
+    return {"output_dtype": dtypes, "output_ndim": ndims, "output_layout": [e.layout or None for e in outputs]}
+
+
+def _define_from(definition: wire.PipelineDef, pipeline: Pipeline) -> None:
+    rebuilder = Rebuilder()
+    for name in definition.legacy_inputs:
+        rebuilder.add(SavedOperator("ExternalSource", name, "cpu", [], outputs=[name]))
+    for record in definition.operators:
+        op = rebuilder.add(_from_record(record))
+        if op.preserved and op.outputs:
+            pipeline.add_sink(op.outputs[0])
+    pipeline.set_outputs(*(rebuilder.node((e.name, e.device), "the outputs") for e in definition.outputs))
+
+
+def _from_record(record: wire.OpDef) -> SavedOperator:
+    return SavedOperator(
+        schema=record.schema,
+        name=record.name or "",
+        device=record.argument("device", "cpu"),
+        inputs=[(edge.name, edge.device) for edge in record.inputs if edge.argument is None],
+        argument_inputs={e.argument: (e.name, e.device) for e in record.inputs if e.argument is not None},
+        arguments={argument.name: argument.value for argument in record.arguments},
+        outputs=[edge.name for edge in record.outputs],
+        group=None if record.logical_id in (None, -1) else record.logical_id,
+    )

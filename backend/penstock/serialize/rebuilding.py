@@ -1,0 +1,133 @@
+"""Making a graph's operators from what a file says about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.errors import SerializationError
+from penstock.graph import DataNode, OpNode
+from penstock.schema import Schema, find_schema
+
+
+@dataclass
+class SavedOperator:
+    """One operator as a file describes it.
+
+    Attributes:
+        schema: name of the schema.
+        name: of the instance; empty: to be chosen.
+        device: ``cpu``, ``gpu`` or ``mixed``.
+        inputs: name and device of each positional input.
+        argument_inputs: name and device of each argument that the graph computes.
+        arguments: values of the constant arguments, as the file has them.
+        outputs: names of the outputs; empty: as a new operator names them.
+        group: equal for the instances of one call; None: a call of its own.
+        payload: see :class:`~penstock.graph.OpNode`.
+    """
+
+    schema: str
+    name: str
+    device: str
+    inputs: list[tuple[str, str]]
+    argument_inputs: dict[str, tuple[str, str]] = field(default_factory=dict)
+    arguments: dict[str, Any] = field(default_factory=dict)
+    outputs: list[str] = field(default_factory=list)
+    group: int | None = None
+    payload: Any = None
+
+
+class Rebuilder:
+    """Makes operators in the order of the file; each may refer only to those before it."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, DataNode] = {}
+        self.operators: list[OpNode] = []
+        self._names: set[str] = set()
+        self._groups: dict[int, OpNode] = {}
+
+    def add(self, saved: SavedOperator) -> OpNode:
+        """The operator's node; raises SerializationError where the file does not make sense."""
+        where = f"operator {len(self.operators)} ('{saved.name}', {saved.schema})"
+        schema = _schema_of(saved.schema, where)
+        name = saved.name or f"__{schema.class_name}_{len(self.operators)}"
+        if name in self._names:
+            raise SerializationError(f"{where}: another operator has the same name")
+        self._names.add(name)
+        if saved.device not in schema.devices:
+            raise SerializationError(f"{where}: it does not run on '{saved.device}', only on {', '.join(schema.devices)}")
+        if not schema.fewest_inputs <= len(saved.inputs) <= schema.most_inputs:
+            raise SerializationError(
+                f"{where}: it takes from {schema.fewest_inputs} to {schema.most_inputs} inputs, the file gives {len(saved.inputs)}"
+            )
+        op = OpNode(
+            schema,
+            name,
+            saved.device,
+            [self.node(reference, where) for reference in saved.inputs],
+            {key: self.node(reference, where) for key, reference in self._known(schema, saved.argument_inputs, where)},
+            _converted(schema, saved.arguments, where),
+            f"penstock.fn.{schema.fn_path}",
+            named=True,
+            payload=saved.payload,
+        )
+        if saved.group is not None:
+            first = self._groups.setdefault(saved.group, op)
+            if first.schema is not schema:
+                raise SerializationError(f"{where}: it shares its logical id with an operator of another kind, '{first.name}'")
+            op.group = first.group
+        self._name_outputs(op, saved.outputs, where)
+        self.operators.append(op)
+        return op
+
+    def node(self, reference: tuple[str, str], where: str) -> DataNode:
+        """The node of that name on that device."""
+        name, device = reference
+        found = self.nodes.get(name)
+        if found is None:
+            raise SerializationError(f"{where}: '{name}' is made by no operator before it")
+        if device not in ("cpu", "gpu"):
+            raise SerializationError(f"{where}: '{device}' is no device of data, use cpu or gpu")
+        return found if device == found.device else found._on(device)
+
+    @staticmethod
+    def _known(schema: Schema, references: Mapping[str, Any], where: str) -> Iterable[tuple[str, Any]]:
+        for key, reference in references.items():
+            argument = schema.all_arguments.get(key)
+            if argument is None or not argument.tensor:
+                raise SerializationError(f"{where}: argument '{key}' cannot be computed in the graph")
+            yield key, reference
+
+    def _name_outputs(self, op: OpNode, names: list[str], where: str) -> None:
+        if names and len(names) != len(op.outputs):
+            raise SerializationError(f"{where}: it has {len(op.outputs)} outputs, the file names {len(names)}")
+        for output, name in zip(op.outputs, names):
+            output.name = name
+        for output in op.outputs:
+            if output.name in self.nodes:
+                raise SerializationError(f"{where}: another operator makes '{output.name}' too")
+            self.nodes[output.name] = output
+
+
+def _schema_of(name: str, where: str) -> Schema:
+    try:
+        return find_schema(name)
+    except KeyError as error:
+        raise SerializationError(f"{where}: {error.args[0]}") from None
+
+
+def _converted(schema: Schema, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The arguments as the schema has them: unknown and removed ones are dropped, renamed ones renamed."""
+    converted: dict[str, Any] = {}
+    for key, value in values.items():
+        argument = schema.all_arguments.get(key)
+        if argument is not None and argument.deprecated is not None and argument.deprecated.renamed_to:
+            argument = schema.all_arguments[argument.deprecated.renamed_to]
+        if argument is None or (argument.deprecated is not None and argument.deprecated.removed):
+            continue
+        try:
+            converted[argument.name] = argument.convert(value)
+        except (TypeError, ValueError) as error:
+            raise SerializationError(f"{where}: argument '{key}': {error}") from error
+    return converted
