@@ -1,1 +1,1 @@
-"""Operators."""
+"""Operators on tensors of any kind: types, shapes, layouts, selection."""

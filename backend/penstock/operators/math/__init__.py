@@ -1,1 +1,1 @@
-"""Operators."""
+"""Arithmetic and reductions."""

@@ -1,0 +1,404 @@
+"""Rewrites graph-defining functions so that `if`, `and`, `or`, `not` and ternaries work on nodes.
+
+A function's source is parsed, each such construct is replaced by a call of :mod:`penstock.graph.branching`, and the
+result is compiled with the file name and the line numbers of the original, so that errors point at the user's lines.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import os
+import sys
+import sysconfig
+import textwrap
+from collections.abc import Callable, Iterable
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+from penstock.graph import branching
+
+_TOOLS = "__penstock__"
+_RESULT = branching.RESULT
+
+
+class Tools:
+    """What rewritten functions call, under one name that no user's variable has."""
+
+    if_statement = staticmethod(branching.if_statement)
+    ternary = staticmethod(branching.ternary)
+    negation = staticmethod(branching.negation)
+    conjunction = staticmethod(branching.conjunction)
+    disjunction = staticmethod(branching.disjunction)
+    refuse_loop = staticmethod(branching.refuse_loop)
+    undefined = staticmethod(branching.undefined)
+    load = staticmethod(branching.load)
+    probe = staticmethod(branching.probe)
+
+    @staticmethod
+    def callee(function: Any) -> Any:
+        """A function that is about to be called, rewritten too where it is the user's own."""
+        return convert(function) if _is_users_own(function) else function
+
+
+def convert(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with its conditionals rewritten; itself, where there is no source to rewrite."""
+    if isinstance(function, MethodType):
+        return MethodType(convert(function.__func__), function.__self__)
+    if not isinstance(function, FunctionType) or getattr(function, "_penstock_do_not_convert", False):
+        return function
+    if _TOOLS in function.__code__.co_freevars:
+        # It was defined inside a function that was rewritten.
+        return function
+    code = _converted_code(function.__code__)
+    if code is None:
+        return function
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+    closure = tuple(cells[name] if name in cells else _TOOLS_CELL for name in code.co_freevars)
+    converted = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
+    converted.__kwdefaults__ = function.__kwdefaults__
+    converted._penstock_do_not_convert = True  # type: ignore[attr-defined]
+    return functools.wraps(function)(converted)
+
+
+def _cell(value: Any) -> Any:
+    return (lambda: value).__closure__[0]  # type: ignore[index]
+
+
+_TOOLS_CELL = _cell(Tools)
+_LIBRARIES = tuple(
+    os.path.realpath(path) + os.sep
+    for path in {sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
+    | {os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}
+)
+
+
+def _is_users_own(function: Any) -> bool:
+    inner = getattr(function, "__func__", function)
+    if not isinstance(inner, FunctionType) or getattr(inner, "_penstock_do_not_convert", False):
+        return False
+    return not os.path.realpath(inner.__code__.co_filename).startswith(_LIBRARIES)
+
+
+@functools.lru_cache(maxsize=4096)
+def _converted_code(code: CodeType) -> CodeType | None:
+    """The rewritten code of a function, or None where its source cannot be had or has nothing to rewrite."""
+    if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return None
+    definition = _definition_of(code)
+    if definition is None:
+        return None
+    rewritten = _rewrite(definition)
+    free = [*code.co_freevars, _TOOLS]
+    # Inside a factory, the names that the function closes over are free again when it is compiled.
+    factory = ast.FunctionDef(
+        name="__penstock_factory__",
+        args=_no_arguments([ast.arg(arg=name) for name in free]),
+        body=[rewritten, ast.Return(ast.Name(rewritten.name, ast.Load()))],
+        decorator_list=[],
+    )
+    if sys.version_info >= (3, 12):
+        factory.type_params = []
+    module = ast.fix_missing_locations(ast.Module([factory], []))
+    compiled = compile(module, code.co_filename, "exec")
+    return _find_code(compiled, rewritten.name)
+
+
+def _find_code(outer: CodeType, name: str) -> CodeType:
+    factory = next(const for const in outer.co_consts if isinstance(const, CodeType))
+    return next(const for const in factory.co_consts if isinstance(const, CodeType) and const.co_name == name)
+
+
+def _definition_of(code: CodeType) -> ast.FunctionDef | None:
+    """The function's definition, with the line numbers of its file; a lambda as a function of one statement."""
+    try:
+        lines, first = inspect.getsourcelines(code)
+        tree = _parsed("".join(lines))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    if tree is None:
+        return None
+    ast.increment_lineno(tree, first - 1)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            node.decorator_list = []
+            return node
+    lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+    if code.co_name != "<lambda>" or len(lambdas) != 1:
+        return None
+    body = ast.copy_location(ast.Return(lambdas[0].body), lambdas[0].body)
+    definition = ast.FunctionDef(name="__penstock_lambda__", args=lambdas[0].args, body=[body], decorator_list=[])
+    if sys.version_info >= (3, 12):
+        definition.type_params = []
+    return ast.copy_location(definition, lambdas[0])
+
+
+def _parsed(source: str) -> ast.Module | None:
+    source = textwrap.dedent(source)
+    try:
+        return ast.parse(source)
+    except SyntaxError:
+        # A lambda in the middle of an expression that goes on: the text up to the last closing bracket may parse.
+        for end in range(len(source), 0, -1):
+            if source[end - 1] in ")]}":
+                try:
+                    return ast.parse(source[:end].strip())
+                except SyntaxError:
+                    continue
+        return None
+
+
+def _no_arguments(args: list[ast.arg]) -> ast.arguments:
+    return ast.arguments(posonlyargs=[], args=args, vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])
+
+
+# -- rewriting -----------------------------------------------------------------------------------------------------------
+
+
+def _rewrite(definition: ast.FunctionDef) -> ast.FunctionDef:
+    global_names = {name for node in ast.walk(definition) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+    parameters = {arg.arg for arg in ast.walk(definition.args) if isinstance(arg, ast.arg)}
+    body = definition.body
+    if _returns_inside_if(body):
+        body = [*_return_once(body), ast.Return(_name(_RESULT))]
+    assigned = _assigned_in_ifs(body) - global_names
+    maybe_unset = assigned - parameters
+    rewriter = _Rewriter(assigned, maybe_unset)
+    statements = rewriter.rewrite_all(body)
+    docstring = statements[:1] if ast.get_docstring(definition, clean=False) is not None else []
+    begin = [_assign(name, _tool("undefined", ast.Constant(name))) for name in sorted(maybe_unset)]
+    definition.body = [*docstring, *begin, *statements[len(docstring) :]]
+    for node in begin:
+        ast.copy_location(node, definition)
+    definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
+    definition.args.kw_defaults = [default and ast.Constant(None) for default in definition.args.kw_defaults]
+    definition.returns = None
+    for arg in ast.walk(definition.args):
+        if isinstance(arg, ast.arg):
+            arg.annotation = None
+    return definition
+
+
+def _name(name: str, store: bool = False) -> ast.Name:
+    return ast.Name(name, ast.Store() if store else ast.Load())
+
+
+def _assign(name: str, value: ast.expr) -> ast.Assign:
+    return ast.Assign([_name(name, store=True)], value)
+
+
+def _tool(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Attribute(_name(_TOOLS), name, ast.Load()), list(arguments), [])
+
+
+def _lambda(body: ast.expr) -> ast.Lambda:
+    return ast.Lambda(_no_arguments([]), body)
+
+
+_OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_LOOPS = (ast.For, ast.While, ast.AsyncFor)
+
+
+def _walk_statements(statements: Iterable[ast.AST], stop: tuple[type, ...] = _OWN_SCOPE) -> Iterable[ast.AST]:
+    """All nodes below, without entering what has a scope of its own (or what ``stop`` names)."""
+    for statement in statements:
+        yield statement
+        if not isinstance(statement, stop):
+            yield from _walk_statements(ast.iter_child_nodes(statement), stop)
+
+
+def _has_return(statements: Iterable[ast.AST]) -> bool:
+    """Whether a `return` stands among the statements or in their ifs, but not in loops, which cannot be rewritten."""
+    return any(isinstance(node, ast.Return) for node in _walk_statements(statements, _OWN_SCOPE + _LOOPS))
+
+
+def _returns_inside_if(body: Iterable[ast.AST]) -> bool:
+    """Whether an `if` returns early, so that the statements behind it must move into its branches."""
+    return any(isinstance(node, ast.If) and _has_return([node]) for node in body)
+
+
+def _return_once(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The same statements with one result that is assigned on each way, instead of early returns."""
+    for index, statement in enumerate(body):
+        if isinstance(statement, ast.Return):
+            value = statement.value or ast.Constant(None)
+            return [*body[:index], ast.copy_location(_assign(_RESULT, value), statement)]
+        if isinstance(statement, ast.If) and _has_return([statement]):
+            rest = body[index + 1 :]
+            branches = [_return_once([*branch, *rest]) for branch in (statement.body, statement.orelse)]
+            renewed = ast.copy_location(ast.If(statement.test, branches[0], branches[1]), statement)
+            return [*body[:index], renewed]
+    return [*body, _assign(_RESULT, ast.Constant(None))]
+
+
+def _stays_plain(statement: ast.If) -> bool:
+    """Whether an `if` holds what cannot move into a function: `return`, `break`, `continue`, `yield` and the like."""
+    if any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) for n in _walk_statements([statement])):
+        return True
+    return any(isinstance(n, (ast.Break, ast.Continue)) for n in _walk_statements([statement], _OWN_SCOPE + _LOOPS))
+
+
+def _targets(statements: Iterable[ast.AST]) -> Iterable[ast.expr]:
+    for node in _walk_statements(statements):
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+            yield node
+
+
+def _bound_names(statements: Iterable[ast.AST]) -> set[str]:
+    """The variables that statements bind; those of comprehensions are their own."""
+    names: set[str] = set()
+    inside: set[int] = set()
+    for node in _walk_statements(statements):
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            inside |= {id(n) for generator in node.generators for n in ast.walk(generator.target)}
+    for node in _walk_statements(statements):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in inside:
+            names.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            names.add(node.name)
+    return names
+
+
+def _assigned_in_ifs(body: Iterable[ast.AST]) -> set[str]:
+    names: set[str] = set()
+    for node in _walk_statements(body):
+        if isinstance(node, ast.If) and not _stays_plain(node):
+            names |= _bound_names([*node.body, *node.orelse])
+    return names
+
+
+def _places(statements: Iterable[ast.AST]) -> dict[str, ast.expr]:
+    """The attributes and constant items that statements assign, by their source text."""
+    places: dict[str, ast.expr] = {}
+    for target in _targets(statements):
+        if isinstance(target, ast.Attribute) or (isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)):
+            places.setdefault(ast.unparse(target), target)
+    return places
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Replaces the constructs inside of one function.
+
+    Args:
+        assigned: variables that ifs assign; they are shared between the function and its branches.
+        maybe_unset: those that may have no value when they are read.
+    """
+
+    def __init__(self, assigned: set[str], maybe_unset: set[str]) -> None:
+        self._assigned = assigned
+        self._maybe_unset = maybe_unset
+        self._count = 0
+
+    def rewrite_all(self, statements: Iterable[ast.stmt]) -> list[ast.stmt]:
+        """The statements, rewritten; one may become several."""
+        result: list[ast.stmt] = []
+        for statement in statements:
+            rewritten = self.visit(statement)
+            result.extend(rewritten if isinstance(rewritten, list) else [rewritten])
+        return result
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        # Rewritten when it is called.
+        return node
+
+    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef  # type: ignore[assignment]
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        node.body = self.visit(node.body)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if isinstance(node.ctx, ast.Load) and node.id in self._maybe_unset:
+            return ast.copy_location(_tool("load", node), node)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        return ast.copy_location(_tool("ternary", node.test, _lambda(node.body), _lambda(node.orelse)), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        return ast.copy_location(_tool("negation", node.operand), node) if isinstance(node.op, ast.Not) else node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        tool = "conjunction" if isinstance(node.op, ast.And) else "disjunction"
+        result = node.values[0]
+        for value in node.values[1:]:
+            result = _tool(tool, result, _lambda(value))
+        return ast.copy_location(result, node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "globals", "vars"):
+            return node
+        node.func = ast.copy_location(_tool("callee", node.func), node.func)
+        return node
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        self.generic_visit(node)
+        node.test = ast.copy_location(_tool("refuse_loop", node.test), node.test)
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.AST]:
+        if _stays_plain(node):
+            self.generic_visit(node)
+            node.test = ast.copy_location(_tool("refuse_loop", node.test), node.test)
+            return node
+        number = self._count
+        self._count += 1
+        variables = sorted(_bound_names([*node.body, *node.orelse]) & self._assigned)
+        places = {text: p for text, p in _places([*node.body, *node.orelse]).items()}
+        test = self.visit(node.test)
+        made: list[ast.stmt] = [
+            self._branch(f"__penstock_if_{number}", node.body, variables),
+            self._branch(f"__penstock_else_{number}", node.orelse, variables),
+            self._get_state(f"__penstock_get_{number}", variables, places),
+            self._set_state(f"__penstock_set_{number}", variables, places),
+        ]
+        names = ast.Tuple([ast.Constant(name) for name in [*variables, *places]], ast.Load())
+        functions = [_name(f"__penstock_{kind}_{number}") for kind in ("if", "else", "get", "set")]
+        call = ast.Expr(_tool("if_statement", test, *functions, names))
+        result: list[ast.AST] = [*made, call]
+        for statement in result:
+            ast.copy_location(statement, node)
+            for child in ast.walk(statement):
+                if not hasattr(child, "lineno") and "lineno" in getattr(child, "_attributes", ()):
+                    ast.copy_location(child, node)
+        return result
+
+    def _function(self, name: str, body: list[ast.stmt], shared: list[str], argument: str | None = None) -> ast.FunctionDef:
+        nonlocals: list[ast.stmt] = [ast.Nonlocal(list(shared))] if shared else []
+        args = _no_arguments([ast.arg(arg=argument)] if argument else [])
+        definition = ast.FunctionDef(name=name, args=args, body=[*nonlocals, *body], decorator_list=[])
+        if sys.version_info >= (3, 12):
+            definition.type_params = []
+        return definition
+
+    def _branch(self, name: str, statements: list[ast.stmt], variables: list[str]) -> ast.FunctionDef:
+        body = self.rewrite_all(statements) or [ast.Pass()]
+        return self._function(name, body, variables)
+
+    def _get_state(self, name: str, variables: list[str], places: dict[str, ast.expr]) -> ast.FunctionDef:
+        values: list[ast.expr] = [_name(variable) for variable in variables]
+        for text in places:
+            read = ast.parse(text, mode="eval").body
+            values.append(_tool("probe", _lambda(read), ast.Constant(text)))
+        return self._function(name, [ast.Return(ast.Tuple(values, ast.Load()))], [])
+
+    def _set_state(self, name: str, variables: list[str], places: dict[str, ast.expr]) -> ast.FunctionDef:
+        values = "__penstock_values__"
+        body: list[ast.stmt] = []
+        for index, variable in enumerate(variables):
+            body.append(_assign(variable, ast.Subscript(_name(values), ast.Constant(index), ast.Load())))
+        for index, text in enumerate(places, len(variables)):
+            store = ast.parse(f"{text} = 0").body[0]
+            assert isinstance(store, ast.Assign)
+            store.value = ast.Subscript(_name(values), ast.Constant(index), ast.Load())
+            body.append(store)
+        return self._function(name, body or [ast.Pass()], variables, values)

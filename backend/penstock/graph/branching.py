@@ -1,0 +1,246 @@
+"""What `if`, `and`, `or`, `not` and ternaries mean for nodes: both sides are traced, and each sample takes its own.
+
+The functions of :mod:`penstock.graph.autograph` are rewritten to call these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from penstock.graph.calls import call_operator
+from penstock.graph.conditionals import Branch, ConditionStack
+from penstock.graph.constants import constant_node, is_constant
+from penstock.graph.nodes import DataNode
+from penstock.graph.scope import current_scope
+
+
+# The variable that holds what a rewritten function is going to return.
+RESULT = "__penstock_result__"
+
+
+class Unusable:
+    """Stands for a variable that has no value here; reading it raises.
+
+    Args:
+        error: what reading raises.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+def undefined(name: str) -> Unusable:
+    """A variable that was not assigned yet."""
+    return Unusable(UnboundLocalError(f"local variable '{name}' is used before it is assigned"))
+
+
+def load(value: Any) -> Any:
+    """A variable's value, when it is read."""
+    if isinstance(value, Unusable):
+        raise value.error
+    return value
+
+
+def probe(getter: Callable[[], Any], name: str) -> Any:
+    """The value of an attribute or item, or an :class:`Unusable` where there is none."""
+    try:
+        return getter()
+    except (AttributeError, KeyError, IndexError, NameError):
+        return undefined(name)
+
+
+def _conditions() -> ConditionStack:
+    conditions = current_scope().conditions
+    if conditions is None:
+        raise TypeError(
+            "A DataNode was used as a condition outside of a pipeline that was defined with `enable_conditionals=True`"
+        )
+    return conditions
+
+
+def if_statement(
+    condition: Any,
+    body: Callable[[], None],
+    orelse: Callable[[], None],
+    get_state: Callable[[], tuple[Any, ...]],
+    set_state: Callable[[tuple[Any, ...]], None],
+    names: Sequence[str],
+) -> None:
+    """An `if` statement; the variables that its branches assign are handed in and out by ``get_state`` and ``set_state``."""
+    if not isinstance(condition, DataNode):
+        body() if condition else orelse()
+        return
+    before = get_state()
+    states: dict[bool, tuple[Any, ...]] = {}
+
+    def run(side: bool, statements: Callable[[], None]) -> None:
+        set_state(before)
+        statements()
+        states[side] = get_state()
+
+    branch = _trace_sides(condition, lambda: run(True, body), lambda: run(False, orelse))
+    set_state(
+        tuple(
+            _merged_variable(branch, name, true, false, original)
+            for name, true, false, original in zip(names, states[True], states[False], before)
+        )
+    )
+
+
+def _trace_sides(condition: DataNode, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Branch:
+    """Runs both sides with the branch open on each."""
+    conditions = _conditions()
+    predicate = conditions.enter_branch(condition)
+    if predicate.device != "cpu":
+        raise ValueError("Conditions of `if` statements must be on the CPU, but this one is on the GPU.")
+    branch = Branch(predicate)
+    conditions.branches.append(branch)
+    try:
+        for branch.side, trace in ((True, if_true), (False, if_false)):
+            trace()
+    finally:
+        conditions.branches.remove(branch)
+    return branch
+
+
+def _merged_variable(branch: Branch, name: str, true: Any, false: Any, original: Any) -> Any:
+    if true is original and false is original:
+        return original
+    if name == RESULT and (true is None) != (false is None):
+        raise RuntimeError(
+            "Encountered inconsistent outputs out of the `if/else` control flow statement: one branch returns a value and the other "
+            "does not."
+        )
+    if isinstance(true, Unusable) or isinstance(false, Unusable):
+        side = "if" if isinstance(true, Unusable) else "else"
+        return Unusable(
+            RuntimeError(
+                "Encountered inconsistent outputs out of the `if/else` control flow statement. Variables need to be initialized "
+                f"in every code path (both `if` branches): '{name}' is not in the `{side}` branch."
+            )
+        )
+    try:
+        return merge(branch, name, true, false)
+    except (TypeError, ValueError) as error:
+        return Unusable(error)
+
+
+def merge(branch: Branch, name: str, true: Any, false: Any) -> Any:
+    """What a variable is after the branches: nodes are merged, in tuples, lists and dictionaries too.
+
+    Raises:
+        ValueError: the two values are nested differently.
+        TypeError: they are neither nodes nor constants.
+    """
+    if true is false and not isinstance(true, (DataNode, tuple, list, dict)):
+        return true
+    if isinstance(true, (tuple, list, dict)) or isinstance(false, (tuple, list, dict)):
+        return _merge_nested(branch, name, true, false)
+    if true is None or false is None:
+        raise _divergent(name, true, false)
+    for value in (true, false):
+        if not (isinstance(value, DataNode) or is_constant(value)):
+            raise TypeError(
+                f"The variable '{name}' is a `{type(value).__name__}` after an `if` statement on a DataNode. Allowed are "
+                "DataNodes, and numbers and arrays that can become constants."
+            )
+    return _merge_nodes(branch, true, false)
+
+
+def _merge_nested(branch: Branch, name: str, true: Any, false: Any) -> Any:
+    if type(true) is not type(false) or len(true) != len(false):
+        raise _divergent(name, true, false)
+    if isinstance(true, dict):
+        if true.keys() != false.keys():
+            raise _divergent(name, true, false)
+        return {key: merge(branch, f"{name}[{key!r}]", true[key], false[key]) for key in true}
+    items = [merge(branch, f"{name}[{i}]", a, b) for i, (a, b) in enumerate(zip(true, false))]
+    if hasattr(true, "_fields"):
+        return type(true)(*items)
+    return type(true)(items)
+
+
+def _divergent(name: str, true: Any, false: Any) -> ValueError:
+    return ValueError(
+        "Divergent data found in different branches of `if/else` control flow statement. The values assigned to a variable need to "
+        f"have the same nesting structure in both branches, but '{name}' is {_structure(true)} in one and {_structure(false)} in "
+        "the other."
+    )
+
+
+def _structure(value: Any) -> str:
+    if isinstance(value, (tuple, list, dict)):
+        return f"a {type(value).__name__} of {len(value)}"
+    return "None" if value is None else "a single value"
+
+
+def _merge_nodes(branch: Branch, true: Any, false: Any) -> DataNode:
+    conditions = _conditions()
+    parts = []
+    for side, value in ((True, true), (False, false)):
+        branch.side = side
+        conditions.branches.append(branch)
+        try:
+            parts.append(conditions.enter_branch(value if isinstance(value, DataNode) else constant_node(value)))
+        finally:
+            conditions.branches.remove(branch)
+    if "gpu" in (parts[0].device, parts[1].device):
+        parts = [part if part.device == "gpu" else part._on("gpu") for part in parts]
+    if conditions.branches:
+        # The parts lie deeper than any open branch: as inputs of the merge they must not be split again.
+        around = conditions.branches[-1]
+        assert around.side is not None
+        around.produced[around.side].update(part.name for part in parts)
+    return call_operator("_conditional__Merge", parts, {"predicate": branch.predicate}, device=parts[0].device)
+
+
+def ternary(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Any:
+    """``a if condition else b``."""
+    if not isinstance(condition, DataNode):
+        return if_true() if condition else if_false()
+    values: list[Any] = []
+    branch = _trace_sides(condition, lambda: values.append(if_true()), lambda: values.append(if_false()))
+    return merge(branch, "the conditional expression", *values)
+
+
+def negation(value: Any) -> Any:
+    """``not value``."""
+    return call_operator("_conditional__Not_", (value,), {}) if isinstance(value, DataNode) else not value
+
+
+def conjunction(left: Any, right: Callable[[], Any]) -> Any:
+    """``left and right``; the right side is traced for the samples for which the left one is true."""
+    if not isinstance(left, DataNode):
+        return left and right()
+    left = _validated(left, "and", "left")
+    return ternary(left, lambda: _validated(right(), "and", "right"), lambda: left)
+
+
+def disjunction(left: Any, right: Callable[[], Any]) -> Any:
+    """``left or right``; the right side is traced for the samples for which the left one is false."""
+    if not isinstance(left, DataNode):
+        return left or right()
+    left = _validated(left, "or", "left")
+    return ternary(left, lambda: left, lambda: _validated(right(), "or", "right"))
+
+
+def _validated(value: Any, name: str, side: str) -> Any:
+    node = value if isinstance(value, DataNode) else constant_node(value)
+    return call_operator(
+        "_conditional__ValidateLogical", (node,), {"expression_name": name, "expression_side": side}, device="cpu"
+    )
+
+
+def refuse_loop(condition: Any) -> Any:
+    """The condition of a `while` loop, which cannot be a node."""
+    if isinstance(condition, DataNode):
+        _refuse()
+    return condition
+
+
+def _refuse() -> NoReturn:
+    raise TypeError(
+        "A DataNode was used as the condition of a loop, or of an `if` with `break`, `continue` or `return` inside of a loop. Its "
+        "values are known only when the pipeline runs, while loops run when it is defined."
+    )

@@ -1,0 +1,81 @@
+"""Conversion between types as all operators round and saturate: half away from zero, limits, NaN to zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+
+def converted(value: Any, like: Any) -> Any:
+    """``value`` in the type of ``like``; integers are rounded half away from zero and saturate. For use in kernels."""
+    raise TypeError("for use inside of numba kernels")
+
+
+@overload(converted, inline="always")
+def _converted(value, like):  # type: ignore[no-untyped-def]
+    if isinstance(like, types.Float):
+        return lambda value, like: type(like)(value)
+    if isinstance(like, types.Boolean):
+        return lambda value, like: value != 0
+    if isinstance(value, types.Boolean):
+        return lambda value, like: type(like)(value)
+    if isinstance(value, types.Float):
+        return _float_to_integer(like)
+    return _integer_to_integer(value, like)
+
+
+def _float_to_integer(like: Any) -> Any:
+    lowest, highest = np.iinfo(like.name).min, np.iinfo(like.name).max
+    low, high = float(lowest), float(highest)
+    of_nan = lowest if like.bitwidth >= 32 and like.signed else 0
+
+    def convert(value, like):  # type: ignore[no-untyped-def]
+        if value != value:
+            return type(like)(of_nan)
+        if value <= low:
+            return type(like)(lowest)
+        if value >= high:
+            return type(like)(highest)
+        if value >= 0:
+            whole = np.floor(value)
+            return type(like)(whole + 1 if value - whole >= 0.5 else whole)
+        whole = np.ceil(value)
+        return type(like)(whole - 1 if whole - value >= 0.5 else whole)
+
+    return convert
+
+
+def _integer_to_integer(value: Any, like: Any) -> Any:
+    lowest, highest = np.iinfo(like.name).min, np.iinfo(like.name).max
+    from_lowest, from_highest = np.iinfo(value.name).min, np.iinfo(value.name).max
+    check_low, check_high = from_lowest < lowest, from_highest > highest
+
+    def convert(value, like):  # type: ignore[no-untyped-def]
+        if check_low and value < lowest:
+            return type(like)(lowest)
+        if check_high and value > highest:
+            return type(like)(highest)
+        return type(like)(value)
+
+    return convert
+
+
+@njit(nogil=True, cache=True)
+def _cast(source, target, like):  # type: ignore[no-untyped-def]
+    for i in range(source.size):
+        target[i] = converted(source[i], like)
+
+
+def cast(source: np.ndarray, target: np.ndarray) -> None:
+    """Converts all elements; arrays are contiguous and of the same size. float16 goes through float32."""
+    flat = source.reshape(-1)
+    if flat.dtype == np.float16:
+        flat = flat.astype(np.float32)
+    if target.dtype == np.float16:
+        with np.errstate(over="ignore"):
+            target.reshape(-1)[...] = flat
+        return
+    _cast(flat, target.reshape(-1), target.dtype.type(0))

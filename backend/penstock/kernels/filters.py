@@ -1,0 +1,124 @@
+"""Resampling filters as tables: for each output position, the first input position and the weights from there on.
+
+Filters of distance d: linear ``1 - |d|``; cubic: Catmull and Rom's spline (a = -0.5; Keys, "Cubic convolution interpolation
+for digital image processing", 1981); Lanczos with three lobes (Duchon, "Lanczos filtering", 1979); Gaussian
+``exp(-4 d^2)``. Cubic, Lanczos and Gaussian are read from tables of 32 entries a unit, linearly interpolated.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from penstock.kernels.resize_shapes import AxisPlan
+from penstock.types import DALIInterpType
+
+_PER_UNIT = 32
+_SUPPORT = {
+    DALIInterpType.INTERP_LINEAR: 1.0,
+    DALIInterpType.INTERP_TRIANGULAR: 1.0,
+    DALIInterpType.INTERP_CUBIC: 2.0,
+    DALIInterpType.INTERP_LANCZOS3: 3.0,
+    DALIInterpType.INTERP_GAUSSIAN: 1.0,
+}
+
+
+class Taps(NamedTuple):
+    """The filter of one axis.
+
+    Attributes:
+        starts: first input position of each output position, int32 of shape (size_out,).
+        weights: float32 of shape (size_out, taps); zero where an output position has fewer taps.
+    """
+
+    starts: np.ndarray
+    weights: np.ndarray
+
+
+def _cubic(d: np.ndarray) -> np.ndarray:
+    near = (1.5 * d - 2.5) * d * d + 1
+    far = ((-0.5 * d + 2.5) * d - 4) * d + 2
+    return np.where(d < 1, near, np.where(d < 2, far, 0.0))
+
+
+def _lanczos3(d: np.ndarray) -> np.ndarray:
+    return np.where(d < 3, np.sinc(d) * np.sinc(d / 3), 0.0)
+
+
+def _gaussian(d: np.ndarray) -> np.ndarray:
+    return np.exp(-4 * d * d)
+
+
+_TABULATED = {
+    DALIInterpType.INTERP_CUBIC: _cubic,
+    DALIInterpType.INTERP_LANCZOS3: _lanczos3,
+    DALIInterpType.INTERP_GAUSSIAN: _gaussian,
+}
+
+
+@functools.lru_cache(maxsize=None)
+def _table(kind: DALIInterpType) -> np.ndarray:
+    count = int(_SUPPORT[kind]) * _PER_UNIT
+    return _TABULATED[kind](np.arange(count + 1) / _PER_UNIT).astype(np.float32).astype(np.float64)
+
+
+def _values(kind: DALIInterpType, distance: np.ndarray) -> np.ndarray:
+    distance = np.abs(distance)
+    if kind not in _TABULATED:
+        return np.maximum(1 - distance, 0.0)
+    table = _table(kind)
+    position = np.minimum(distance * _PER_UNIT, len(table) - 1)
+    index = np.minimum(position.astype(np.int64), len(table) - 2)
+    value = table[index] + (position - index) * (table[index + 1] - table[index])
+    return np.where(distance > _SUPPORT[kind], 0.0, value)
+
+
+def centres(plan: AxisPlan) -> np.ndarray:
+    """The input position, in pixel centres, of the middle of each output position."""
+    step = (plan.end - plan.start) / plan.size_out
+    return (np.arange(plan.size_out) + 0.5) * step + plan.start - 0.5
+
+
+@functools.lru_cache(maxsize=1024)
+def nearest(plan: AxisPlan) -> np.ndarray:
+    """The nearest input position of each output position, int32."""
+    index = np.floor(centres(plan).astype(np.float64) + 0.5).astype(np.int64)
+    return np.clip(index, 0, plan.size_in - 1).astype(np.int32)
+
+
+@functools.lru_cache(maxsize=1024)
+def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool) -> Taps:
+    """The filter for one axis; what lies outside of the input is read from its edge.
+
+    Args:
+        plan: the axis.
+        kind: of filter; not INTERP_NN.
+        antialias: widen the filter when the axis shrinks.
+    """
+    centre = centres(plan)
+    step = abs(plan.end - plan.start) / plan.size_out
+    width = max(step, 1.0) if antialias else 1.0
+    radius = _SUPPORT[kind] * width
+    first = np.ceil(centre - radius).astype(np.int64)
+    count = math.floor(2 * radius) + 1
+    positions = first[:, None] + np.arange(count)
+    weights = _values(kind, (positions - centre[:, None]) / width)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return _folded(positions, weights, plan.size_in)
+
+
+def _folded(positions: np.ndarray, weights: np.ndarray, size: int) -> Taps:
+    """The same taps with those outside of ``[0, size)`` added to those at the edges, and without needless zeros."""
+    inside = np.clip(positions, 0, size - 1)
+    starts = inside[:, 0]
+    used = min(positions.shape[1], size)
+    starts = np.minimum(starts, size - used)
+    folded = np.zeros((len(positions), used))
+    rows = np.broadcast_to(np.arange(len(positions))[:, None], inside.shape)
+    np.add.at(folded, (rows, inside - starts[:, None]), weights)
+    nonzero = np.flatnonzero(np.any(folded != 0, axis=0))
+    last = int(nonzero[-1]) + 1 if len(nonzero) else 1
+    return Taps(starts.astype(np.int32), np.ascontiguousarray(folded[:, :last], np.float32))

@@ -1,0 +1,96 @@
+"""Sizes and regions of resizing: from what the user asks for to what each axis is resampled from and to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MODES = ("default", "stretch", "not_larger", "not_smaller")
+
+
+@dataclass(frozen=True)
+class AxisPlan:
+    """How one axis is resampled.
+
+    Attributes:
+        size_in, size_out: extents in samples.
+        start, end: the region of the input that the output covers, in pixel edges; reversed: mirrored.
+    """
+
+    size_in: int
+    size_out: int
+    start: float
+    end: float
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether resampling changes nothing."""
+        return self.size_in == self.size_out and self.start == 0 and self.end == self.size_in
+
+
+def round_half_away(value: float) -> int:
+    """The nearest integer; halves go away from zero."""
+    return math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
+
+
+def requested_extents(
+    extents: Sequence[float], requested: Sequence[float], mode: str, max_size: Sequence[float] | None
+) -> list[float]:
+    """The real-valued output extents.
+
+    Args:
+        extents: of the region that is resized.
+        requested: wanted extents, not negative; 0: not given.
+        mode: one of :data:`MODES`.
+        max_size: the most that each axis may have, or None.
+    """
+    given = [size > 0 for size in requested]
+    scales = [size / extent if has and extent else 0.0 for size, extent, has in zip(requested, extents, given)]
+    known = [scale for scale, has in zip(scales, given) if has]
+    if mode in ("not_larger", "not_smaller"):
+        common = (min if mode == "not_larger" else max)(known) if known else 1.0
+        if max_size is not None:
+            common = min([common, *(m / e for m, e in zip(max_size, extents) if m > 0 and e)])
+        return [extent * common for extent in extents]
+    missing = 1.0
+    if mode == "default" and known:
+        missing = known[0] if len(known) == 1 else math.prod(known) ** (1 / len(known))
+    sizes = [size if has else extent * missing for size, extent, has in zip(requested, extents, given)]
+    if max_size is not None:
+        sizes = [min(size, most) if most > 0 else size for size, most in zip(sizes, max_size)]
+    return sizes
+
+
+def plan_axes(
+    shape: Sequence[int],
+    requested: Sequence[float],
+    mode: str = "default",
+    max_size: Sequence[float] | None = None,
+    roi: tuple[Sequence[float], Sequence[float]] | None = None,
+    subpixel_scale: bool = True,
+) -> list[AxisPlan]:
+    """The plan of each spatial axis.
+
+    Args:
+        shape: input extents.
+        requested: wanted extents; 0: follows from the others as ``mode`` says; negative: mirrored.
+        mode: one of :data:`MODES`.
+        max_size: the most that each axis may have, or None.
+        roi: start and end of the region to resize, in input pixels; None: all of it.
+        subpixel_scale: when an extent was rounded, adjust the region so that the true scale is kept.
+    """
+    starts, ends = ([0.0] * len(shape), [float(n) for n in shape]) if roi is None else (list(roi[0]), list(roi[1]))
+    extents = [abs(end - start) for start, end in zip(starts, ends)]
+    sizes = requested_extents(extents, [abs(size) for size in requested], mode, max_size)
+    plans = []
+    for axis, size in enumerate(sizes):
+        rounded = max(1, round_half_away(size))
+        start, end = starts[axis], ends[axis]
+        if requested[axis] < 0:
+            start, end = end, start
+        if subpixel_scale and size > 0 and size != rounded:
+            centre, half = (start + end) / 2, (end - start) / 2 * (rounded / size)
+            start, end = centre - half, centre + half
+        plans.append(AxisPlan(int(shape[axis]), rounded, start, end))
+    return plans

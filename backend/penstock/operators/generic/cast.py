@@ -1,0 +1,36 @@
+"""`cast`: another type of element."""
+
+from __future__ import annotations
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class Cast(Operator):
+    """The same values in another type: integers are rounded half away from zero and saturate."""
+
+    schema = Schema(
+        name="Cast",
+        inputs=(Input("input", doc="Data of any type and shape."),),
+        arguments=(
+            Argument("dtype", "DALIDataType", doc="Type of the output.", required=True),
+        ),
+    )
+
+    def run(self, workspace: Workspace) -> None:
+        if workspace.inputs[0].dtype == self.args["dtype"]:
+            workspace.outputs = [workspace.inputs[0].relabelled()]
+        else:
+            self.run_batch(workspace)
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        return [OutputSpec(self.args["dtype"], batch.layout(), batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return sample.shapes[0]
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.convert import cast
+
+        cast(sample.inputs[0], sample.outputs[0])

@@ -1,0 +1,38 @@
+"""`copy`: the same data in memory of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.schema import Alias, Input, Operator, Schema, Workspace, register_operator
+from penstock.schema.operator import OutputSpec
+from penstock.tensors import TensorListCPU, TensorListGPU
+
+
+@register_operator
+class Copy(Operator):
+    """A copy of each sample, on the device where the operator runs."""
+
+    schema = Schema(
+        name="Copy",
+        devices=("cpu", "gpu", "mixed"),
+        inputs=(Input("input", device="any", doc="Data of any kind."),),
+        aliases=(Alias("MakeContiguous"),),
+    )
+
+    def run(self, workspace: Workspace) -> None:
+        batch: Any = workspace.inputs[0]
+        if workspace.device == "cpu":
+            source = batch.as_cpu()
+            output = workspace.allocate(source.shapes, OutputSpec(source.dtype, source.layout(), source.ndim()))
+            for target, sample in zip(output.samples, source.samples):
+                np.copyto(target, sample)
+        elif isinstance(batch, TensorListCPU):
+            output = TensorListGPU.upload(batch)
+        else:
+            samples = [sample.copy() for sample in batch.samples]
+            output = TensorListGPU.of_samples(samples, batch.layout(), batch.dtype, batch.ndim())
+        output.source_infos = batch.source_infos
+        workspace.outputs = [output]

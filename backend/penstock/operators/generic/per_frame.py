@@ -1,0 +1,34 @@
+"""`per_frame`: marks the first dimension as one value for each frame."""
+
+from __future__ import annotations
+
+from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+
+
+@register_operator
+class PerFrame(Operator):
+    """Names the first dimension F, so that each frame of a sequence takes its own value of an argument."""
+
+    schema = Schema(
+        name="PerFrame",
+        inputs=(Input("input", doc="Data with at least one dimension."),),
+        arguments=(
+            Argument("replace", "bool", False, "Replace the layout's first letter by F instead of refusing another one."),
+        ),
+    )
+
+    def run(self, workspace: Workspace) -> None:
+        batch = workspace.inputs[0]
+        layout = batch.layout()
+        if batch.ndim() == 0 and len(batch):
+            raise RuntimeError("Cannot mark zero-dimensional data as per-frame: it has no dimension to name F.")
+        if not layout:
+            layout = "F" + "*" * (batch.ndim() - 1)
+        elif layout[0] != "F":
+            if not self.args["replace"] and layout[0] != "*":
+                raise RuntimeError(
+                    f"Per-frame argument input must be a sequence. The input layout '{layout}' should start with `F`; pass "
+                    "`replace=True` to replace its first letter."
+                )
+            layout = "F" + layout[1:]
+        workspace.outputs = [batch.relabelled(layout=layout)]

@@ -1,0 +1,33 @@
+"""`shapes`: the extents of each sample."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Alias, Argument, Deprecation, Input, Operator, Schema, Workspace, register_operator
+from penstock.schema.operator import OutputSpec
+from penstock.tensors import TensorListCPU, TensorListGPU
+from penstock.types import INT64, numpy_dtype
+
+
+@register_operator
+class Shapes(Operator):
+    """The extents of each sample, as a 1-D tensor."""
+
+    schema = Schema(
+        name="Shapes",
+        inputs=(Input("input", device="any", doc="Data of any kind, on CPU or GPU; only its shape is looked at."),),
+        arguments=(
+            Argument("dtype", "DALIDataType", INT64, "Type of the output."),
+            Argument("type", "DALIDataType", INT64, "Old name of `dtype`.", deprecated=Deprecation("0.27", renamed_to="dtype")),
+        ),
+        aliases=(Alias("_Shape", fn="_shape"),),
+    )
+
+    def run(self, workspace: Workspace) -> None:
+        batch = workspace.inputs[0]
+        dtype = self.args["dtype"]
+        shapes = np.array(batch.shapes, numpy_dtype(dtype)).reshape(len(batch), batch.ndim())
+        spec = OutputSpec(dtype, "", 1)
+        output = TensorListCPU.of_samples(list(shapes), spec.layout, spec.dtype, spec.ndim)
+        workspace.outputs = [output if workspace.device == "cpu" else TensorListGPU.upload(output)]

@@ -1,0 +1,24 @@
+"""`_subscript_dim_check`: what indexing with full ranges alone comes to."""
+
+from __future__ import annotations
+
+from penstock.schema import Alias, Argument, Input, Operator, Schema, Workspace, register_operator
+
+
+@register_operator
+class SubscriptDimCheck(Operator):
+    """Passes data through that has at least as many dimensions as were indexed."""
+
+    schema = Schema(
+        name="_SubscriptDimCheck",
+        inputs=(Input("data"),),
+        arguments=(Argument("num_subscripts", "int32", doc="How many dimensions were indexed.", required=True),),
+        hidden=True,
+        aliases=(Alias("SubscriptDimCheck", fn="_subscript_dim_check_1"),),
+    )
+
+    def run(self, workspace: Workspace) -> None:
+        batch = workspace.inputs[0]
+        if len(batch) and self.args["num_subscripts"] > batch.ndim():
+            raise IndexError(f"Too many indices ({self.args['num_subscripts']}) for data with {batch.ndim()} dimensions")
+        workspace.outputs = [batch.relabelled()]

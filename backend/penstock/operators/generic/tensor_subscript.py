@@ -1,0 +1,94 @@
+"""`_tensor_subscript`: indexing and slicing, as brackets on a node make it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.schema import Alias, Argument, Input, Operator, Sample, Schema, Workspace, register_operator
+from penstock.schema.operator import Shape
+
+_MOST_SUBSCRIPTS = 32
+
+
+def _subscript_arguments() -> tuple[Argument, ...]:
+    arguments = [Argument("num_subscripts", "int32", 0, "How many dimensions are indexed, full ranges included.")]
+    for axis in range(_MOST_SUBSCRIPTS):
+        arguments += [
+            Argument(f"at_{axis}", "int64", None, f"Index in dimension {axis}, which is removed.", tensor=True),
+            Argument(f"lo_{axis}", "int64", None, f"Start of the range in dimension {axis}.", tensor=True),
+            Argument(f"hi_{axis}", "int64", None, f"End of the range in dimension {axis}.", tensor=True),
+            Argument(f"step_{axis}", "int64", None, f"Step of the range in dimension {axis}."),
+        ]
+    return tuple(arguments)
+
+
+@register_operator
+class TensorSubscript(Operator):
+    """Parts of each sample, as views where they are contiguous in memory."""
+
+    schema = Schema(
+        name="_TensorSubscript",
+        inputs=(Input("data"),),
+        arguments=_subscript_arguments(),
+        hidden=True,
+        aliases=(Alias("TensorSubscript", fn="_tensor_subscript_1"),),
+    )
+
+    def setup(self) -> None:
+        self.given_at = [self.given(f"at_{axis}") for axis in range(_MOST_SUBSCRIPTS)]
+        self.ranges = [
+            any(self.given(f"{bound}_{axis}") for bound in ("lo", "hi", "step")) for axis in range(_MOST_SUBSCRIPTS)
+        ]
+        for axis in range(_MOST_SUBSCRIPTS):
+            if self.args[f"step_{axis}"] == 0:
+                raise RuntimeError(f"The step of the range in dimension {axis} is zero")
+        self.count = max(
+            [self.args["num_subscripts"], *(a + 1 for a in range(_MOST_SUBSCRIPTS) if self.given_at[a] or self.ranges[a])]
+        )
+
+    def run(self, workspace: Workspace) -> None:
+        batch = workspace.inputs[0]
+        if self.count > batch.ndim() and len(batch):
+            raise IndexError(f"Too many indices ({self.count}) for data with {batch.ndim()} dimensions")
+        kept = [axis for axis in range(batch.ndim()) if not (axis < _MOST_SUBSCRIPTS and self.given_at[axis])]
+        layout = "".join(batch.layout()[axis] for axis in kept) if batch.layout() else ""
+        empty: Shape = (0,) * len(kept) if kept else ()
+        parts: list[Any] = []
+        for index, data in enumerate(batch.samples):
+            try:
+                if index in workspace.failures:
+                    raise workspace.failures[index]
+                parts.append(self._part(data, Sample(self, workspace, index)))
+            except Exception as error:
+                workspace.fail(index, error)
+                parts.append(data.reshape(-1)[:0].reshape(empty) if empty else data.reshape(-1)[:0])
+        output = type(batch).of_samples(parts, layout, batch.dtype, len(kept))
+        output.source_infos = batch.source_infos
+        workspace.outputs = [output]
+
+    def _part(self, data: Any, sample: Sample) -> Any:
+        index: list[Any] = []
+        for axis in range(self.count):
+            if self.given_at[axis]:
+                index.append(self._position(int(sample[f"at_{axis}"]), data.shape[axis], axis))
+            elif self.ranges[axis]:
+                index.append(slice(*(self._bound(sample, f"{bound}_{axis}") for bound in ("lo", "hi", "step"))))
+            else:
+                index.append(slice(None))
+        # The ellipsis keeps a part without dimensions an array.
+        part = data[(*index, Ellipsis)]
+        if not part.size:
+            return part
+        return np.ascontiguousarray(part).reshape(part.shape) if isinstance(part, np.ndarray) else part.copy()
+
+    @staticmethod
+    def _position(index: int, extent: int, axis: int) -> int:
+        if not -extent <= index < extent:
+            raise IndexError(f"Index {index} is out of range for dimension {axis} of extent {extent}")
+        return index
+
+    @staticmethod
+    def _bound(sample: Sample, name: str) -> int | None:
+        return int(sample[name]) if sample.given(name) else None

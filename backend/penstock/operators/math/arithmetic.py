@@ -1,0 +1,81 @@
+"""`_arithmetic_generic_op`: one arithmetic function, as Python's operators and `penstock.math` make it."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from penstock.kernels.elementwise import evaluate
+from penstock.kernels.expression import Operand, parse, result_type
+from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import DALIDataType, numpy_dtype
+
+
+@register_operator
+class Arithmetic(Operator):
+    """One function of inputs and constants, element by element; shapes are broadcast as numpy does."""
+
+    schema = Schema(
+        name="_ArithmeticGenericOp",
+        inputs=(Input("input_0", doc="Operands, of any shapes that broadcast."),),
+        min_inputs=1,
+        variadic=True,
+        arguments=(
+            Argument("expression_desc", "string", doc="The function and its operands, e.g. `add(&0 $0:int32)`.", required=True),
+            Argument("integer_constants", "int64[]", None, "Constants of integer types, in the order in which operands number them."),
+            Argument("real_constants", "float[]", None, "Constants of floating point types, in the order in which operands number them."),
+        ),
+        hidden=True,
+        aliases=(Alias("ArithmeticGenericOp", fn="_arithmetic_generic_op_1"),),
+    )
+
+    def setup(self) -> None:
+        self.expression = parse(self.args["expression_desc"])
+        self.constants = {
+            operand: np.array(self._constant(operand), numpy_dtype(operand.dtype))
+            for operand in self.expression.operands
+            if operand.dtype is not None
+        }
+
+    def _constant(self, operand: Operand) -> float | int:
+        values = self.args["real_constants" if operand.is_real else "integer_constants"] or []
+        if operand.index >= len(values):
+            raise RuntimeError(f"'{self.args['expression_desc']}' names constant {operand.index}, but {len(values)} are given")
+        return values[operand.index]
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        types = tuple(self._type(operand, workspace) for operand in self.expression.operands)
+        self.types = types
+        dtype = result_type(self.expression.function, types)
+        batches = [workspace.inputs[operand.index] for operand in self.expression.operands if operand.is_input]
+        layout = functools.reduce(_common_layout, (batch.layout() for batch in batches), "")
+        return [OutputSpec(dtype, layout, max(batch.ndim() for batch in batches))]
+
+    @staticmethod
+    def _type(operand: Operand, workspace: Workspace) -> DALIDataType:
+        return workspace.inputs[operand.index].dtype if operand.dtype is None else operand.dtype
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        shapes = [sample.shapes[operand.index] for operand in self.expression.operands if operand.is_input]
+        if all(shape == shapes[0] for shape in shapes):
+            return shapes[0]
+        try:
+            return np.broadcast_shapes(*shapes)
+        except ValueError:
+            texts = " and ".join(str(list(shape)) for shape in shapes)
+            raise RuntimeError(f"Can't broadcast the operands' shapes: {texts}") from None
+
+    def compute(self, sample: Sample) -> None:
+        inputs = sample.inputs
+        operands = [inputs[o.index] if o.is_input else self.constants[o] for o in self.expression.operands]
+        evaluate(self.expression.function, operands, sample.outputs[0])
+
+
+def _common_layout(one: str, other: str) -> str:
+    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
+    if not longer.endswith(shorter):
+        raise RuntimeError(
+            f"Layouts of subsequent operands must be equal or one the end of the other: '{one}' and '{other}' are not"
+        )
+    return longer
