@@ -66,9 +66,9 @@ def call_operator(
         scope.register(op)
         outputs = op.outputs if scope.debug is None else scope.debug.evaluate(op)
         results.append(outputs[0] if len(outputs) == 1 else outputs)
-    if not any(isinstance(item, list) for item in inputs):
+    if not any(map(_is_input_set, inputs)):
         return results[0]
-    return results if len(results[0:1]) and not isinstance(results[0], list) else [list(column) for column in zip(*results)]
+    return [list(column) for column in zip(*results)] if isinstance(results[0], list) else results
 
 
 def _check_name(name: Any) -> None:

@@ -1,1 +1,1 @@
-"""Operators."""
+"""Operators on images, volumes and sequences of images: sizes, windows, filters."""

@@ -1,0 +1,38 @@
+"""Naming dimensions: by index or by the layout's letters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def resolve_axes(axes: Sequence[int] | None, axis_names: str | None, layout: str, ndim: int) -> list[int] | None:
+    """The indices of the dimensions that a user named; None where none was given.
+
+    Args:
+        axes: indices; negative ones count from the end.
+        axis_names: letters of the layout; they go before ``axes``.
+        layout: of the data.
+        ndim: of the data.
+
+    Raises:
+        RuntimeError: there is no such dimension, or one is named twice.
+    """
+    if axis_names:
+        missing = [name for name in axis_names if name not in layout]
+        if missing:
+            raise RuntimeError(f"Axis '{missing[0]}' is not present in the input layout '{layout}'")
+        found = [layout.index(name) for name in axis_names]
+    elif axes is not None:
+        found = [resolve_axis(axis, ndim) for axis in axes]
+    else:
+        return None
+    if len(set(found)) != len(found):
+        raise RuntimeError(f"Repeated axis index in {list(axis_names or axes or ())}")
+    return found
+
+
+def resolve_axis(axis: int, ndim: int) -> int:
+    """The index, counted from the front."""
+    if not -ndim <= axis < ndim:
+        raise RuntimeError(f"Axis {axis} is out of range: the data has {ndim} dimensions, so it may be from {-ndim} to {ndim - 1}")
+    return axis % ndim

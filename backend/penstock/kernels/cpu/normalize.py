@@ -1,0 +1,102 @@
+"""Crop, mirror, normalize, convert and transpose in one pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.convert import converted
+
+_OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy"}
+
+
+@njit(**_OPTIONS)
+def _to_planes(source, mirror, mean, factor, shift, target, like):  # type: ignore[no-untyped-def]
+    """source (H, W, C), contiguous in its last two dimensions -> target (C', H, W)."""
+    height, width, channels = source.shape
+    for c in range(channels):
+        offset, scale = mean[c], factor[c]
+        for y in range(height):
+            row = source[y]
+            out = target[c, y]
+            if mirror:
+                for x in range(width):
+                    out[x] = converted((np.float32(row[width - 1 - x, c]) - offset) * scale + shift, like)
+            else:
+                for x in range(width):
+                    out[x] = converted((np.float32(row[x, c]) - offset) * scale + shift, like)
+
+
+@njit(**_OPTIONS)
+def _to_pixels(source, mirror, mean, factor, shift, target, like):  # type: ignore[no-untyped-def]
+    """source (H, W, C) -> target (H, W, C')."""
+    height, width, channels = source.shape
+    for y in range(height):
+        row = source[y]
+        out = target[y]
+        for x in range(width):
+            pixel = row[width - 1 - x] if mirror else row[x]
+            for c in range(channels):
+                out[x, c] = converted((np.float32(pixel[c]) - mean[c]) * factor[c] + shift, like)
+
+
+def crop_mirror_normalize(source: np.ndarray, layout: str, plan: Any, permutation: list[int], target: np.ndarray) -> None:
+    """Fills ``target`` as ``plan`` (a ``CmnPlan``) says.
+
+    Args:
+        source: of ``layout``.
+        layout: with one C.
+        plan: of the sample.
+        permutation: the input dimension that each output dimension is.
+        target: contiguous.
+    """
+    if target.dtype == np.float16:
+        wide = np.empty(target.shape, np.float32)
+        crop_mirror_normalize(source, layout, plan, permutation, wide)
+        with np.errstate(over="ignore"):
+            target[...] = wide
+        return
+    inside, place = plan.region.overlap(source.shape)
+    part = source[inside]
+    output = "".join(layout[axis] for axis in permutation)
+    channels = part.shape[layout.index("C")]
+    if plan.channels != channels or part.shape != plan.region.extents:
+        shape = [-1 if letter == "C" else 1 for letter in output]
+        target[...] = converted_fill(plan.fill, target.dtype).reshape(shape)
+    if not part.size:
+        return
+    place = _mirrored_place(place, layout, plan)
+    window = target[tuple(slice(0, channels) if layout[axis] == "C" else place[axis] for axis in permutation)]
+    _normalize(part, layout, plan, window, output)
+
+
+def _mirrored_place(place: tuple[slice, ...], layout: str, plan: Any) -> tuple[slice, ...]:
+    if not plan.mirror:
+        return place
+    axis = layout.index("W")
+    width = plan.region.extents[axis]
+    mirrored = slice(width - place[axis].stop, width - place[axis].start)
+    return (*place[:axis], mirrored, *place[axis + 1 :])
+
+
+def converted_fill(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Fill values in the output's type."""
+    if dtype.kind == "f":
+        return values.astype(dtype)
+    limits = np.iinfo(dtype)
+    return np.clip(np.where(values >= 0, np.floor(values + 0.5), np.ceil(values - 0.5)), limits.min, limits.max).astype(dtype)
+
+
+def _normalize(part: np.ndarray, layout: str, plan: Any, window: np.ndarray, output: str) -> None:
+    """Both as stacks of images: (..., H, W, C) in, (..., C, H, W) or (..., H, W, C) out."""
+    outer = [letter for letter in layout if letter not in "HWC"]
+    pixels = part.transpose([layout.index(letter) for letter in (*outer, "H", "W", "C")])
+    planes = output.index("C") < output.index("W")
+    order = (*outer, "C", "H", "W") if planes else (*outer, "H", "W", "C")
+    result = window.transpose([output.index(letter) for letter in order])
+    kernel = _to_planes if planes else _to_pixels
+    shift = np.float32(plan.shift)
+    for index in np.ndindex(pixels.shape[: len(outer)]):
+        kernel(pixels[index], plan.mirror, plan.mean, plan.factor, shift, result[index], window.dtype.type(0))

@@ -1,0 +1,503 @@
+"""The random streams on CPU: Philox4x32-10, and the distributions drawn from it.
+
+A stream is named by three 64-bit numbers ``(key, stream, start)`` and has no state: draw ``n`` is word ``n & 3`` of
+the block of counter ``n >> 2``, so any draw can be had without those before it. That lets threads, samples and the
+GPU draw independently and agree. Functions that may need any number of draws return the position after the last.
+
+Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11. The ways in which draws become numbers
+are those of DALI, so that a pipeline gives the same values here and there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+ELEMENT_STRIDE = 257
+"""Element ``e`` of an output starts at draw ``257 * e`` of its sample's stream."""
+
+_MULTIPLIER_0 = np.uint64(0xD2511F53)
+_MULTIPLIER_1 = np.uint64(0xCD9E8D57)
+_WEYL_0 = np.uint64(0x9E3779B9)
+_WEYL_1 = np.uint64(0xBB67AE85)
+_LOW = np.uint64(0xFFFFFFFF)
+_32 = np.uint64(32)
+_TO_UNIT = np.float32(2.0**-32)
+
+
+@intrinsic
+def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+    """``a * b + c`` rounded once."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return a(a, a, a), generate
+
+
+@njit(nogil=True, cache=True, inline="always")
+def block(key: np.uint64, stream: np.uint64, counter: np.uint64) -> Any:
+    """The four words of block ``counter``, as 64-bit integers."""
+    k0, k1 = key & _LOW, key >> _32
+    c0, c1 = counter & _LOW, counter >> _32
+    c2, c3 = stream & _LOW, stream >> _32
+    for _ in range(10):
+        p0, p1 = _MULTIPLIER_0 * c0, _MULTIPLIER_1 * c2
+        c0, c1, c2, c3 = (p1 >> _32) ^ c1 ^ k0, p1 & _LOW, (p0 >> _32) ^ c3 ^ k1, p0 & _LOW
+        k0, k1 = (k0 + _WEYL_0) & _LOW, (k1 + _WEYL_1) & _LOW
+    return c0, c1, c2, c3
+
+
+@njit(nogil=True, cache=True)
+def draw(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.uint64:
+    """Draw ``n``: 32 random bits, in a 64-bit integer."""
+    words = block(key, stream, n >> np.uint64(2))
+    word = n & np.uint64(3)
+    if word == 0:
+        return words[0]
+    if word == 1:
+        return words[1]
+    return words[2] if word == 2 else words[3]
+
+
+@njit(nogil=True, cache=True)
+def draw64(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.uint64:
+    """Draws ``n`` (low) and ``n + 1`` (high) as one number of 64 bits."""
+    return draw(key, stream, n) | (draw(key, stream, n + np.uint64(1)) << _32)
+
+
+@njit(nogil=True, cache=True)
+def draw_below(key: np.uint64, stream: np.uint64, n: np.uint64, bound: np.uint64) -> Any:
+    """A number in [0, bound), without bias (Lemire's method), and the position after it."""
+    one = np.uint64(1)
+    product = draw(key, stream, n) * bound
+    n += one
+    if product & _LOW < bound:
+        threshold = ((_LOW + one) - bound) % bound
+        while product & _LOW < threshold:
+            product = draw(key, stream, n) * bound
+            n += one
+    return product >> _32, n
+
+
+@njit(nogil=True, cache=True)
+def unit(bits: np.uint64) -> np.float32:
+    """32 random bits as a number in [0, 1]."""
+    return np.float32(bits) * _TO_UNIT
+
+
+@njit(nogil=True, cache=True)
+def draw_pair(key: np.uint64, stream: np.uint64, n: np.uint64) -> Any:
+    """Draws ``n`` and ``n + 1``."""
+    words = block(key, stream, n >> np.uint64(2))
+    word = n & np.uint64(3)
+    if word == 0:
+        return words[0], words[1]
+    if word == 1:
+        return words[1], words[2]
+    if word == 2:
+        return words[2], words[3]
+    return words[3], draw(key, stream, n + np.uint64(1))
+
+
+# -- distributions: one number for each element of an output ------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def fill_bits(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64) -> None:
+    """The first draw of each element, as 64-bit integers."""
+    for e in range(out.size):
+        out[e] = draw(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
+
+
+@njit(nogil=True, cache=True)
+def fill_uniform(
+    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, low: np.float32, high: np.float32
+) -> None:
+    """Numbers in [low, high), in single precision."""
+    top = np.nextafter(high, low)
+    scale = (top - low) * _TO_UNIT
+    for e in range(out.size):
+        bits = draw(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
+        out[e] = min(fma(np.float32(bits), scale, low), top)
+
+
+@njit(nogil=True, cache=True)
+def fill_uniform_double(
+    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, low: np.float64, high: np.float64
+) -> None:
+    """Numbers in [low, high), in double precision."""
+    top = np.nextafter(high, low)
+    scale = (top - low) * 2.0**-64
+    for e in range(out.size):
+        bits = draw64(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
+        out[e] = min(fma(np.float64(bits), scale, low), top)
+
+
+@njit(nogil=True, cache=True)
+def normal(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.float32:
+    """A number of the standard normal distribution: Box and Muller's cosine branch."""
+    a, b = draw_pair(key, stream, n)
+    radius = math.sqrt(np.float32(-2) * math.log(unit(a)))
+    return np.float32(radius) * np.float32(math.cos(np.float32(2 * math.pi) * unit(b)))
+
+
+@njit(nogil=True, cache=True)
+def normal_double(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.float64:
+    """:func:`normal` in double precision, from four draws."""
+    a = np.float64(draw64(key, stream, n)) * 2.0**-64
+    b = np.float64(draw64(key, stream, n + np.uint64(2))) * 2.0**-64
+    return math.sqrt(-2 * math.log(a)) * math.cos(2 * math.pi * b)
+
+
+@njit(nogil=True, cache=True)
+def fill_normal(
+    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, mean: np.float32, stddev: np.float32
+) -> None:
+    """Normally distributed numbers, in single precision."""
+    for e in range(out.size):
+        out[e] = fma(normal(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
+
+
+@njit(nogil=True, cache=True)
+def fill_normal_double(
+    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, mean: np.float64, stddev: np.float64
+) -> None:
+    """Normally distributed numbers, in double precision."""
+    for e in range(out.size):
+        out[e] = fma(normal_double(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
+
+
+@njit(nogil=True, cache=True)
+def fill_below(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, bound: np.uint64) -> None:
+    """Integers in [0, bound), without bias."""
+    for e in range(out.size):
+        out[e] = draw_below(key, stream, start + np.uint64(ELEMENT_STRIDE * e), bound)[0]
+
+
+@njit(nogil=True, cache=True)
+def fill_weighted(
+    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, cumulative: np.ndarray
+) -> None:
+    """Indices with the probabilities whose running sums are ``cumulative``; the last is taken for 1."""
+    for e in range(out.size):
+        a, b = draw_pair(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
+        u = (np.float64(a) + np.float64(b) * 2.0**32) / 2.0**64
+        out[e] = min(np.searchsorted(cumulative, u), cumulative.size - 1)
+
+
+# -- gamma, beta and Poisson: by rejection, the way of the GNU C++ library ----------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def canonical(key: np.uint64, stream: np.uint64, n: np.uint64, real: Any) -> Any:
+    """A number in [0, 1) of the type of ``real``, and the position after it."""
+    if isinstance(real, np.float32):
+        return min(unit(draw(key, stream, n)), np.float32(1 - 2.0**-24)), n + np.uint64(1)
+    a, b = draw_pair(key, stream, n)
+    return min((np.float64(a) + np.float64(b) * 2.0**32) / 2.0**64, 1 - 2.0**-53), n + np.uint64(2)
+
+
+@njit(nogil=True, cache=True)
+def like(value: float, real: Any) -> Any:
+    """``value`` in the precision of ``real``."""
+    if isinstance(real, np.float32):
+        return np.float32(value)
+    return np.float64(value)
+
+
+@njit(nogil=True, cache=True)
+def polar_normal(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndarray) -> Any:
+    """A standard normal number by Marsaglia's polar method, and the position after it.
+
+    The method gives two numbers; ``spare`` keeps the second for the next call: [1, number], or [0, _].
+    """
+    real = spare[0]
+    if spare[0] != 0:
+        spare[0] = 0
+        return spare[1], n
+    while True:
+        x, n = canonical(key, stream, n, real)
+        y, n = canonical(key, stream, n, real)
+        x = like(2, real) * x - like(1, real)
+        y = like(2, real) * y - like(1, real)
+        square = x * x + y * y
+        if 0 < square <= 1:
+            break
+    factor = like(math.sqrt(like(-2, real) * like(math.log(square), real) / square), real)
+    spare[0] = 1
+    spare[1] = x * factor
+    return y * factor, n
+
+
+@njit(nogil=True, cache=True)
+def gamma_above_one(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: Any) -> Any:
+    """Two factors of a number of the gamma distribution of ``shape`` >= 1 and scale 1, and the position after it.
+
+    Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
+    """
+    real = spare[0]
+    one = like(1, real)
+    d = shape - one / like(3, real)
+    c = one / like(math.sqrt(like(9, real) * d), real)
+    while True:
+        x, n = polar_normal(key, stream, n, spare)
+        v = one + c * x
+        if v <= 0:
+            continue
+        v = v * v * v
+        u, n = canonical(key, stream, n, real)
+        if u <= one - like(0.0331, real) * x * x * x * x or math.log(u) <= 0.5 * x * x + d * (1 - v + math.log(v)):
+            return d, v, n
+
+
+@njit(nogil=True, cache=True)
+def gamma(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: Any) -> Any:
+    """A number of the gamma distribution of ``shape`` and scale 1, and the position after it."""
+    real = spare[0]
+    if shape >= 1:
+        d, v, n = gamma_above_one(key, stream, n, spare, shape)
+        return d * v, n
+    d, v, n = gamma_above_one(key, stream, n, spare, shape + like(1, real))
+    u, n = canonical(key, stream, n, real)
+    while u == 0:
+        u, n = canonical(key, stream, n, real)
+    return like(u ** (like(1, real) / shape), real) * d * v, n
+
+
+@njit(nogil=True, cache=True)
+def fill_beta(
+    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, alpha: np.float64, beta: np.float64
+) -> None:
+    """Numbers of the beta distribution, in the precision of ``out``."""
+    spare_a, spare_b = np.zeros(2, out.dtype), np.zeros(2, out.dtype)
+    real = spare_a[0]
+    alpha, beta = like(alpha, real), like(beta, real)
+    for e in range(out.size):
+        n = start + np.uint64(ELEMENT_STRIDE * e)
+        if alpha < 1 and beta < 1:
+            # Both gamma numbers may be too small to tell from zero: only their ratio is computed.
+            d_a, v_a, n = gamma_above_one(key, stream, n, spare_a, alpha + like(1, real))
+            d_b, v_b, n = gamma_above_one(key, stream, n, spare_b, beta + like(1, real))
+            u, n = canonical(key, stream, n, np.float64(0))
+            v, n = canonical(key, stream, n, np.float64(0))
+            log_ratio = math.log(d_b * v_b) + math.log(v) / beta - math.log(d_a * v_a) - math.log(u) / alpha
+            out[e] = 1 / (1 + math.exp(min(log_ratio, 700.0)))
+        else:
+            a, n = gamma(key, stream, n, spare_a, alpha)
+            b, n = gamma(key, stream, n, spare_b, beta)
+            out[e] = a / (a + b)
+
+
+@njit(nogil=True, cache=True)
+def poisson(key: np.uint64, stream: np.uint64, n: np.uint64, mean: np.float64) -> np.float64:
+    """A number of the Poisson distribution.
+
+    Source: Devroye, "Non-Uniform Random Variate Generation", 1986, X.3.
+    """
+    if mean < 12:
+        count, product, limit = 0.0, 1.0, math.exp(-mean)
+        while True:
+            u, n = canonical(key, stream, n, 0.0)
+            product *= u
+            if product <= limit:
+                return count
+            count += 1
+    m = math.floor(mean)
+    log_mean, log_factorial, root = math.log(mean), math.lgamma(m + 1), math.sqrt(m)
+    reach = math.sqrt(2 * m * math.log(32 * m / (math.pi / 4)))
+    d = math.floor(max(6.0, min(m, reach)) + 0.5)
+    cx = 2 * m + d
+    c1 = root * math.sqrt(math.pi / 2)
+    c2 = c1 + math.sqrt(math.pi / 4 * cx) * math.exp(1 / cx)
+    c3 = c2 + 1
+    c4 = c3 + 1
+    c5 = c4 + 1.0129030479320018583
+    total = c5 + 2 * cx * math.exp(-d / cx * (1 + d / 2)) / d
+    spare = np.zeros(2)
+    while True:
+        u, n = canonical(key, stream, n, 0.0)
+        exponential, n = canonical(key, stream, n, 0.0)
+        u, exponential = total * u, -math.log(1 - exponential)
+        weight = 0.0
+        if u <= c1:
+            z, n = polar_normal(key, stream, n, spare)
+            x = math.floor(-abs(z) * root - 1)
+            weight = -z * z / 2
+            if x < -m:
+                continue
+        elif u <= c2:
+            z, n = polar_normal(key, stream, n, spare)
+            y = 1 + abs(z) * math.sqrt(cx / 2)
+            x = math.ceil(y)
+            weight = y * (2 - y) / cx
+            if x > d:
+                continue
+        elif u <= c3:
+            x = -1.0
+        elif u <= c4:
+            x = 0.0
+        elif u <= c5:
+            x, weight = 1.0, 1 / 78
+        else:
+            v, n = canonical(key, stream, n, 0.0)
+            y = d - math.log(1 - v) * 2 * cx / d
+            x = math.ceil(y)
+            weight = -d / cx * (1 + y / 2)
+        if weight - exponential - x * log_mean <= log_factorial - math.lgamma(x + m + 1):
+            return x + m
+
+
+# -- noise: an array in, an array of the same type out ------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def saturated(value: Any, low: Any, high: Any) -> Any:
+    """``value`` rounded, halves away from zero, and brought into [low, high]."""
+    whole = math.trunc(value)
+    if abs(value - whole) >= 0.5:
+        whole += math.copysign(1.0, value)
+    return min(max(whole, low), high)
+
+
+@njit(nogil=True, cache=True)
+def add_normal(
+    out: np.ndarray,
+    source: np.ndarray,
+    key: np.uint64,
+    stream: np.uint64,
+    start: np.uint64,
+    mean: np.float64,
+    stddev: np.float64,
+    limits: tuple[float, float] | None,
+) -> None:
+    """``source`` plus normally distributed noise, in single precision; ``limits``: those of an integer type."""
+    mean, stddev = np.float32(mean), np.float32(stddev)
+    for e in range(out.size):
+        noise = fma(normal(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
+        value = np.float32(source[e]) + noise
+        out[e] = value if limits is None else saturated(value, limits[0], limits[1])
+
+
+@njit(nogil=True, cache=True)
+def add_normal_double(
+    out: np.ndarray,
+    source: np.ndarray,
+    key: np.uint64,
+    stream: np.uint64,
+    start: np.uint64,
+    mean: np.float64,
+    stddev: np.float64,
+    limits: tuple[float, float] | None,
+) -> None:
+    """:func:`add_normal` in double precision, for wide integers."""
+    for e in range(out.size):
+        noise = fma(normal_double(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
+        value = np.float64(source[e]) + noise
+        out[e] = value if limits is None else saturated(value, limits[0], limits[1])
+
+
+@njit(nogil=True, cache=True)
+def add_shots(
+    out: np.ndarray,
+    source: np.ndarray,
+    key: np.uint64,
+    stream: np.uint64,
+    start: np.uint64,
+    factor: np.float32,
+    limits: tuple[float, float] | None,
+) -> None:
+    """Numbers of the Poisson distribution of mean ``source / factor``, times ``factor``."""
+    for e in range(out.size):
+        mean = np.float32(source[e]) / factor
+        count = 0.0
+        if 0 < mean < np.inf:
+            count = poisson(key, stream, start + np.uint64(ELEMENT_STRIDE * e), np.float64(mean))
+        value = np.float32(count) * factor
+        out[e] = value if limits is None else saturated(value, limits[0], limits[1])
+
+
+@njit(nogil=True, cache=True)
+def sprinkle(
+    out: np.ndarray,
+    source: np.ndarray,
+    key: np.uint64,
+    stream: np.uint64,
+    start: np.uint64,
+    probability: np.float32,
+    salt_probability: np.float32,
+    salt: Any,
+    pepper: Any,
+) -> None:
+    """Replaces random pixels by salt or by pepper. The arrays are (planes, pixels, channels); a draw decides a pixel."""
+    for pixel in range(out.shape[1]):
+        u = unit(draw(key, stream, start + np.uint64(ELEMENT_STRIDE * pixel)))
+        for plane in range(out.shape[0]):
+            for channel in range(out.shape[2]):
+                if u >= probability:
+                    out[plane, pixel, channel] = source[plane, pixel, channel]
+                else:
+                    out[plane, pixel, channel] = salt if u < salt_probability else pepper
+
+
+# -- windows -----------------------------------------------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def crop_window(
+    key: np.uint64,
+    stream: np.uint64,
+    start: np.uint64,
+    height: int,
+    width: int,
+    area: tuple[np.float32, np.float32],
+    ratio: tuple[np.float32, np.float32],
+    attempts: int,
+) -> tuple[int, int, int, int]:
+    """A random window (y, x, height, width): a part of the image's area, of an aspect ratio, at any place.
+
+    Up to ``attempts`` times an area and a ratio are drawn; where no pair fits the image, the window is the largest
+    one whose ratio is in range.
+    """
+    n = start
+    one = np.float32(1)
+    widest = max(1, int(np.float32(height) * ratio[1]))
+    highest = max(1, int(np.float32(width) * (one / ratio[0])))
+    image_area = np.float32(height * width)
+    smallest = image_area * area[0]
+    log_low, log_high = np.float32(math.log(ratio[0])), np.float32(math.log(ratio[1]))
+    h, w = height, width
+    if np.float32(height * widest) < smallest:
+        w = widest
+    elif np.float32(width * highest) < smallest:
+        h = highest
+    else:
+        found = False
+        for _ in range(attempts):
+            u, n = canonical(key, stream, n, one)
+            target = (u * (area[1] - area[0]) + area[0]) * image_area
+            u, n = canonical(key, stream, n, one)
+            aspect = np.float32(math.exp(u * (log_high - log_low) + log_low))
+            w = max(1, int(saturated(np.float32(math.sqrt(target * aspect)), 0.0, 2.0**31)))
+            h = max(1, int(saturated(np.float32(math.sqrt(target / aspect)), 0.0, 2.0**31)))
+            aspect = np.float32(w) / np.float32(h)
+            if w <= width and h <= height and ratio[0] <= aspect <= ratio[1]:
+                found = True
+                break
+        if not found:
+            h, w = height, width
+            aspect = np.float32(width) / np.float32(height)
+            if aspect > ratio[1]:
+                w = widest
+            elif aspect < ratio[0]:
+                h = highest
+            scale = np.float32(math.sqrt(min(one, area[1] * image_area / np.float32(w * h))))
+            h, w = max(1, int(np.float32(h) * scale)), max(1, int(np.float32(w) * scale))
+    y, n = draw_below(key, stream, n, np.uint64(height - h + 1))
+    x, n = draw_below(key, stream, n, np.uint64(width - w + 1))
+    return int(y), int(x), h, w

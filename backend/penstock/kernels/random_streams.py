@@ -1,0 +1,186 @@
+"""Where random numbers come from: seeds, the streams of samples, shuffles. Needs nothing but numpy.
+
+The rules are DALI's (and, below them, those of the GNU C++ library), so that a pipeline with a seed draws the same
+numbers here and there:
+
+- the pipeline's seed is spread by ``std::seed_seq``; each random operator without a seed of its own takes the next word;
+- an operator's seed is the key of its Philox generator; each sample of each batch has a stream of its own;
+- file readers shuffle with ``std::shuffle`` and pick from their buffer with ``std::minstd_rand0``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = [
+    "CROP_KEY",
+    "MinimalStandard",
+    "Stream",
+    "bounded",
+    "mersenne_twister",
+    "operator_seed",
+    "sample_stream",
+    "seed_sequence",
+    "std_shuffle",
+    "stream_from_state",
+]
+
+_WORD = 0xFFFFFFFF
+_SEED_SLOTS = 1024
+_SAMPLE_STRIDE = 65537
+
+CROP_KEY = np.uint64(0x012345678ABCDEFE)
+"""What the key of a random window's stream is XORed with."""
+
+
+class Stream(NamedTuple):
+    """The random stream of one sample: arguments of the kernels in ``kernels/cpu/philox.py``.
+
+    Attributes:
+        key: the operator's seed.
+        stream: the upper half of the counter: tells samples and batches apart.
+        start: position of the first draw.
+    """
+
+    key: np.uint64
+    stream: np.uint64
+    start: np.uint64 = np.uint64(0)
+
+
+def sample_stream(seed: int, produced: int, index: int) -> Stream:
+    """The stream of sample ``index`` of a batch, before which the operator has produced ``produced`` samples."""
+    return Stream(_uint64(seed), _uint64(produced + _SAMPLE_STRIDE * index))
+
+
+def stream_from_state(state: np.ndarray, index: int) -> Stream:
+    """The stream of sample ``index`` where the graph gives the generator's state.
+
+    ``state`` is uint32[7]: low and high words of the key, of the block's counter, and of the stream; then the phase.
+    """
+    if state.size != 7:
+        raise ValueError(f"The state of a random generator has 7 words, got a tensor of shape {state.shape}")
+    words = [int(word) for word in state.reshape(-1)]
+    key, counter, stream = (low | high << 32 for low, high in zip(words[0:6:2], words[1:6:2]))
+    return Stream(_uint64(key), _uint64(stream + _SAMPLE_STRIDE * index), _uint64(counter * 4 + words[6]))
+
+
+def _uint64(number: int) -> np.uint64:
+    return np.uint64(number & 0xFFFFFFFFFFFFFFFF)
+
+
+# -- seeds -------------------------------------------------------------------------------------------------------------
+
+
+def seed_sequence(seed: int, count: int) -> np.ndarray:
+    """``count`` words that ``std::seed_seq{seed}`` generates, as uint32; ``seed`` is taken modulo 2**32.
+
+    >>> seed_sequence(7, 4).tolist()
+    [2083679832, 2475786124, 3992838346, 3456594404]
+    """
+    given = [seed & _WORD]
+    words = [0x8B8B8B8B] * count
+    t = 11 if count >= 623 else 7 if count >= 68 else 5 if count >= 39 else 3 if count >= 7 else (count - 1) // 2
+    p = (count - t) // 2
+    q = p + t
+    rounds = max(len(given) + 1, count)
+    for k in range(rounds):
+        r = 1664525 * _mixed(words[k % count] ^ words[(k + p) % count] ^ words[(k - 1) % count]) & _WORD
+        words[(k + p) % count] = (words[(k + p) % count] + r) & _WORD
+        r += len(given) if k == 0 else k % count + (given[k - 1] if k <= len(given) else 0)
+        words[(k + q) % count] = (words[(k + q) % count] + r) & _WORD
+        words[k % count] = r & _WORD
+    for k in range(rounds, rounds + count):
+        r = 1566083941 * _mixed(words[k % count] + words[(k + p) % count] + words[(k - 1) % count] & _WORD) & _WORD
+        words[(k + p) % count] ^= r
+        r = (r - k % count) & _WORD
+        words[(k + q) % count] ^= r
+        words[k % count] = r
+    return np.array(words, np.uint32)
+
+
+def _mixed(word: int) -> int:
+    return word ^ (word >> 27)
+
+
+def operator_seed(pipeline_seed: int, slot: int) -> int:
+    """The seed of the ``slot``-th random operator without a seed of its own, in graph order.
+
+    Readers count; operators with a seed do not; instances of one call on several input sets share the first one's
+    seed but take up a slot each. After 1024 slots the sequence starts again.
+    """
+    return int(_operator_seeds(pipeline_seed)[slot % _SEED_SLOTS])
+
+
+def _operator_seeds(pipeline_seed: int) -> np.ndarray:
+    return seed_sequence(pipeline_seed, _SEED_SLOTS)
+
+
+# -- shuffles ----------------------------------------------------------------------------------------------------------
+
+
+def mersenne_twister(seed: int) -> Iterator[int]:
+    """The endless output of ``std::mt19937(seed)``."""
+    generator = np.random.MT19937()
+    generator._legacy_seeding(seed & _WORD)
+    while True:
+        yield from generator.random_raw(1024).tolist()
+
+
+def bounded(draws: Iterator[int], bound: int) -> int:
+    """A number in [0, bound) from 32-bit draws, without bias (Lemire's method)."""
+    product = next(draws) * bound
+    if product & _WORD < bound:
+        threshold = (2**32 - bound) % bound
+        while product & _WORD < threshold:
+            product = next(draws) * bound
+    return product >> 32
+
+
+def std_shuffle(count: int, draws: Iterator[int]) -> list[int]:
+    """The order into which ``std::shuffle`` brings 0 ... count-1, from 32-bit draws.
+
+    While two positions fit into one draw, it takes them from one.
+    """
+    order = list(range(count))
+    if count * count > _WORD:
+        for i in range(1, count):
+            _swap(order, i, bounded(draws, i + 1))
+        return order
+    first = 1
+    if count and count % 2 == 0:
+        _swap(order, 1, bounded(draws, 2))
+        first = 2
+    for i in range(first, count, 2):
+        j, k = divmod(bounded(draws, (i + 1) * (i + 2)), i + 2)
+        _swap(order, i, j)
+        _swap(order, i + 1, k)
+    return order
+
+
+def _swap(order: list[int], i: int, j: int) -> None:
+    order[i], order[j] = order[j], order[i]
+
+
+class MinimalStandard:
+    """``std::minstd_rand0`` seeded by ``std::seed_seq{seed}``: what readers pick from their buffer with.
+
+    Attributes:
+        state: the generator's state; part of a reader's checkpoint.
+    """
+
+    _MODULUS = 2**31 - 1
+
+    def __init__(self, seed: int) -> None:
+        self.state = int(seed_sequence(seed, 4)[3]) % self._MODULUS or 1
+
+    def below(self, bound: int) -> int:
+        """A number in [0, bound), as ``std::uniform_int_distribution`` draws it from this generator."""
+        scaling = (self._MODULUS - 2) // bound
+        while True:
+            self.state = self.state * 16807 % self._MODULUS
+            number = self.state - 1
+            if number < scaling * bound:
+                return number // scaling

@@ -1,0 +1,58 @@
+"""`cat`: joins inputs along a dimension that they have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.axes import resolve_axis
+from penstock.kernels.joining import common_layout, common_rank, common_type, joined_shape
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class Cat(Operator):
+    """Joins the samples of all inputs along a dimension in which alone they may differ."""
+
+    schema = Schema(
+        name="Cat",
+        inputs=(Input("input_0", doc="Data of one type and rank."),),
+        variadic=True,
+        min_inputs=1,
+        arguments=(
+            Argument("axis", "int32", 0, "The dimension along which inputs are joined; negative: from the end."),
+            Argument("axis_name", "string", None, "The letter of that dimension."),
+        ),
+    )
+
+    def setup(self) -> None:
+        if self.given("axis") and self.given("axis_name"):
+            raise RuntimeError("`axis` and `axis_name` cannot be given together")
+        name = self.args["axis_name"]
+        if name is not None and len(name) != 1:
+            raise RuntimeError(f"`axis_name` must be a single character, got '{name}'")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        dtype, rank, layout = common_type(workspace.inputs), common_rank(workspace.inputs), common_layout(workspace.inputs)
+        name = self.args["axis_name"]
+        if name is not None:
+            if name not in layout:
+                raise RuntimeError(f"Axis '{name}' is not present in the layout '{layout}'")
+            workspace.state = layout.index(name)
+        elif rank == 0:
+            raise RuntimeError("Cannot concatenate scalars: use `stack`")
+        else:
+            workspace.state = resolve_axis(self.args["axis"], rank)
+        return [OutputSpec(dtype, layout, rank)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return joined_shape(sample.shapes, sample.workspace.state)
+
+    def compute(self, sample: Sample) -> None:
+        np.concatenate(sample.inputs, axis=sample.workspace.state, out=sample.outputs[0])
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.tensors.cuda import require_cupy
+
+        cupy = require_cupy()
+        for sample in workspace.live:
+            cupy.concatenate(sample.inputs, axis=workspace.state, out=sample.outputs[0])

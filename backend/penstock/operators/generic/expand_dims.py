@@ -1,0 +1,51 @@
+"""`expand_dims`: inserts dimensions of extent 1."""
+
+from __future__ import annotations
+
+from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+
+
+@register_operator
+class ExpandDims(Operator):
+    """Inserts dimensions of extent 1; nothing is copied."""
+
+    schema = Schema(
+        name="ExpandDims",
+        inputs=(Input("data", doc="Data of any type and shape."),),
+        arguments=(
+            Argument("axes", "int32[]", doc="Where new dimensions of extent 1 are in the output.", required=True),
+            Argument("new_axis_names", "layout", "", "Letters of the new dimensions."),
+        ),
+    )
+
+    def setup(self) -> None:
+        axes, names = self.args["axes"], self.args["new_axis_names"]
+        if not axes:
+            raise RuntimeError("`axes` must name at least one new dimension")
+        if names and len(names) != len(axes):
+            raise RuntimeError(f"`new_axis_names` '{names}' must have one letter for each of the {len(axes)} axes")
+        if len(set(axes)) != len(axes):
+            raise RuntimeError(f"Duplicate axis in {axes}")
+
+    def run(self, workspace: Workspace) -> None:
+        batch = workspace.inputs[0]
+        axes, names = self.args["axes"], self.args["new_axis_names"]
+        rank = batch.ndim() + len(axes)
+        if any(not 0 <= axis < rank for axis in axes):
+            raise RuntimeError(f"Data has not enough dimensions to add new ones at {axes}: the output has {rank} dimensions")
+        shapes = []
+        for shape in batch.shapes:
+            rest = iter(shape)
+            shapes.append(tuple(1 if axis in axes else next(rest) for axis in range(rank)))
+        output = batch.relabelled(layout="", shapes=shapes)
+        output._ndim = rank
+        output._layout = self._layout(batch.layout(), batch.ndim(), rank)
+        workspace.outputs = [output]
+
+    def _layout(self, layout: str, ndim: int, rank: int) -> str:
+        names = self.args["new_axis_names"]
+        if not names or (ndim and not layout):
+            return ""
+        new = dict(zip(self.args["axes"], names))
+        rest = iter(layout)
+        return "".join(new[axis] if axis in new else next(rest) for axis in range(rank))

@@ -1,0 +1,62 @@
+"""`reinterpret`: the same bytes as another type."""
+
+from __future__ import annotations
+
+import math
+
+from penstock.kernels.reshaping import reshaped
+from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
+from penstock.types import numpy_dtype
+
+
+@register_operator
+class Reinterpret(Operator):
+    """The same bytes read as another type, and in another shape; nothing is copied."""
+
+    schema = Schema(
+        name="Reinterpret",
+        inputs=(
+            Input("data", doc="Data of any type and shape."),
+            Input("shape_input", device="cpu", doc="The extents of the output: 1-D, of integers."),
+        ),
+        min_inputs=1,
+        arguments=(
+            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
+            Argument("layout", "layout", None, "Layout of the output."),
+            Argument("rel_shape", "float[]", None, "Extents relative to those of the input's dimensions; negative: takes what is left.", tensor=True),
+            Argument("shape", "int32[]", None, "Extents of the output.", tensor=True),
+            Argument("src_dims", "int32[]", None, "The input dimension that each output extent comes from; -1: a new one of extent 1.", tensor=True),
+        ),
+    )
+
+    def run(self, workspace: Workspace) -> None:
+        batch = workspace.inputs[0]
+        dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
+        kind = numpy_dtype(dtype)
+        size_in, size_out = numpy_dtype(batch.dtype).itemsize, kind.itemsize
+        views = []
+        for index, data in enumerate(batch.samples):
+            sample = Sample(self, workspace, index)
+            shape = data.shape
+            if size_in != size_out and (not shape or shape[-1] * size_in % size_out):
+                raise RuntimeError(f"The last dimension of shape {list(shape)} is not a whole number of {kind.name} elements")
+            new = (*shape[:-1], shape[-1] * size_in // size_out) if size_in != size_out else shape
+            view = data.reshape(-1).view(kind)
+            wanted = self._wanted(sample)
+            if wanted is not None or sample["src_dims"] is not None:
+                volume = math.prod(new)
+                base = new if sample.given("rel_shape") else shape
+                new = reshaped(base, wanted, sample.given("rel_shape"), sample["src_dims"], volume)
+            views.append(view.reshape(new))
+        layout = self.args["layout"]
+        if layout is None:
+            layout = batch.layout() if not views or views[0].ndim == batch.ndim() else ""
+        output = type(batch).of_samples(views, layout, dtype, batch.ndim())
+        output.source_infos = batch.source_infos
+        workspace.outputs = [output]
+
+    @staticmethod
+    def _wanted(sample: Sample) -> list[float] | None:
+        if len(sample.shapes) == 2:
+            return sample.inputs[1].tolist()
+        return sample["rel_shape"] if sample.given("rel_shape") else sample["shape"]

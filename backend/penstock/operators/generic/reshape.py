@@ -1,0 +1,95 @@
+"""`reshape`: other extents for the same elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.kernels.reshaping import reshaped
+from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class Reshape(Operator):
+    """The same elements in another shape, or under another layout; nothing is copied."""
+
+    schema = Schema(
+        name="Reshape",
+        inputs=(
+            Input("data", doc="Data of any type and shape."),
+            Input("shape_input", device="cpu", doc="The extents of the output: 1-D, of integers."),
+        ),
+        min_inputs=1,
+        arguments=(
+            Argument("layout", "layout", None, "Layout of the output."),
+            Argument("rel_shape", "float[]", None, "Extents relative to those of the input's dimensions; negative: takes what is left.", tensor=True),
+            Argument("shape", "int32[]", None, "Extents of the output.", tensor=True),
+            Argument("src_dims", "int32[]", None, "The input dimension that each output extent comes from; -1: a new one of extent 1.", tensor=True),
+        ),
+    )
+
+    def setup(self) -> None:
+        if self.given("shape") and self.given("rel_shape"):
+            raise RuntimeError("`shape` and `rel_shape` cannot be given together")
+        sources = ("shape", "rel_shape", "layout", "src_dims")
+        self._nothing_given = not any(self.given(name) for name in sources)
+
+    def run(self, workspace: Workspace) -> None:
+        batch = workspace.inputs[0]
+        if len(workspace.inputs) == 2 and (self.given("shape") or self.given("rel_shape")):
+            raise RuntimeError("The new shape is given twice: as an input and as an argument")
+        if self._nothing_given and len(workspace.inputs) == 1:
+            raise RuntimeError("Reshape needs the new shape, or the new layout: give `shape`, `rel_shape`, `src_dims` or `layout`")
+        shapes = [self._shape(workspace, index) for index in range(len(batch))]
+        workspace.outputs = [self._view(batch, shapes)]
+
+    def _view(self, batch: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
+        rank = len(shapes[0]) if shapes else self._rank(batch)
+        if shapes == batch.shapes:
+            return batch.relabelled(layout=self._layout(batch, rank))
+        output = batch.relabelled(layout="", shapes=shapes)
+        output._ndim = rank
+        output._layout = self._layout(batch, rank)
+        return output
+
+    def _rank(self, batch: Any) -> int:
+        wanted = next((self.args[n] for n in ("shape", "rel_shape", "src_dims") if self.args[n] is not None), None)
+        return batch.ndim() if wanted is None else len(wanted)
+
+    def _layout(self, batch: Any, rank: int) -> str:
+        layout = self.args["layout"]
+        if layout is None:
+            src_dims = self.args["src_dims"]
+            if src_dims is not None and batch.layout() and len(src_dims) == rank and -1 not in src_dims:
+                return "".join(batch.layout()[dim] for dim in src_dims)
+            return batch.layout() if rank == batch.ndim() and src_dims is None else ""
+        if layout and len(layout) != rank:
+            raise RuntimeError(f"The requested layout '{layout}' is not compatible with a {rank}-dimensional shape")
+        return layout
+
+    def _shape(self, workspace: Workspace, index: int) -> tuple[int, ...]:
+        shape = workspace.inputs[0].shapes[index]
+        if index in workspace.failures:
+            return shape
+        sample = Sample(self, workspace, index)
+        if len(workspace.inputs) == 2:
+            wanted, relative = self._from_input(sample), False
+        else:
+            relative = sample.given("rel_shape")
+            wanted = sample["rel_shape"] if relative else sample["shape"]
+        try:
+            return reshaped(shape, wanted, relative, sample["src_dims"], self.volume(shape, workspace))
+        except RuntimeError as error:
+            workspace.fail(index, error)
+            return (0,) * (len(shape) if wanted is None else len(wanted))
+
+    @staticmethod
+    def _from_input(sample: Sample) -> list[int]:
+        data = sample.inputs[1]
+        if data.ndim != 1 or data.dtype.kind not in "iu":
+            raise RuntimeError(f"The new shape must be a 1-D tensor of integers, got one of {data.dtype} with {data.ndim} dimensions")
+        return data.tolist()
+
+    def volume(self, shape: tuple[int, ...], workspace: Workspace) -> float | None:
+        """How many elements the output has; None: as many as the input."""
+        return None

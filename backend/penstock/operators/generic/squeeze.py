@@ -1,0 +1,43 @@
+"""`squeeze`: removes dimensions of extent 1."""
+
+from __future__ import annotations
+
+from penstock.kernels.axes import resolve_axes
+from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class Squeeze(Operator):
+    """Removes dimensions of extent 1; nothing is copied."""
+
+    schema = Schema(
+        name="Squeeze",
+        inputs=(Input("data", doc="Data of any type and shape."),),
+        arguments=(
+            Argument("axes", "int32[]", None, "Dimensions of extent 1 to remove.", tensor=True),
+            Argument("axis_names", "layout", None, "Letters of the dimensions to remove."),
+        ),
+    )
+
+    def setup(self) -> None:
+        if self.given("axes") == self.given("axis_names"):
+            raise RuntimeError("Exactly one of `axes` and `axis_names` must be given")
+
+    def run(self, workspace: Workspace) -> None:
+        batch = workspace.inputs[0]
+        axes = self.args["axes"]
+        if "axes" in workspace.arguments and len(batch):
+            axes = Sample(self, workspace, 0)["axes"]
+        removed = resolve_axes(axes, self.args["axis_names"], batch.layout(), batch.ndim()) or []
+        kept = [axis for axis in range(batch.ndim()) if axis not in removed]
+        for index, shape in enumerate(batch.shapes):
+            for axis in removed:
+                if shape[axis] != 1 and index not in workspace.failures:
+                    raise RuntimeError(
+                        f"Requested a shape with {len(kept)} dimensions, but dimension {axis} of shape {list(shape)} is not of extent 1"
+                    )
+        shapes = [tuple(shape[axis] for axis in kept) for shape in batch.shapes]
+        layout = "".join(batch.layout()[axis] for axis in kept) if batch.layout() else ""
+        output = batch.relabelled(layout="", shapes=shapes)
+        output._ndim, output._layout = len(kept), layout
+        workspace.outputs = [output]

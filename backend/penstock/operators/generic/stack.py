@@ -1,0 +1,57 @@
+"""`stack`: joins inputs along a new dimension."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.axes import resolve_axis
+from penstock.kernels.joining import common_layout, common_rank, common_type
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class Stack(Operator):
+    """Joins the samples of all inputs, which have equal shapes, along a new dimension."""
+
+    schema = Schema(
+        name="Stack",
+        inputs=(Input("input_0", doc="Data of one type and shape."),),
+        variadic=True,
+        min_inputs=1,
+        arguments=(
+            Argument("axis", "int32", 0, "Where the new dimension is; negative: from the end."),
+            Argument("axis_name", "string", None, "The letter of the new dimension."),
+        ),
+    )
+
+    def setup(self) -> None:
+        name = self.args["axis_name"]
+        if name is not None and len(name) != 1:
+            raise RuntimeError(f"`axis_name` must be a single character, got '{name}'")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        dtype, rank, layout = common_type(workspace.inputs), common_rank(workspace.inputs), common_layout(workspace.inputs)
+        axis = resolve_axis(self.args["axis"], rank + 1)
+        workspace.state = axis
+        name = self.args["axis_name"]
+        named = name is not None and (layout or rank == 0)
+        return [OutputSpec(dtype, layout[:axis] + name + layout[axis:] if named else "", rank + 1)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        first = sample.shapes[0]
+        if any(shape != first for shape in sample.shapes):
+            raise RuntimeError(
+                f"Samples must have equal shapes to be stacked, got: {', '.join(str(list(s)) for s in sample.shapes)}"
+            )
+        axis = sample.workspace.state
+        return (*first[:axis], len(sample.shapes), *first[axis:])
+
+    def compute(self, sample: Sample) -> None:
+        np.stack(sample.inputs, axis=sample.workspace.state, out=sample.outputs[0])
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.tensors.cuda import require_cupy
+
+        cupy = require_cupy()
+        for sample in workspace.live:
+            cupy.stack(sample.inputs, axis=workspace.state, out=sample.outputs[0])

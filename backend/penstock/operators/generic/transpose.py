@@ -1,0 +1,62 @@
+"""`transpose`: dimensions in another order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class Transpose(Operator):
+    """Reorders the dimensions of each sample; by default reverses them."""
+
+    schema = Schema(
+        name="Transpose",
+        inputs=(Input("input", doc="Data of any type and shape."),),
+        arguments=(
+            Argument("output_layout", "layout", None, "Layout of the output."),
+            Argument("perm", "int32[]", None, "The input dimension that each output dimension is; by default reversed."),
+            Argument("transpose_layout", "bool", True, "Permute the layout too."),
+        ),
+    )
+
+    def setup(self) -> None:
+        perm = self.args["perm"]
+        if perm is not None and sorted(perm) != list(range(len(perm))):
+            raise RuntimeError(f"Invalid permutation: {perm} must hold each dimension's index once")
+
+    def permutation(self, ndim: int) -> list[int]:
+        """The input dimension that each output dimension is."""
+        perm = self.args["perm"]
+        if perm is None:
+            return list(range(ndim))[::-1]
+        if len(perm) != ndim:
+            raise RuntimeError(f"The permutation {perm} is for {len(perm)} dimensions, the input has {ndim}")
+        return perm
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        perm = self.permutation(batch.ndim())
+        layout = self.args["output_layout"] or ""
+        if layout and len(layout) != batch.ndim():
+            raise RuntimeError(f"The output layout '{layout}' does not name the {batch.ndim()} dimensions of the data")
+        if not layout and self.args["transpose_layout"] and batch.layout():
+            layout = "".join(batch.layout()[axis] for axis in perm)
+        return [OutputSpec(batch.dtype, layout, batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        shape = sample.shapes[0]
+        return tuple(shape[axis] for axis in self.permutation(len(shape)))
+
+    def compute(self, sample: Sample) -> None:
+        data = sample.inputs[0]
+        np.copyto(sample.outputs[0], data.transpose(self.permutation(data.ndim)))
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.tensors.cuda import require_cupy
+
+        cupy = require_cupy()
+        for sample in workspace.live:
+            data = sample.inputs[0]
+            cupy.copyto(sample.outputs[0], data.transpose(self.permutation(data.ndim)))

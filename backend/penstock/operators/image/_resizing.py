@@ -1,0 +1,197 @@
+"""What the operators that resize have in common: arguments to plans, and plans to pixels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.filters import Taps, nearest, taps
+from penstock.kernels.resize_shapes import MODES, AxisPlan, plan_axes
+from penstock.schema import Operator, OutputSpec, Sample, Workspace
+from penstock.types import FLOAT, INT16, INTERP_NN, UINT8, UINT16, DALIInterpType, dtype_name
+
+_SIZE_ARGUMENTS = (("size",), ("resize_x", "resize_y", "resize_z"), ("resize_shorter",), ("resize_longer",))
+
+
+@dataclass(frozen=True)
+class Window:
+    """The part of the resized extents that is kept.
+
+    Attributes:
+        start, stop: positions in the resized axis.
+        mirrored: read backwards.
+    """
+
+    start: int
+    stop: int
+    mirrored: bool = False
+
+
+@dataclass(frozen=True)
+class ResamplePlan:
+    """How one sample is resampled.
+
+    Attributes:
+        axes: the plan of each spatial axis.
+        filters: the filter of each spatial axis.
+        antialias: whether filters widen when an axis shrinks.
+        windows: what is kept of each spatial axis.
+    """
+
+    axes: tuple[AxisPlan, ...]
+    filters: tuple[DALIInterpType, ...]
+    antialias: bool
+    windows: tuple[Window, ...]
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The output's extents along the spatial axes."""
+        return tuple(window.stop - window.start for window in self.windows)
+
+    def taps_of(self, axis: int) -> Taps:
+        """The filter of one axis, as far as its window reaches."""
+        plan, window = self.axes[axis], self.windows[axis]
+        if self.filters[axis] == INTERP_NN:
+            starts = nearest(plan)
+            table = Taps(starts, np.ones((len(starts), 1), np.float32))
+        else:
+            table = taps(plan, self.filters[axis], self.antialias)
+        if window == Window(0, plan.size_out):
+            return table
+        step = slice(window.start, window.stop)
+        starts, weights = table.starts[step], table.weights[step]
+        if window.mirrored:
+            starts, weights = starts[::-1], weights[::-1]
+        return Taps(np.ascontiguousarray(starts), np.ascontiguousarray(weights))
+
+
+class ResizingOperator(Operator):
+    """The base of operators that resize the D, H and W dimensions of images."""
+
+    def setup(self) -> None:
+        if self.args.get("mode", "default") not in MODES:
+            raise RuntimeError(f"Unknown resize mode '{self.args['mode']}': use one of {', '.join(MODES)}")
+        if self.given("roi_start") != self.given("roi_end"):
+            raise RuntimeError("`roi_start` and `roi_end` must be given together")
+        groups = [group for group in _SIZE_ARGUMENTS if any(self.given(name) for name in group if name in self.args)]
+        if len(groups) > 1:
+            raise RuntimeError(f"{' and '.join('`' + group[0] + '`' for group in groups)} cannot be given together: both tell the size")
+        if groups and groups[0][0] in ("resize_shorter", "resize_longer") and self.given("mode"):
+            raise RuntimeError(f"`mode` cannot be given together with `{groups[0][0]}`, which implies it")
+        if not groups:
+            raise RuntimeError("The output size is not given: use `size`, `resize_x`, `resize_y`, `resize_shorter` or `resize_longer`")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        layout = self.input_layout(workspace)
+        if batch.dtype not in (UINT8, INT16, UINT16, FLOAT):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}. Supported are: uint8, int16, uint16, float")
+        dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
+        if dtype not in (batch.dtype, FLOAT):
+            raise RuntimeError(
+                f"The output of a resize is of the input's type or FLOAT, got {dtype_name(dtype)} for {dtype_name(batch.dtype)} input"
+            )
+        spatial = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
+        if spatial != list(range(spatial[0], spatial[-1] + 1)):
+            raise ValueError(f"The spatial dimensions of layout '{layout}' must be adjacent")
+        workspace.state = (spatial[0], len(spatial))
+        return [OutputSpec(dtype, layout, batch.ndim())]
+
+    def infer(self, sample: Sample) -> Any:
+        first, count = sample.workspace.state
+        shape = sample.shapes[0]
+        plan = self.plan(sample, shape[first : first + count])
+        sample.plan = plan
+        return (*shape[:first], *plan.extents, *shape[first + count :])
+
+    def plan(self, sample: Sample, extents: Sequence[int]) -> ResamplePlan:
+        """How a sample with the given spatial extents is resampled."""
+        axes = self.plan_axes(sample, extents)
+        return self.with_filters(sample, axes, tuple(Window(0, plan.size_out) for plan in axes))
+
+    def with_filters(self, sample: Sample, axes: Sequence[AxisPlan], windows: tuple[Window, ...]) -> ResamplePlan:
+        """The plan with the filters that the arguments choose for each axis."""
+        shrinking = sample["min_filter"] if sample.given("min_filter") else sample["interp_type"]
+        growing = sample["mag_filter"] if sample.given("mag_filter") else sample["interp_type"]
+        kinds = tuple(shrinking if plan.size_out < abs(plan.end - plan.start) else growing for plan in axes)
+        return ResamplePlan(tuple(axes), kinds, self.args["antialias"], windows)
+
+    def plan_axes(self, sample: Sample, extents: Sequence[int]) -> list[AxisPlan]:
+        """The sizes and regions that the arguments ask for."""
+        requested, mode = self._requested(sample, len(extents))
+        return plan_axes(
+            extents, requested, mode, self._max_size(len(extents)), self._roi(sample, extents), self.args["subpixel_scale"]
+        )
+
+    def _requested(self, sample: Sample, count: int) -> tuple[list[float], str]:
+        if sample.given("resize_shorter"):
+            return [sample["resize_shorter"]] * count, "not_smaller"
+        if sample.given("resize_longer"):
+            return [sample["resize_longer"]] * count, "not_larger"
+        mode = self.args["mode"]
+        if sample.given("size"):
+            size = sample["size"]
+            if len(size) == 1:
+                size = size * count
+            if len(size) != count:
+                raise RuntimeError(f"`size` has {len(size)} entries, expected 1 or {count}")
+            return list(size), mode
+        names = ("resize_z", "resize_y", "resize_x")[-count:]
+        if count == 2 and sample.given("resize_z"):
+            raise RuntimeError("`resize_z` is for volumes; the input has no D dimension")
+        return [sample[name] for name in names], mode
+
+    def _max_size(self, count: int) -> list[float] | None:
+        value = self.args["max_size"]
+        if value is None:
+            return None
+        if len(value) not in (1, count):
+            raise RuntimeError(f"`max_size` has {len(value)} entries, expected 1 or {count}")
+        return value * count if len(value) == 1 else value
+
+    def _roi(self, sample: Sample, extents: Sequence[int]) -> tuple[list[float], list[float]] | None:
+        if not sample.given("roi_start"):
+            return None
+        start, end = sample["roi_start"], sample["roi_end"]
+        for name, value in (("roi_start", start), ("roi_end", end)):
+            if len(value) != len(extents):
+                raise RuntimeError(f"`{name}` has {len(value)} entries, expected {len(extents)}")
+        if self.args["roi_relative"]:
+            start = [value * extent for value, extent in zip(start, extents)]
+            end = [value * extent for value, extent in zip(end, extents)]
+        return start, end
+
+    def compute(self, sample: Sample) -> None:
+        first, _ = sample.workspace.state
+        resample(np.ascontiguousarray(sample.inputs[0]), sample.outputs[0], first, sample.plan)
+
+
+def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan) -> None:
+    """Resamples the spatial axes, which begin at dimension ``first``, of a contiguous array."""
+    from penstock.kernels.cpu import resample as kernels
+
+    if not target.size:
+        return
+    if not source.size:
+        raise RuntimeError(f"Cannot resize an empty image of shape {list(source.shape)}")
+    count = len(plan.axes)
+    if count == 3:
+        shape = (*source.shape[:first], plan.extents[0], *source.shape[first + 1 :])
+        middle = np.empty(shape, np.float32)
+        kernels.resample_axis(source, first, plan.taps_of(0), middle)
+        source, first = middle, first + 1
+        plan = replace(plan, axes=plan.axes[1:], filters=plan.filters[1:], windows=plan.windows[1:])
+    outer = math.prod(source.shape[:first])
+    planes = source.reshape(outer, *source.shape[first : first + 2], -1)
+    results = target.reshape(outer, *target.shape[first : first + 2], -1)
+    vertical, horizontal = plan.taps_of(0), plan.taps_of(1)
+    nearest_only = all(kind == INTERP_NN for kind in plan.filters)
+    for plane, result in zip(planes, results):
+        if nearest_only:
+            kernels.gather_image(plane, vertical.starts, horizontal.starts, result)
+        else:
+            kernels.resample_image(plane, vertical, horizontal, result)

@@ -1,0 +1,102 @@
+"""What the operators that take a window have in common: arguments to regions, and regions to pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.windows import Region, crop_anchor, fill_per_channel
+from penstock.schema import Operator, Sample
+from penstock.types import FLOAT, FLOAT16, UINT8, DALIDataType, dtype_name
+
+_EXTENTS = {"D": "crop_d", "H": "crop_h", "W": "crop_w"}
+_POSITIONS = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
+
+
+def check_crop_arguments(operator: Operator) -> None:
+    """Raises RuntimeError for arguments that do not go together."""
+    if operator.given("crop") and any(operator.given(name) for name in _EXTENTS.values()):
+        raise RuntimeError("`crop` cannot be given together with `crop_d`, `crop_h` or `crop_w`")
+    if operator.given("crop_h") != operator.given("crop_w"):
+        raise RuntimeError("`crop_h` and `crop_w` must be given together")
+    if operator.given("crop_d") and not operator.given("crop_h"):
+        raise RuntimeError("`crop_d` needs `crop_h` and `crop_w` too")
+    if operator.args["rounding"] not in ("round", "truncate"):
+        raise RuntimeError(f"Unknown rounding '{operator.args['rounding']}': use `round` or `truncate`")
+
+
+def window_type(operator: Operator, dtype: DALIDataType) -> DALIDataType:
+    """The type of the output for input of type ``dtype``; raises RuntimeError for one that is not supported."""
+    wanted = operator.args["dtype"]
+    if wanted is None or wanted == dtype:
+        return dtype
+    if wanted not in (FLOAT, FLOAT16, UINT8):
+        raise RuntimeError(f"Not supported output type: {dtype_name(wanted)}; use the input's, FLOAT, FLOAT16 or UINT8")
+    return wanted
+
+
+def crop_region(sample: Sample, shape: Sequence[int], layout: str, rounding: str) -> Region:
+    """The window that the crop arguments ask for, in all dimensions of ``layout``."""
+    wanted = _wanted_extents(sample, layout)
+    anchor, extents = [], []
+    for letter, size in zip(layout, shape):
+        extent = int(wanted.get(letter, 0)) or size
+        extents.append(extent)
+        anchor.append(crop_anchor(size, extent, sample[_POSITIONS[letter]], rounding) if letter in wanted else 0)
+    return Region(tuple(anchor), tuple(extents))
+
+
+def _wanted_extents(sample: Sample, layout: str) -> dict[str, float]:
+    spatial = [letter for letter in "DHW" if letter in layout]
+    if sample.given("crop"):
+        crop = sample["crop"]
+        if len(crop) not in (2, 3) or len(crop) < len(spatial):
+            raise RuntimeError(f"`crop` has {len(crop)} entries, expected {len(spatial)} for layout '{layout}'")
+        named = dict(zip("DHW"[-len(crop) :], crop))
+        values = {letter: named[letter] for letter in spatial}
+    else:
+        values = {letter: sample[_EXTENTS[letter]] for letter in spatial}
+    for letter, value in values.items():
+        if value < 0:
+            raise RuntimeError(f"The window's extent in dimension {letter} is negative: {value:g}")
+    # An extent of 0 (or none) means the whole axis, which has only one place.
+    return {letter: value for letter, value in values.items() if int(value)}
+
+
+def copy_region(source: np.ndarray, region: Region, fill: Sequence[float], channel_axis: int | None, target: np.ndarray) -> None:
+    """Takes a region of ``source`` into ``target``, converted to its type; what lies outside is filled.
+
+    Args:
+        source: any array.
+        region: of the target's extents.
+        fill: one value, or one for each channel.
+        channel_axis: the dimension of channels, or None.
+        target: what is filled.
+    """
+    from penstock.kernels.cpu.convert import cast
+
+    inside, place = region.overlap(source.shape)
+    part = source[inside]
+    if part.shape != target.shape:
+        _fill(target, fill, channel_axis)
+    if not part.size:
+        return
+    if source.dtype == target.dtype:
+        np.copyto(target[place], part)
+    else:
+        converted = np.empty(part.shape, target.dtype)
+        cast(np.ascontiguousarray(part), converted)
+        target[place] = converted
+
+
+def _fill(target: np.ndarray, values: Sequence[float], channel_axis: int | None) -> None:
+    channels = None if channel_axis is None else target.shape[channel_axis]
+    fill: Any = fill_per_channel(values, channels)
+    if target.dtype.kind in "iu":
+        limits = np.iinfo(target.dtype)
+        fill = np.clip(np.where(fill >= 0, np.floor(fill + 0.5), np.ceil(fill - 0.5)), limits.min, limits.max)
+    if len(fill) > 1 and channel_axis is not None:
+        fill = fill.reshape([-1 if axis == channel_axis else 1 for axis in range(target.ndim)])
+    target[...] = fill.astype(target.dtype)

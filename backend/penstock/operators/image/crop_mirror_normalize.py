@@ -1,0 +1,127 @@
+"""`crop_mirror_normalize`: the last step before a network, in one pass over the pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.kernels.windows import Region, apply_policy, check_policy, fill_per_channel
+from penstock.operators.image._windows import check_crop_arguments, crop_region
+from penstock.schema import Argument, Deprecation, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, FLOAT16, INT8, UINT8, dtype_name
+
+
+@dataclass(frozen=True)
+class CmnPlan:
+    """What happens to one sample.
+
+    Attributes:
+        region: the window, in the input's dimensions.
+        mirror: whether W is reversed.
+        mean, factor: per channel: ``(x - mean) * factor + shift``.
+        shift: added last.
+        channels: of the output, padding included.
+        fill: per channel of the output.
+    """
+
+    region: Region
+    mirror: bool
+    mean: np.ndarray
+    factor: np.ndarray
+    shift: float
+    channels: int
+    fill: np.ndarray
+
+
+@register_operator
+class CropMirrorNormalize(Operator):
+    """Takes a window, mirrors it, computes ``(x - mean) / std * scale + shift``, converts and transposes it."""
+
+    schema = Schema(
+        name="CropMirrorNormalize",
+        inputs=(
+            Input(
+                "input",
+                ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW"),
+                doc="Images of any type.",
+            ),
+        ),
+        arguments=(
+            Argument("crop", "float[]", None, "Extents of the window: (height, width) or (depth, height, width).", tensor=True),
+            Argument("crop_d", "float", 0.0, "Depth of the window; 0: all.", tensor=True),
+            Argument("crop_h", "float", 0.0, "Height of the window; 0: all.", tensor=True),
+            Argument("crop_pos_x", "float", 0.5, "Horizontal place of the window, from 0 (left) to 1 (right).", tensor=True),
+            Argument("crop_pos_y", "float", 0.5, "Vertical place of the window, from 0 (top) to 1 (bottom).", tensor=True),
+            Argument("crop_pos_z", "float", 0.5, "Place of the window in depth, from 0 (front) to 1 (back).", tensor=True),
+            Argument("crop_w", "float", 0.0, "Width of the window; 0: all.", tensor=True),
+            Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
+            Argument("fill_values", "float[]", [0.0], "What pixels outside of the input are, with out_of_bounds_policy=\"pad\": one value, or one for each channel."),
+            Argument("image_type", "DALIImageType", None, "Colour space of the input.", deprecated=Deprecation("0.24", removed=True)),
+            Argument("mean", "float[]", [0.0], "Subtracted from each channel.", tensor=True),
+            Argument("mirror", "int32", 0, "Not 0: mirrored horizontally.", tensor=True),
+            Argument("out_of_bounds_policy", "string", "error", "A window that reaches outside of the input: `error`, `pad` or `trim_to_shape`."),
+            Argument("output_dtype", "DALIDataType", FLOAT, "Old name of `dtype`.", deprecated=Deprecation("0.24", renamed_to="dtype")),
+            Argument("output_layout", "layout", "CHW", "Layout of the output."),
+            Argument("pad_output", "bool", False, "Add channels up to the next power of two."),
+            Argument("rounding", "string", "round", "How the window's start is made an integer: `round` (half away from zero) or `truncate`."),
+            Argument("scale", "float", 1.0, "Multiplied with the normalized value."),
+            Argument("shift", "float", 0.0, "Added last."),
+            Argument("std", "float[]", [1.0], "Each channel is divided by it.", tensor=True),
+        ),
+        volumetric=True,
+    )
+
+    def setup(self) -> None:
+        check_crop_arguments(self)
+        check_policy(self.args["out_of_bounds_policy"])
+        if self.args["dtype"] not in (FLOAT, FLOAT16, UINT8, INT8):
+            raise RuntimeError(
+                f"Unsupported output type: {dtype_name(self.args['dtype'])}. Supported are: float, float16, uint8, int8"
+            )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        layout = self.input_layout(workspace)
+        output = self._output_layout(layout)
+        workspace.state = (layout, [layout.index(letter) for letter in output])
+        return [OutputSpec(self.args["dtype"], output, batch.ndim())]
+
+    def _output_layout(self, layout: str) -> str:
+        output = self.args["output_layout"]
+        if not output:
+            return layout
+        if sorted(output) != sorted(layout):
+            raise RuntimeError(f"The output layout '{output}' is not a permutation of the input layout '{layout}'")
+        return output
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        layout, permutation = sample.workspace.state
+        shape = sample.shapes[0]
+        region = crop_region(sample, shape, layout, self.args["rounding"])
+        region = apply_policy(region, shape, self.args["out_of_bounds_policy"])
+        channels = shape[layout.index("C")]
+        padded = 1 << (channels - 1).bit_length() if self.args["pad_output"] and channels else channels
+        mean, factor = self._normalization(sample, channels)
+        outside = not region.inside(shape)
+        fill = fill_per_channel(self.args["fill_values"], padded if len(self.args["fill_values"]) > 1 else None)
+        fill = np.broadcast_to(fill, (padded,)).astype(np.float32) if outside else np.zeros(padded, np.float32)
+        sample.plan = CmnPlan(region, bool(sample["mirror"]), mean, factor, self.args["shift"], padded, fill)
+        extents = [padded if letter == "C" else extent for letter, extent in zip(layout, region.extents)]
+        return tuple(extents[axis] for axis in permutation)
+
+    def _normalization(self, sample: Sample, channels: int) -> tuple[np.ndarray, np.ndarray]:
+        values = []
+        for name in ("mean", "std"):
+            value = np.asarray(sample[name], np.float32)
+            if len(value) not in (1, channels):
+                raise RuntimeError(f"`{name}` has {len(value)} entries, but the data has {channels} channels")
+            values.append(np.broadcast_to(value, (channels,)))
+        mean, std = values
+        return np.ascontiguousarray(mean), (np.float32(self.args["scale"]) / std).astype(np.float32)
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.normalize import crop_mirror_normalize
+
+        layout, permutation = sample.workspace.state
+        crop_mirror_normalize(sample.inputs[0], layout, sample.plan, permutation, sample.outputs[0])

@@ -1,0 +1,50 @@
+"""`flip`: mirrored images."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class Flip(Operator):
+    """Mirrors images horizontally, vertically or in depth."""
+
+    schema = Schema(
+        name="Flip",
+        inputs=(
+            Input(
+                "input",
+                ("FDHWC", "FHWC", "DHWC", "HWC", "FCDHW", "FCHW", "CDHW", "CHW"),
+                doc="Images of any type.",
+            ),
+        ),
+        arguments=(
+            Argument("depthwise", "int32", 0, "Not 0: mirrored in depth.", tensor=True),
+            Argument("horizontal", "int32", 1, "Not 0: mirrored horizontally.", tensor=True),
+            Argument("vertical", "int32", 0, "Not 0: mirrored vertically.", tensor=True),
+        ),
+        volumetric=True,
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        workspace.state = self.input_layout(workspace)
+        return [OutputSpec(batch.dtype, workspace.state, batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        mirrored = {"D": sample["depthwise"], "H": sample["vertical"], "W": sample["horizontal"]}
+        step = tuple(slice(None, None, -1 if mirrored.get(letter) else 1) for letter in sample.workspace.state)
+        sample.plan = step
+        return sample.shapes[0]
+
+    def compute(self, sample: Sample) -> None:
+        np.copyto(sample.outputs[0], sample.inputs[0][sample.plan])
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.tensors.cuda import require_cupy
+
+        cupy = require_cupy()
+        for sample in workspace.live:
+            cupy.copyto(sample.outputs[0], sample.inputs[0][sample.plan])

@@ -1,0 +1,137 @@
+"""`normalize`: subtracts a mean and divides by a standard deviation, both given or computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.axes import resolve_axes
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, FLOAT16
+
+
+@register_operator
+class Normalize(Operator):
+    """``(input - mean) / sqrt(variance + epsilon) * scale + shift``, the mean and variance taken over some dimensions.
+
+    Where the variance is 0, the result is ``shift``.
+    """
+
+    schema = Schema(
+        name="Normalize",
+        inputs=(Input("input", doc="Data of any type and shape."),),
+        arguments=(
+            Argument("axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of."),
+            Argument("axis_names", "layout", None, "Letters of the dimensions that the other arguments speak of, as in the layout."),
+            Argument("batch", "bool", False, "Compute mean and deviation over the whole batch."),
+            Argument("ddof", "int32", 0, "Subtracted from the number of elements in the variance's denominator."),
+            Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
+            Argument("epsilon", "float", 0.0, "Added to the variance."),
+            Argument("mean", "float", None, "The mean to subtract, of extent 1 along the normalized axes; by default computed.", tensor=True),
+            Argument("scale", "float", 1.0, "Multiplied with the normalized value."),
+            Argument("shift", "float", 0.0, "Added last."),
+            Argument("stddev", "float", None, "The standard deviation to divide by; by default computed.", tensor=True),
+        ),
+        batchwise=True,
+    )
+
+    def setup(self) -> None:
+        if self.given("axes") and self.given("axis_names"):
+            raise RuntimeError("`axes` and `axis_names` cannot be given together")
+        if self.given("stddev") and (self.given("epsilon") or self.given("ddof")):
+            raise RuntimeError("`ddof` and `epsilon` have no meaning where `stddev` is given")
+        if self.args["batch"] and ("mean" in self.tensor_arguments or "stddev" in self.tensor_arguments):
+            raise RuntimeError("Per-sample `mean` or `stddev` cannot be given with `batch=True`")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        axes = resolve_axes(self.args["axes"], self.args["axis_names"], batch.layout(), batch.ndim())
+        workspace.state = tuple(range(batch.ndim()) if axes is None else axes)
+        return [OutputSpec(self.args["dtype"], batch.layout(), batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return sample.shapes[0]
+
+    def compute_samples(self, workspace: Workspace, shapes: Any) -> None:
+        if self.args["batch"]:
+            self._normalize_together(workspace, np)
+        else:
+            super().compute_samples(workspace, shapes)
+
+    def compute(self, sample: Sample) -> None:
+        self._normalize_one(sample, np)
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.tensors.cuda import require_cupy
+
+        cupy = require_cupy()
+        if self.args["batch"]:
+            self._normalize_together(workspace, cupy)
+        else:
+            for sample in workspace.live:
+                self._normalize_one(sample, cupy)
+
+    # The array library `xp` is numpy or CuPy.
+
+    def _given(self, name: str, sample: Sample, xp: Any, axes: tuple[int, ...]) -> Any:
+        if not sample.given(name):
+            return None
+        value = sample.tensor_argument(name)
+        if value is None:
+            return xp.float32(self.args[name])
+        if value.size == 1:
+            return xp.float32(value.reshape(-1)[0])
+        expected = tuple(1 if axis in axes else extent for axis, extent in enumerate(sample.shapes[0]))
+        if value.shape != expected and any(v not in (1, e) for v, e in zip(value.shape, expected)):
+            raise RuntimeError(f"`{name}` has shape {list(value.shape)}, expected {list(expected)}: extent 1 along the normalized axes")
+        return xp.asarray(value)
+
+    def _normalize_one(self, sample: Sample, xp: Any) -> None:
+        axes = sample.workspace.state
+        data = sample.inputs[0].astype(xp.float32)
+        mean = self._given("mean", sample, xp, axes)
+        if mean is None:
+            mean = data.mean(axis=axes, keepdims=True, dtype=xp.float64).astype(xp.float32)
+        deviation = self._given("stddev", sample, xp, axes)
+        if deviation is None:
+            count = int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64)) - self.args["ddof"]
+            squares = xp.square(data - mean).sum(axis=axes, keepdims=True, dtype=xp.float64)
+            variance = squares / count if count > 0 else xp.zeros_like(squares)
+            deviation = xp.sqrt(variance + self.args["epsilon"]).astype(xp.float32)
+        self._store(data, mean, deviation, sample.outputs[0], xp)
+
+    def _normalize_together(self, workspace: Workspace, xp: Any) -> None:
+        axes = workspace.state
+        samples = workspace.live
+        if not samples:
+            return
+        kept = [axis for axis in range(len(samples[0].shapes[0])) if axis not in axes]
+        if len({tuple(sample.shapes[0][axis] for axis in kept) for sample in samples}) > 1:
+            raise RuntimeError("With `batch=True`, samples must have equal extents in the dimensions that are not normalized")
+        data = [sample.inputs[0].astype(xp.float32) for sample in samples]
+        count = sum(int(np.prod([d.shape[axis] for axis in axes], dtype=np.int64)) for d in data)
+        mean: Any = xp.float32(self.args["mean"]) if self.given("mean") else None
+        if mean is None:
+            mean = (sum(d.sum(axis=axes, keepdims=True, dtype=xp.float64) for d in data) / count).astype(xp.float32)
+        deviation: Any = xp.float32(self.args["stddev"]) if self.given("stddev") else None
+        if deviation is None:
+            squares = sum(xp.square(d - mean).sum(axis=axes, keepdims=True, dtype=xp.float64) for d in data)
+            denominator = count - self.args["ddof"]
+            variance = squares / denominator if denominator > 0 else xp.zeros_like(squares)
+            deviation = xp.sqrt(variance + self.args["epsilon"]).astype(xp.float32)
+        for sample, values in zip(samples, data):
+            self._store(values, mean, deviation, sample.outputs[0], xp)
+
+    def _store(self, data: Any, mean: Any, deviation: Any, out: Any, xp: Any) -> None:
+        scale, shift = xp.float32(self.args["scale"]), xp.float32(self.args["shift"])
+        deviation = xp.asarray(deviation, xp.float32)
+        with np.errstate(divide="ignore"):
+            factor = xp.where(deviation == 0, xp.float32(0), scale / deviation)
+        result = (data - mean) * factor + shift
+        if self.args["dtype"] in (FLOAT, FLOAT16):
+            out[...] = result
+            return
+        limits = np.iinfo(out.dtype)
+        rounded = xp.where(result >= 0, xp.floor(result + xp.float32(0.5)), xp.ceil(result - xp.float32(0.5)))
+        out[...] = xp.clip(rounded, limits.min, limits.max)
