@@ -3,7 +3,7 @@
 The rules are DALI's (and, below them, those of the GNU C++ library), so that a pipeline with a seed draws the same
 numbers here and there:
 
-- the pipeline's seed is spread by ``std::seed_seq``; each random operator without a seed of its own takes the next word;
+- the pipeline's seed is spread by ``std::seed_seq``; each random operator without a seed takes the next word;
 - an operator's seed is the key of its Philox generator; each sample of each batch has a stream of its own;
 - file readers shuffle with ``std::shuffle`` and pick from their buffer with ``std::minstd_rand0``.
 """
@@ -21,9 +21,9 @@ __all__ = [
     "Stream",
     "bounded",
     "mersenne_twister",
-    "operator_seed",
     "sample_stream",
     "seed_sequence",
+    "seed_slots",
     "std_shuffle",
     "stream_from_state",
 ]
@@ -78,7 +78,7 @@ def seed_sequence(seed: int, count: int) -> np.ndarray:
     """``count`` words that ``std::seed_seq{seed}`` generates, as uint32; ``seed`` is taken modulo 2**32.
 
     >>> seed_sequence(7, 4).tolist()
-    [2083679832, 2475786124, 3992838346, 3456594404]
+    [3058802511, 457619115, 2864960031, 537765756]
     """
     given = [seed & _WORD]
     words = [0x8B8B8B8B] * count
@@ -105,17 +105,13 @@ def _mixed(word: int) -> int:
     return word ^ (word >> 27)
 
 
-def operator_seed(pipeline_seed: int, slot: int) -> int:
-    """The seed of the ``slot``-th random operator without a seed of its own, in graph order.
+def seed_slots(pipeline_seed: int) -> list[int]:
+    """The seeds that random operators without a seed of their own take, in graph order, from a pipeline's seed.
 
     Readers count; operators with a seed do not; instances of one call on several input sets share the first one's
-    seed but take up a slot each. After 1024 slots the sequence starts again.
+    seed but take up a slot each.
     """
-    return int(_operator_seeds(pipeline_seed)[slot % _SEED_SLOTS])
-
-
-def _operator_seeds(pipeline_seed: int) -> np.ndarray:
-    return seed_sequence(pipeline_seed, _SEED_SLOTS)
+    return seed_sequence(pipeline_seed, _SEED_SLOTS).tolist()
 
 
 # -- shuffles ----------------------------------------------------------------------------------------------------------

@@ -60,6 +60,7 @@ class Workspace:
         max_batch_size: of the pipeline.
         iteration: index of the batch since the pipeline was built.
         positions: of the samples in the pipeline's batch, where conditionals have split it; else None.
+        owners: for a batch of frames, the index of each frame's sequence in its batch; else None.
         state: what ``describe`` leaves for the later steps.
     """
 
@@ -77,6 +78,7 @@ class Workspace:
     iteration: int = 0
     num_threads: int = 1
     positions: list[int] | None = None
+    owners: list[int] | None = None
     state: Any = None
 
     def allocate(self, shapes: Sequence[Shape], spec: OutputSpec) -> Any:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def run_over_frames(operator: Operator, workspace: Workspace) -> None:
     """Runs ``operator`` on the frames of the workspace's sequences."""
     lengths = _sequence_lengths(workspace)
+    owner = [sample for sample, length in enumerate(lengths) for _ in range(length)]
     frames = Workspace(
         inputs=[_unfold(batch, lengths) for batch in workspace.inputs],
         arguments={name: _unfold(batch, lengths) for name, batch in workspace.arguments.items()},
@@ -29,8 +30,8 @@ def run_over_frames(operator: Operator, workspace: Workspace) -> None:
         max_batch_size=workspace.max_batch_size,
         iteration=workspace.iteration,
         num_threads=workspace.num_threads,
+        owners=owner,
     )
-    owner = [sample for sample, length in enumerate(lengths) for _ in range(length)]
     frames.failures = {i: workspace.failures[s] for i, s in enumerate(owner) if s in workspace.failures}
     specs = operator.describe(frames)
     frame_shapes = operator.infer_batch(frames, len(specs))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import njit
 from numba.extending import intrinsic
 
 ELEMENT_STRIDE = 257
@@ -105,7 +105,7 @@ def draw_pair(key: np.uint64, stream: np.uint64, n: np.uint64) -> Any:
     return words[3], draw(key, stream, n + np.uint64(1))
 
 
-# -- distributions: one number for each element of an output ------------------------------------------------------------
+# -- distributions: one number for each element of an output -----------------------------------------------------------
 
 
 @njit(nogil=True, cache=True)
@@ -181,9 +181,7 @@ def fill_below(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uin
 
 
 @njit(nogil=True, cache=True)
-def fill_weighted(
-    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, cumulative: np.ndarray
-) -> None:
+def fill_weighted(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, cumulative: np.ndarray) -> None:
     """Indices with the probabilities whose running sums are ``cumulative``; the last is taken for 1."""
     for e in range(out.size):
         a, b = draw_pair(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
@@ -191,7 +189,7 @@ def fill_weighted(
         out[e] = min(np.searchsorted(cumulative, u), cumulative.size - 1)
 
 
-# -- gamma, beta and Poisson: by rejection, the way of the GNU C++ library ----------------------------------------------
+# -- gamma, beta and Poisson: by rejection, the way of the GNU C++ library ---------------------------------------------
 
 
 @njit(nogil=True, cache=True)
@@ -353,7 +351,7 @@ def poisson(key: np.uint64, stream: np.uint64, n: np.uint64, mean: np.float64) -
             return x + m
 
 
-# -- noise: an array in, an array of the same type out ------------------------------------------------------------------
+# -- noise: an array in, an array of the same type out -----------------------------------------------------------------
 
 
 @njit(nogil=True, cache=True)
@@ -434,7 +432,7 @@ def sprinkle(
     salt: Any,
     pepper: Any,
 ) -> None:
-    """Replaces random pixels by salt or by pepper. The arrays are (planes, pixels, channels); a draw decides a pixel."""
+    """Replaces random pixels by salt or by pepper. Arrays are (planes, pixels, channels); one draw decides a pixel."""
     for pixel in range(out.shape[1]):
         u = unit(draw(key, stream, start + np.uint64(ELEMENT_STRIDE * pixel)))
         for plane in range(out.shape[0]):

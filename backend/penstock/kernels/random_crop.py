@@ -1,0 +1,61 @@
+"""Random windows of an image, by area and aspect ratio: the crop that training of classifiers augments with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.kernels.random_streams import CROP_KEY, Stream
+
+__all__ = ["DEFAULT_AREA", "DEFAULT_ASPECT_RATIO", "RandomCrop", "Window"]
+
+Window = tuple[int, int, int, int]
+
+DEFAULT_AREA = [0.08, 1.0]
+DEFAULT_ASPECT_RATIO = [3 / 4, 4 / 3]
+
+
+class RandomCrop:
+    """Draws windows whose area is a part of the image's and whose aspect ratio is in a range.
+
+    Args:
+        area: range of the window's area, as a part of the image's.
+        aspect_ratio: range of width / height.
+        attempts: how many pairs of area and ratio are tried before the largest window in range is taken.
+
+    Raises:
+        ValueError: a range is empty, or not made of two numbers.
+
+    >>> window = RandomCrop().window(sample_stream(seed=5, produced=0, index=0), 480, 640)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        area: Sequence[float] = DEFAULT_AREA,
+        aspect_ratio: Sequence[float] = DEFAULT_ASPECT_RATIO,
+        attempts: int = 10,
+    ) -> None:
+        self._area = _range(area, "random_area")
+        self._ratio = _range(aspect_ratio, "random_aspect_ratio")
+        self._attempts = int(attempts)
+
+    def window(self, stream: Stream, height: int, width: int) -> Window:
+        """A window (y, x, height, width) of an image of ``height`` x ``width`` pixels, drawn from a sample's stream."""
+        if height <= 0 or width <= 0:
+            return 0, 0, 0, 0
+        from penstock.kernels.cpu import philox
+
+        key = stream.key ^ CROP_KEY
+        return philox.crop_window(
+            key, stream.stream, stream.start, height, width, self._area, self._ratio, self._attempts
+        )
+
+
+def _range(values: Sequence[float], name: str) -> tuple[np.float32, np.float32]:
+    if len(values) != 2:
+        raise ValueError(f"`{name}` is a range: two numbers, got {list(values)}")
+    low, high = (np.float32(value) for value in values)
+    if not low <= high:
+        raise ValueError(f"The range `{name}` is empty: {list(values)}")
+    return low, high

@@ -1,0 +1,53 @@
+"""The base of operators that draw random numbers: it gives each sample of each batch a random stream of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from penstock.kernels.random_streams import Stream, sample_stream, stream_from_state
+from penstock.schema.declaration import Schema
+from penstock.schema.operator import Operator, Sample, Workspace
+
+
+class RandomOperator(Operator):
+    """An operator whose samples draw from streams that depend on its seed, on how many samples it has produced in
+    earlier batches, and on the sample's place in the batch; on nothing else, whatever the threads do.
+
+    Frames of one sequence share the stream of their sequence. ``reset()`` does not rewind.
+    """
+
+    def __init__(
+        self,
+        arguments: dict[str, Any] | None = None,
+        device: str = "cpu",
+        tensor_arguments: Iterable[str] = (),
+        seed: int = -1,
+        schema: Schema | None = None,
+    ) -> None:
+        self._produced = 0
+        super().__init__(arguments, device, tensor_arguments, seed, schema)
+
+    def run(self, workspace: Workspace) -> None:
+        super().run(workspace)
+        self._produced += workspace.batch_size
+
+    def stream(self, sample: Sample) -> Stream:
+        """The random stream of a sample of the batch that is being run."""
+        return self.stream_of(sample.workspace, sample.index)
+
+    def stream_of(self, workspace: Workspace, index: int) -> Stream:
+        """The random stream of sample ``index`` of the batch that is being run."""
+        if workspace.owners is not None:
+            index = workspace.owners[index]
+        states = workspace.arguments.get("_random_state")
+        if states is not None:
+            # The state of the first sample is that of the operator; the samples' streams follow from it.
+            return stream_from_state(states.samples[0], index)
+        return sample_stream(self.seed, self._produced, index)
+
+    def state(self) -> Any:
+        return {"produced": self._produced}
+
+    def restore(self, state: Any) -> None:
+        self._produced = state["produced"]
