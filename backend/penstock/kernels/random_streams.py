@@ -21,6 +21,7 @@ __all__ = [
     "Stream",
     "bounded",
     "mersenne_twister",
+    "philox",
     "sample_stream",
     "seed_sequence",
     "seed_slots",
@@ -123,6 +124,17 @@ def mersenne_twister(seed: int) -> Iterator[int]:
     generator._legacy_seeding(seed & _WORD)
     while True:
         yield from generator.random_raw(1024).tolist()
+
+
+def philox(stream: Stream) -> Iterator[int]:
+    """The endless draws of a sample's stream, 32 bits each."""
+    from penstock.kernels.cpu.philox import fill_draws
+
+    some, position = np.empty(64, np.uint64), int(stream.start)
+    while True:
+        fill_draws(some, stream.key, stream.stream, np.uint64(position))
+        yield from some.tolist()
+        position += some.size
 
 
 def bounded(draws: Iterator[int], bound: int) -> int:

@@ -18,6 +18,8 @@ from llvmlite import ir
 from numba import njit
 from numba.extending import intrinsic
 
+from penstock.kernels.cpu.convert import converted
+
 ELEMENT_STRIDE = 257
 """Element ``e`` of an output starts at draw ``257 * e`` of its sample's stream."""
 
@@ -30,8 +32,7 @@ _32 = np.uint64(32)
 _TO_UNIT = np.float32(2.0**-32)
 
 
-@intrinsic
-def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """``a * b + c`` rounded once."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
@@ -40,8 +41,11 @@ def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     return a(a, a, a), generate
 
 
+fma: Any = intrinsic(_fma)
+
+
 @njit(nogil=True, cache=True, inline="always")
-def block(key: np.uint64, stream: np.uint64, counter: np.uint64) -> Any:
+def block(key: Any, stream: Any, counter: Any) -> Any:
     """The four words of block ``counter``, as 64-bit integers."""
     k0, k1 = key & _LOW, key >> _32
     c0, c1 = counter & _LOW, counter >> _32
@@ -54,7 +58,7 @@ def block(key: np.uint64, stream: np.uint64, counter: np.uint64) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def draw(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.uint64:
+def draw(key: Any, stream: Any, n: Any) -> Any:
     """Draw ``n``: 32 random bits, in a 64-bit integer."""
     words = block(key, stream, n >> np.uint64(2))
     word = n & np.uint64(3)
@@ -66,13 +70,13 @@ def draw(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.uint64:
 
 
 @njit(nogil=True, cache=True)
-def draw64(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.uint64:
+def draw64(key: Any, stream: Any, n: Any) -> Any:
     """Draws ``n`` (low) and ``n + 1`` (high) as one number of 64 bits."""
     return draw(key, stream, n) | (draw(key, stream, n + np.uint64(1)) << _32)
 
 
 @njit(nogil=True, cache=True)
-def draw_below(key: np.uint64, stream: np.uint64, n: np.uint64, bound: np.uint64) -> Any:
+def draw_below(key: Any, stream: Any, n: Any, bound: np.uint64) -> Any:
     """A number in [0, bound), without bias (Lemire's method), and the position after it."""
     one = np.uint64(1)
     product = draw(key, stream, n) * bound
@@ -86,13 +90,13 @@ def draw_below(key: np.uint64, stream: np.uint64, n: np.uint64, bound: np.uint64
 
 
 @njit(nogil=True, cache=True)
-def unit(bits: np.uint64) -> np.float32:
+def unit(bits: np.uint64) -> Any:
     """32 random bits as a number in [0, 1]."""
     return np.float32(bits) * _TO_UNIT
 
 
 @njit(nogil=True, cache=True)
-def draw_pair(key: np.uint64, stream: np.uint64, n: np.uint64) -> Any:
+def draw_pair(key: Any, stream: Any, n: Any) -> Any:
     """Draws ``n`` and ``n + 1``."""
     words = block(key, stream, n >> np.uint64(2))
     word = n & np.uint64(3)
@@ -109,16 +113,21 @@ def draw_pair(key: np.uint64, stream: np.uint64, n: np.uint64) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def fill_bits(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64) -> None:
+def fill_draws(out: np.ndarray, key: Any, stream: Any, start: Any) -> None:
+    """The draws from ``start`` on, one after the other."""
+    for i in range(out.size):
+        out[i] = draw(key, stream, start + np.uint64(i))
+
+
+@njit(nogil=True, cache=True)
+def fill_bits(out: np.ndarray, key: Any, stream: Any, start: Any) -> None:
     """The first draw of each element, as 64-bit integers."""
     for e in range(out.size):
         out[e] = draw(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
 
 
 @njit(nogil=True, cache=True)
-def fill_uniform(
-    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, low: np.float32, high: np.float32
-) -> None:
+def fill_uniform(out: np.ndarray, key: Any, stream: Any, start: Any, low: np.float32, high: np.float32) -> None:
     """Numbers in [low, high), in single precision."""
     top = np.nextafter(high, low)
     scale = (top - low) * _TO_UNIT
@@ -128,9 +137,7 @@ def fill_uniform(
 
 
 @njit(nogil=True, cache=True)
-def fill_uniform_double(
-    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, low: np.float64, high: np.float64
-) -> None:
+def fill_uniform_double(out: np.ndarray, key: Any, stream: Any, start: Any, low: float, high: float) -> None:
     """Numbers in [low, high), in double precision."""
     top = np.nextafter(high, low)
     scale = (top - low) * 2.0**-64
@@ -140,7 +147,7 @@ def fill_uniform_double(
 
 
 @njit(nogil=True, cache=True)
-def normal(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.float32:
+def normal(key: Any, stream: Any, n: Any) -> Any:
     """A number of the standard normal distribution: Box and Muller's cosine branch."""
     a, b = draw_pair(key, stream, n)
     radius = math.sqrt(np.float32(-2) * math.log(unit(a)))
@@ -148,7 +155,7 @@ def normal(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.float32:
 
 
 @njit(nogil=True, cache=True)
-def normal_double(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.float64:
+def normal_double(key: Any, stream: Any, n: Any) -> Any:
     """:func:`normal` in double precision, from four draws."""
     a = np.float64(draw64(key, stream, n)) * 2.0**-64
     b = np.float64(draw64(key, stream, n + np.uint64(2))) * 2.0**-64
@@ -156,32 +163,28 @@ def normal_double(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.float64
 
 
 @njit(nogil=True, cache=True)
-def fill_normal(
-    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, mean: np.float32, stddev: np.float32
-) -> None:
+def fill_normal(out: np.ndarray, key: Any, stream: Any, start: Any, mean: np.float32, stddev: np.float32) -> None:
     """Normally distributed numbers, in single precision."""
     for e in range(out.size):
         out[e] = fma(normal(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
 
 
 @njit(nogil=True, cache=True)
-def fill_normal_double(
-    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, mean: np.float64, stddev: np.float64
-) -> None:
+def fill_normal_double(out: np.ndarray, key: Any, stream: Any, start: Any, mean: float, stddev: float) -> None:
     """Normally distributed numbers, in double precision."""
     for e in range(out.size):
         out[e] = fma(normal_double(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
 
 
 @njit(nogil=True, cache=True)
-def fill_below(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, bound: np.uint64) -> None:
+def fill_below(out: np.ndarray, key: Any, stream: Any, start: Any, bound: np.uint64) -> None:
     """Integers in [0, bound), without bias."""
     for e in range(out.size):
         out[e] = draw_below(key, stream, start + np.uint64(ELEMENT_STRIDE * e), bound)[0]
 
 
 @njit(nogil=True, cache=True)
-def fill_weighted(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, cumulative: np.ndarray) -> None:
+def fill_weighted(out: np.ndarray, key: Any, stream: Any, start: Any, cumulative: np.ndarray) -> None:
     """Indices with the probabilities whose running sums are ``cumulative``; the last is taken for 1."""
     for e in range(out.size):
         a, b = draw_pair(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
@@ -193,7 +196,7 @@ def fill_weighted(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.
 
 
 @njit(nogil=True, cache=True)
-def canonical(key: np.uint64, stream: np.uint64, n: np.uint64, real: Any) -> Any:
+def canonical(key: Any, stream: Any, n: Any, real: Any) -> Any:
     """A number in [0, 1) of the type of ``real``, and the position after it."""
     if isinstance(real, np.float32):
         return min(unit(draw(key, stream, n)), np.float32(1 - 2.0**-24)), n + np.uint64(1)
@@ -210,7 +213,7 @@ def like(value: float, real: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def polar_normal(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndarray) -> Any:
+def polar_normal(key: Any, stream: Any, n: Any, spare: np.ndarray) -> Any:
     """A standard normal number by Marsaglia's polar method, and the position after it.
 
     The method gives two numbers; ``spare`` keeps the second for the next call: [1, number], or [0, _].
@@ -234,7 +237,7 @@ def polar_normal(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndar
 
 
 @njit(nogil=True, cache=True)
-def gamma_above_one(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: Any) -> Any:
+def gamma_above_one(key: Any, stream: Any, n: Any, spare: np.ndarray, shape: Any) -> Any:
     """Two factors of a number of the gamma distribution of ``shape`` >= 1 and scale 1, and the position after it.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
@@ -255,7 +258,7 @@ def gamma_above_one(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.n
 
 
 @njit(nogil=True, cache=True)
-def gamma(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: Any) -> Any:
+def gamma(key: Any, stream: Any, n: Any, spare: np.ndarray, shape: Any) -> Any:
     """A number of the gamma distribution of ``shape`` and scale 1, and the position after it."""
     real = spare[0]
     if shape >= 1:
@@ -269,9 +272,7 @@ def gamma(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndarray, sh
 
 
 @njit(nogil=True, cache=True)
-def fill_beta(
-    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, alpha: np.float64, beta: np.float64
-) -> None:
+def fill_beta(out: np.ndarray, key: Any, stream: Any, start: Any, alpha: float, beta: float) -> None:
     """Numbers of the beta distribution, in the precision of ``out``."""
     spare_a, spare_b = np.zeros(2, out.dtype), np.zeros(2, out.dtype)
     real = spare_a[0]
@@ -293,7 +294,7 @@ def fill_beta(
 
 
 @njit(nogil=True, cache=True)
-def poisson(key: np.uint64, stream: np.uint64, n: np.uint64, mean: np.float64) -> np.float64:
+def poisson(key: Any, stream: Any, n: Any, mean: float) -> Any:
     """A number of the Poisson distribution.
 
     Source: Devroye, "Non-Uniform Random Variate Generation", 1986, X.3.
@@ -355,78 +356,45 @@ def poisson(key: np.uint64, stream: np.uint64, n: np.uint64, mean: np.float64) -
 
 
 @njit(nogil=True, cache=True)
-def saturated(value: Any, low: Any, high: Any) -> Any:
-    """``value`` rounded, halves away from zero, and brought into [low, high]."""
-    whole = math.trunc(value)
-    if abs(value - whole) >= 0.5:
-        whole += math.copysign(1.0, value)
-    return min(max(whole, low), high)
-
-
-@njit(nogil=True, cache=True)
 def add_normal(
-    out: np.ndarray,
-    source: np.ndarray,
-    key: np.uint64,
-    stream: np.uint64,
-    start: np.uint64,
-    mean: np.float64,
-    stddev: np.float64,
-    limits: tuple[float, float] | None,
+    out: np.ndarray, source: np.ndarray, key: Any, stream: Any, start: Any, mean: np.float32, stddev: np.float32
 ) -> None:
-    """``source`` plus normally distributed noise, in single precision; ``limits``: those of an integer type."""
-    mean, stddev = np.float32(mean), np.float32(stddev)
+    """``source`` plus normally distributed noise, in single precision."""
     for e in range(out.size):
         noise = fma(normal(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
-        value = np.float32(source[e]) + noise
-        out[e] = value if limits is None else saturated(value, limits[0], limits[1])
+        out[e] = converted(np.float32(source[e]) + noise, out[e])
 
 
 @njit(nogil=True, cache=True)
 def add_normal_double(
-    out: np.ndarray,
-    source: np.ndarray,
-    key: np.uint64,
-    stream: np.uint64,
-    start: np.uint64,
-    mean: np.float64,
-    stddev: np.float64,
-    limits: tuple[float, float] | None,
+    out: np.ndarray, source: np.ndarray, key: Any, stream: Any, start: Any, mean: float, stddev: float
 ) -> None:
     """:func:`add_normal` in double precision, for wide integers."""
     for e in range(out.size):
         noise = fma(normal_double(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
-        value = np.float64(source[e]) + noise
-        out[e] = value if limits is None else saturated(value, limits[0], limits[1])
+        out[e] = converted(np.float64(source[e]) + noise, out[e])
 
 
 @njit(nogil=True, cache=True)
-def add_shots(
-    out: np.ndarray,
-    source: np.ndarray,
-    key: np.uint64,
-    stream: np.uint64,
-    start: np.uint64,
-    factor: np.float32,
-    limits: tuple[float, float] | None,
+def replace_by_shots(
+    out: np.ndarray, source: np.ndarray, key: Any, stream: Any, start: Any, factor: np.float32
 ) -> None:
-    """Numbers of the Poisson distribution of mean ``source / factor``, times ``factor``."""
+    """Numbers of the Poisson distribution of mean ``source / factor``, times ``factor``; 0 where that mean is not."""
     for e in range(out.size):
         mean = np.float32(source[e]) / factor
-        count = 0.0
+        count = np.float32(0)
         if 0 < mean < np.inf:
-            count = poisson(key, stream, start + np.uint64(ELEMENT_STRIDE * e), np.float64(mean))
-        value = np.float32(count) * factor
-        out[e] = value if limits is None else saturated(value, limits[0], limits[1])
+            count = np.float32(poisson(key, stream, start + np.uint64(ELEMENT_STRIDE * e), np.float64(mean)))
+        out[e] = converted(count * factor, out[e])
 
 
 @njit(nogil=True, cache=True)
 def sprinkle(
     out: np.ndarray,
     source: np.ndarray,
-    key: np.uint64,
-    stream: np.uint64,
-    start: np.uint64,
+    key: Any,
+    stream: Any,
+    start: Any,
     probability: np.float32,
     salt_probability: np.float32,
     salt: Any,
@@ -448,9 +416,9 @@ def sprinkle(
 
 @njit(nogil=True, cache=True)
 def crop_window(
-    key: np.uint64,
-    stream: np.uint64,
-    start: np.uint64,
+    key: Any,
+    stream: Any,
+    start: Any,
     height: int,
     width: int,
     area: tuple[np.float32, np.float32],
@@ -481,8 +449,8 @@ def crop_window(
             target = (u * (area[1] - area[0]) + area[0]) * image_area
             u, n = canonical(key, stream, n, one)
             aspect = np.float32(math.exp(u * (log_high - log_low) + log_low))
-            w = max(1, int(saturated(np.float32(math.sqrt(target * aspect)), 0.0, 2.0**31)))
-            h = max(1, int(saturated(np.float32(math.sqrt(target / aspect)), 0.0, 2.0**31)))
+            w = max(1, converted(np.float32(math.sqrt(target * aspect)), np.int64(0)))
+            h = max(1, converted(np.float32(math.sqrt(target / aspect)), np.int64(0)))
             aspect = np.float32(w) / np.float32(h)
             if w <= width and h <= height and ratio[0] <= aspect <= ratio[1]:
                 found = True

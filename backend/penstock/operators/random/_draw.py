@@ -1,0 +1,87 @@
+"""What the operators that fill a tensor with random numbers have in common: its shape and its type."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from penstock.schema import Argument, Input, OutputSpec, Sample, Workspace
+from penstock.schema.random_operator import RandomOperator
+from penstock.tensors import TensorListCPU, TensorListGPU
+from penstock.types import DALIDataType, dtype_name
+
+SHAPE_LIKE = Input(
+    "shape_like", device="any", doc="The output takes the shape of this input; its contents do not matter."
+)
+SHAPE = Argument("shape", "int32[]", None, "Shape of the output; by default it is a scalar.", tensor=True)
+DTYPE = Argument("dtype", "DALIDataType", None, "Type of the output.")
+
+NUMBERS = (
+    DALIDataType.UINT8,
+    DALIDataType.INT8,
+    DALIDataType.UINT16,
+    DALIDataType.INT16,
+    DALIDataType.UINT32,
+    DALIDataType.INT32,
+    DALIDataType.UINT64,
+    DALIDataType.INT64,
+    DALIDataType.FLOAT,
+    DALIDataType.FLOAT64,
+)
+
+
+def check_dtype(dtype: DALIDataType, supported: tuple[DALIDataType, ...]) -> None:
+    """Raises RuntimeError unless ``dtype`` is one of ``supported``."""
+    if dtype not in supported:
+        names = ", ".join(map(dtype_name, supported))
+        raise RuntimeError(f"Data type {dtype_name(dtype)} is not supported. Supported types are: {names}")
+
+
+def output_shape(sample: Sample, shape_like: int) -> tuple[int, ...]:
+    """The shape to be filled: of input ``shape_like``, or as the argument says, or that of a scalar."""
+    if len(sample.shapes) > shape_like:
+        if sample.given("shape"):
+            raise RuntimeError("The argument `shape` and a shape-like input cannot be given together")
+        return sample.shapes[shape_like]
+    shape = tuple(sample["shape"] or ())
+    if any(extent < 0 for extent in shape):
+        raise RuntimeError(f"The extents of a shape cannot be negative, got: {list(shape)}")
+    return shape
+
+
+class Draw(RandomOperator):
+    """Fills a tensor with numbers of some distribution.
+
+    On GPU the numbers are drawn by the CPU and copied, so they are the same there.
+    """
+
+    default_dtype: ClassVar[DALIDataType] = DALIDataType.FLOAT
+    dtypes: ClassVar[tuple[DALIDataType, ...]] = NUMBERS
+
+    def fill(self, sample: Sample, out: np.ndarray) -> None:
+        """Draws the numbers of one sample into ``out``, which is 1-D and of the output's type."""
+        raise NotImplementedError
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        dtype = self.default_dtype if self.args["dtype"] is None else self.args["dtype"]
+        check_dtype(dtype, self.dtypes)
+        return [OutputSpec(dtype)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return output_shape(sample, 0)
+
+    def compute(self, sample: Sample) -> None:
+        self.fill(sample, sample.outputs[0].reshape(-1))
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        batch = workspace.outputs[0]
+        drawn = TensorListCPU.allocate(batch.shapes, batch.dtype)
+        for sample in workspace.live:
+            self.fill(sample, drawn.samples[sample.index].reshape(-1))
+        workspace.outputs = [TensorListGPU.upload(drawn)]
+
+
+def is_wide(dtype: Any) -> bool:
+    """Whether numbers of a type are drawn in double precision: float64, and integers of 32 bits or more."""
+    return dtype == np.float64 or (dtype.kind in "iu" and dtype.itemsize >= 4)

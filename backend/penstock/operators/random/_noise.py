@@ -1,0 +1,23 @@
+"""What the noise operators have in common: they take arrays of any shape and give arrays of the same shape and type."""
+
+from __future__ import annotations
+
+from penstock.operators.random._draw import NUMBERS, check_dtype
+from penstock.schema import Input, OutputSpec, Sample, Workspace
+from penstock.schema.random_operator import RandomOperator
+from penstock.types import FLOAT64
+
+NOISY = Input("input", doc="Data of any shape; integers or float32.")
+
+
+class Noise(RandomOperator):
+    """Adds noise to its input."""
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if len(batch):
+            check_dtype(batch.dtype, tuple(dtype for dtype in NUMBERS if dtype != FLOAT64))
+        return [OutputSpec(batch.dtype, batch.layout(), batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return sample.shapes[0]

@@ -1,0 +1,46 @@
+"""`random.beta`: numbers of the beta distribution."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw
+from penstock.schema import Argument, Sample, Schema, register_operator
+from penstock.types import DALIDataType
+
+
+@register_operator
+class Beta(Draw):
+    """Numbers between 0 and 1 of the beta distribution, as mixing samples needs them.
+
+    The numbers are those of DALI where `alpha` or `beta` is at least 1; where both are less, they are of the same
+    distribution but not the same.
+
+    >>> weight = fn.random.beta(alpha=0.2, beta=0.2)
+    """
+
+    schema = Schema(
+        name="random__Beta",
+        devices=("cpu",),
+        inputs=(SHAPE_LIKE,),
+        min_inputs=0,
+        arguments=(
+            Argument("alpha", "float", 1.0, "The first shape parameter, more than 0.", tensor=True),
+            Argument("beta", "float", 1.0, "The second shape parameter, more than 0.", tensor=True),
+            DTYPE,
+            SHAPE,
+        ),
+        random=True,
+        stateful=True,
+    )
+    dtypes = (DALIDataType.FLOAT, DALIDataType.FLOAT64)
+
+    def fill(self, sample: Sample, out: np.ndarray) -> None:
+        from penstock.kernels.cpu import philox
+
+        for name in ("alpha", "beta"):
+            if not (sample[name] > 0 and math.isfinite(sample[name])):
+                raise RuntimeError(f"`{name}` must be a positive number, got {sample[name]:g}")
+        philox.fill_beta(out, *self.stream(sample), sample["alpha"], sample["beta"])

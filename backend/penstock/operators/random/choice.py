@@ -1,0 +1,86 @@
+"""`random.choice`: elements picked from an array."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.operators.random._draw import SHAPE, SHAPE_LIKE, output_shape
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.random_operator import RandomOperator
+
+
+@register_operator
+class Choice(RandomOperator):
+    """Elements picked at random, with repetition, from the first dimension of an array, or from 0 ... a-1.
+
+    Like ``numpy.random.choice``. What is picked from an n-dimensional array are its (n-1)-dimensional slices.
+
+    >>> interpolation = fn.random.choice([types.INTERP_LINEAR, types.INTERP_CUBIC])
+    """
+
+    schema = Schema(
+        name="random__Choice",
+        devices=("cpu",),
+        inputs=(Input("a", doc="What is picked from: an integer, standing for 0 ... a-1, or an array."), SHAPE_LIKE),
+        min_inputs=1,
+        arguments=(
+            Argument("p", "float[]", None, "Probability of each element; they sum up to 1.", tensor=True),
+            SHAPE,
+        ),
+        random=True,
+        stateful=True,
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        pool = workspace.inputs[0]
+        if pool.ndim() == 0 and pool.samples and pool.samples[0].dtype.kind not in "iu":
+            raise RuntimeError("A scalar to choose from must be an integer, got one of another type")
+        return [OutputSpec(pool.dtype, self._layout(workspace))]
+
+    def _layout(self, workspace: Workspace) -> str:
+        """That of the array where it still applies: to slices picked one by one, or in one row."""
+        layout = workspace.inputs[0].layout()
+        if len(workspace.inputs) > 1:
+            picked = workspace.inputs[1].ndim()
+        elif "shape" in workspace.arguments:
+            batch = workspace.arguments["shape"]
+            picked = batch.samples[0].size if len(batch) else 0
+        else:
+            picked = len(self.args["shape"] or ())
+        return layout[1:] if picked == 0 else layout if picked == 1 else ""
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return output_shape(sample, 1) + sample.shapes[0][1:]
+
+    def compute(self, sample: Sample) -> None:
+        pool, out = sample.inputs[0], sample.outputs[0]
+        count = len(pool) if pool.ndim else int(pool)
+        if count <= 0:
+            raise RuntimeError(f"There must be at least one element to choose from, got {count}")
+        picked = out.shape[: out.ndim - max(pool.ndim - 1, 0)]
+        indices = self._indices(sample, count, int(np.prod(picked))).reshape(picked)
+        out[...] = pool[indices] if pool.ndim else indices
+
+    def _indices(self, sample: Sample, count: int, size: int) -> np.ndarray:
+        from penstock.kernels.cpu import philox
+
+        indices = np.empty(size, np.int64)
+        if sample.given("p"):
+            philox.fill_weighted(indices, *self.stream(sample), _cumulative(sample["p"], count))
+        else:
+            philox.fill_below(indices, *self.stream(sample), np.uint64(count))
+        return indices
+
+
+def _cumulative(probabilities: list[float], count: int) -> np.ndarray:
+    """The running sums of the probabilities; the last is 1."""
+    if len(probabilities) != count:
+        raise RuntimeError(f"`p` expects a probability for each of the {count} elements, got {len(probabilities)}")
+    for index, probability in enumerate(probabilities):
+        if not 0 <= probability <= 1:
+            raise RuntimeError(f"Probabilities must be in range [0, 1], but got {probability:g} at index {index}")
+    sums = np.cumsum(np.array(probabilities, np.float64))
+    if abs(sums[-1] - 1) >= 1e-4:
+        raise RuntimeError(f"The probabilities must sum up to 1, but their sum is {sums[-1]:g}")
+    sums[-1] = 1
+    return sums

@@ -1,0 +1,41 @@
+"""`random.coin_flip`: ones with a given probability."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw
+from penstock.schema import Alias, Argument, Sample, Schema, register_operator
+from penstock.types import DALIDataType
+
+
+@register_operator
+class CoinFlip(Draw):
+    """1 with the given probability, else 0.
+
+    >>> flipped = fn.flip(images, horizontal=fn.random.coin_flip(probability=0.5))
+    """
+
+    schema = Schema(
+        name="random__CoinFlip",
+        inputs=(SHAPE_LIKE,),
+        min_inputs=0,
+        arguments=(
+            DTYPE,
+            Argument("probability", "float", 0.5, "Probability of a 1, from 0 to 1.", tensor=True),
+            SHAPE,
+        ),
+        random=True,
+        stateful=True,
+        aliases=(Alias("CoinFlip", deprecated_since="0.30"),),
+    )
+    default_dtype = DALIDataType.INT32
+    dtypes = (DALIDataType.BOOL, DALIDataType.UINT8, DALIDataType.INT32)
+
+    def fill(self, sample: Sample, out: np.ndarray) -> None:
+        from penstock.kernels.cpu import philox
+
+        probability = float(np.float32(sample["probability"]))
+        bits = np.empty(out.size, np.uint64)
+        philox.fill_bits(bits, *self.stream(sample))
+        out[...] = True if probability >= 1 else bits <= np.uint64(int(probability * 2**32) % 2**32)

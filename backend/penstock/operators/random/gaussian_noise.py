@@ -1,0 +1,38 @@
+"""`noise.gaussian`: additive, normally distributed noise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.operators.random._draw import is_wide
+from penstock.operators.random._noise import NOISY, Noise
+from penstock.schema import Argument, Sample, Schema, register_operator
+
+
+@register_operator
+class GaussianNoise(Noise):
+    """Adds to each element a number of a normal distribution. Integers are rounded and saturate.
+
+    >>> noisy = fn.noise.gaussian(images, stddev=fn.random.uniform(range=[0, 20]))
+    """
+
+    schema = Schema(
+        name="noise__Gaussian",
+        inputs=(NOISY,),
+        arguments=(
+            Argument("mean", "float", 0.0, "Mean of the noise.", tensor=True),
+            Argument("stddev", "float", 1.0, "Standard deviation of the noise.", tensor=True),
+        ),
+        random=True,
+        stateful=True,
+    )
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu import philox
+
+        source, out = np.ascontiguousarray(sample.inputs[0]).reshape(-1), sample.outputs[0].reshape(-1)
+        mean, stddev = np.float32(sample["mean"]), np.float32(sample["stddev"])
+        if is_wide(out.dtype):
+            philox.add_normal_double(out, source, *self.stream(sample), float(mean), float(stddev))
+        else:
+            philox.add_normal(out, source, *self.stream(sample), mean, stddev)

@@ -1,0 +1,43 @@
+"""`random.normal`: normally distributed numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw, is_wide
+from penstock.schema import Alias, Argument, Sample, Schema, register_operator
+
+
+@register_operator
+class Normal(Draw):
+    """Normally distributed numbers. For integer types they are rounded and saturate.
+
+    >>> jitter = fn.random.normal(mean=1.0, stddev=0.1)
+    """
+
+    schema = Schema(
+        name="random__Normal",
+        inputs=(SHAPE_LIKE,),
+        min_inputs=0,
+        arguments=(
+            DTYPE,
+            Argument("mean", "float", 0.0, "Mean of the distribution.", tensor=True),
+            SHAPE,
+            Argument("stddev", "float", 1.0, "Standard deviation of the distribution.", tensor=True),
+        ),
+        random=True,
+        stateful=True,
+        aliases=(Alias("NormalDistribution", deprecated_since="0.30"),),
+    )
+
+    def fill(self, sample: Sample, out: np.ndarray) -> None:
+        from penstock.kernels.cpu import convert, philox
+
+        mean, stddev = np.float32(sample["mean"]), np.float32(sample["stddev"])
+        if is_wide(out.dtype):
+            drawn = np.empty(out.size, np.float64)
+            philox.fill_normal_double(drawn, *self.stream(sample), float(mean), float(stddev))
+        else:
+            drawn = np.empty(out.size, np.float32)
+            philox.fill_normal(drawn, *self.stream(sample), mean, stddev)
+        convert.cast(drawn, out)

@@ -1,0 +1,60 @@
+"""`random_crop_generator`: random windows by area and aspect ratio, for operators that take a window."""
+
+from __future__ import annotations
+
+from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.random_operator import RandomOperator
+from penstock.types import INT32
+
+
+@register_operator
+class RandomCropGenerator(RandomOperator):
+    """The start and the extents, each (height, width), of a random window: a part of the image's area, of an aspect
+    ratio, at any place of the image.
+
+    >>> start, extents = fn.random_crop_generator(fn.peek_image_shape(jpegs))
+    """
+
+    schema = Schema(
+        name="RandomCropGenerator",
+        devices=("cpu",),
+        inputs=(Input("input", doc="Shapes of images, (height, width) or (height, width, channels): 1-D integers."),),
+        arguments=(
+            Argument(
+                "num_attempts",
+                "int32",
+                10,
+                "Pairs of area and aspect ratio that are tried before the largest window is taken.",
+            ),
+            Argument("random_area", "float[]", DEFAULT_AREA, "Range of the window's area, as a part of the image's."),
+            Argument("random_aspect_ratio", "float[]", DEFAULT_ASPECT_RATIO, "Range of the window's width / height."),
+        ),
+        outputs=2,
+        random=True,
+        stateful=True,
+    )
+
+    def setup(self) -> None:
+        self._crop = RandomCrop(self.args["random_area"], self.args["random_aspect_ratio"], self.args["num_attempts"])
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        shapes = workspace.inputs[0]
+        if any(sample.dtype.kind not in "iu" for sample in shapes.samples[:1]):
+            raise RuntimeError(f"Only integers are supported as shapes of images, got {shapes.samples[0].dtype}")
+        return [OutputSpec(INT32, ndim=1)] * 2
+
+    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+        if sample.shapes[0] not in ((2,), (3,)):
+            raise RuntimeError(
+                "Expected the shape of an image: a 1-D tensor of 2 or 3 numbers (HW or HWC), "
+                f"got a tensor of shape {sample.shapes[0]}"
+            )
+        return [(2,), (2,)]
+
+    def compute(self, sample: Sample) -> None:
+        height, width = (int(extent) for extent in sample.inputs[0][:2])
+        y, x, h, w = self._crop.window(self.stream(sample), height, width)
+        start, extents = sample.outputs
+        start[...] = y, x
+        extents[...] = h, w

@@ -1,0 +1,97 @@
+"""`roi_random_crop`: a random window that contains, or lies in, a region of interest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.kernels.random_streams import bounded, philox
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.random_operator import RandomOperator
+from penstock.types import INT64
+
+
+@register_operator
+class ROIRandomCrop(RandomOperator):
+    """The start of a window of given extents: in each axis it lies in the region of interest where it is smaller
+    than that, and contains it where it is larger; never outside of the input, where that is given.
+
+    >>> start = fn.roi_random_crop(volumes, roi_start=start, roi_end=end, crop_shape=[64, 64, 64, 1])
+    """
+
+    schema = Schema(
+        name="ROIRandomCrop",
+        devices=("cpu",),
+        inputs=(Input("input", doc="Data that the window is for; only its shape matters."),),
+        min_inputs=0,
+        arguments=(
+            Argument("crop_shape", "int32[]", doc="Extents of the window.", required=True, tensor=True),
+            Argument("in_shape", "int32[]", None, "Shape of the input, instead of the input itself.", tensor=True),
+            Argument("roi_end", "int32[]", None, "End of the region of interest; excludes `roi_shape`.", tensor=True),
+            Argument("roi_shape", "int32[]", None, "Extents of the region of interest.", tensor=True),
+            Argument("roi_start", "int32[]", doc="Start of the region of interest.", required=True, tensor=True),
+        ),
+        random=True,
+        stateful=True,
+    )
+
+    def setup(self) -> None:
+        if self.given("roi_end") == self.given("roi_shape"):
+            raise RuntimeError("Either `roi_end` or `roi_shape` must be given, and not both")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        if workspace.inputs and self.given("in_shape"):
+            raise RuntimeError("The argument `in_shape` and an input cannot be given together")
+        return [OutputSpec(INT64, ndim=1)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        ndim = len(sample["crop_shape"])
+        if sample.shapes:
+            ndim = len(sample.shapes[0])
+        elif sample.given("in_shape"):
+            ndim = len(sample["in_shape"])
+        crop, start = self._extents(sample, "crop_shape", ndim), self._extents(sample, "roi_start", ndim)
+        if sample.given("roi_end"):
+            end = self._extents(sample, "roi_end", ndim)
+        else:
+            end = [s + extent for s, extent in zip(start, self._extents(sample, "roi_shape", ndim))]
+        bounds: Sequence[int] | None = None
+        if sample.shapes or sample.given("in_shape"):
+            bounds = sample.shapes[0] if sample.shapes else sample["in_shape"]
+            _check_bounds(bounds, crop, start, end)
+        sample.plan = [
+            _start_range(crop[axis], start[axis], end[axis], None if bounds is None else bounds[axis])
+            for axis in range(ndim)
+        ]
+        return (ndim,)
+
+    @staticmethod
+    def _extents(sample: Sample, name: str, ndim: int) -> list[int]:
+        values = sample[name]
+        if len(values) == 1:
+            return values * ndim
+        if len(values) != ndim:
+            raise RuntimeError(f"`{name}` expects {ndim} values, got {len(values)}")
+        return values
+
+    def compute(self, sample: Sample) -> None:
+        draws = philox(self.stream(sample))
+        sample.outputs[0][...] = [low + bounded(draws, high - low + 1) for low, high in sample.plan]
+
+
+def _check_bounds(bounds: Sequence[int], crop: list[int], start: list[int], end: list[int]) -> None:
+    for axis, extent in enumerate(bounds):
+        if extent < crop[axis]:
+            raise RuntimeError(f"The window cannot be larger than the input: {crop[axis]} > {extent} in axis {axis}")
+        if start[axis] < 0 or end[axis] > extent:
+            raise RuntimeError(
+                f"The region of interest cannot reach out of the input: [{start[axis]}, {end[axis]}) "
+                f"of {extent} in axis {axis}"
+            )
+
+
+def _start_range(crop: int, start: int, end: int, bound: int | None) -> tuple[int, int]:
+    """The lowest and the highest start of the window in one axis."""
+    low, high = sorted((start, end - crop))
+    if bound is not None:
+        low, high = max(low, 0), min(high, bound - crop)
+    return low, high

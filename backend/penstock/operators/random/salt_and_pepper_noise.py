@@ -1,0 +1,82 @@
+"""`noise.salt_and_pepper`: single pixels turned all white or all black."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from penstock.operators.random._noise import NOISY, Noise
+from penstock.schema import Argument, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class SaltAndPepperNoise(Noise):
+    """Replaces random pixels by one of two values.
+
+    >>> noisy = fn.noise.salt_and_pepper(images, prob=0.1)
+    """
+
+    schema = Schema(
+        name="noise__SaltAndPepper",
+        inputs=(NOISY,),
+        arguments=(
+            Argument("pepper_val", "float", None, "Value of pepper; by default the type's lowest, or -1.", tensor=True),
+            Argument("per_channel", "bool", False, "Each channel of a pixel is decided on its own."),
+            Argument("prob", "float", 0.05, "Probability of a pixel being replaced.", tensor=True),
+            Argument("salt_val", "float", None, "Value of salt; by default the type's highest, or 1.", tensor=True),
+            Argument("salt_vs_pepper", "float", 0.5, "Probability of a replaced pixel being salt.", tensor=True),
+        ),
+        random=True,
+        stateful=True,
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        specs = super().describe(workspace)
+        layout = specs[0].layout
+        if layout and not self.args["per_channel"] and layout.find("C") not in (0, len(layout) - 1):
+            raise RuntimeError(
+                "'C' should be the first or the last dimension in the layout, except for empty layouts, "
+                f'where channel-last is assumed. Got layout: "{layout}".'
+            )
+        workspace.state = layout
+        return specs
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu import philox
+
+        probability, salt_part = np.float32(sample["prob"]), np.float32(sample["salt_vs_pepper"])
+        for name, value in (("prob", probability), ("salt_vs_pepper", salt_part)):
+            if not 0 <= value <= 1:
+                raise RuntimeError(f"`{name}` is a probability, from 0 to 1. Got: {value:g}")
+        source, out = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
+        view = self._planes_pixels_channels(source.shape, sample.workspace.state)
+        salt, pepper = _extremes(out.dtype)
+        philox.sprinkle(
+            out.reshape(view),
+            source.reshape(view),
+            *self.stream(sample),
+            probability,
+            probability * salt_part,
+            _held(sample["salt_val"], out.dtype) if sample.given("salt_val") else salt,
+            _held(sample["pepper_val"], out.dtype) if sample.given("pepper_val") else pepper,
+        )
+
+    def _planes_pixels_channels(self, shape: tuple[int, ...], layout: str) -> tuple[int, int, int]:
+        if self.args["per_channel"] or not shape:
+            return 1, math.prod(shape), 1
+        if layout.startswith("C"):
+            return shape[0], math.prod(shape[1:]), 1
+        return 1, math.prod(shape[:-1]), shape[-1]
+
+
+def _extremes(dtype: np.dtype) -> tuple[np.generic, np.generic]:
+    """Salt and pepper of a type: its limits, or 1 and -1."""
+    if dtype.kind == "f":
+        return dtype.type(1), dtype.type(-1)
+    return dtype.type(np.iinfo(dtype).max), dtype.type(np.iinfo(dtype).min)
+
+
+def _held(value: float, dtype: np.dtype) -> np.generic:
+    """A number as the type holds it: integers cut towards zero and wrap around."""
+    return np.float32(value).astype(dtype) if dtype.kind == "f" else np.int64(value).astype(dtype)

@@ -1,0 +1,43 @@
+"""`noise.shot`: the noise of counting photons."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.operators.random._noise import NOISY, Noise
+from penstock.schema import Argument, Sample, Schema, register_operator
+
+# DALI declares 20 as the default of `factor`, but this is what it computes with when none is given.
+_FACTOR_IN_USE = 12.0
+
+
+@register_operator
+class ShotNoise(Noise):
+    """Replaces each element by a scaled number of the Poisson distribution around it: ``poisson(x / factor) * factor``.
+
+    >>> noisy = fn.noise.shot(images, factor=10.0)
+    """
+
+    schema = Schema(
+        name="noise__Shot",
+        inputs=(NOISY,),
+        arguments=(
+            Argument(
+                "factor",
+                "float",
+                20.0,
+                "How strong the noise is: as if so many units of the input were one photon. Where it is not given, "
+                "12 is used.",
+                tensor=True,
+            ),
+        ),
+        random=True,
+        stateful=True,
+    )
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu import philox
+
+        source, out = np.ascontiguousarray(sample.inputs[0]).reshape(-1), sample.outputs[0].reshape(-1)
+        factor = sample["factor"] if sample.given("factor") else _FACTOR_IN_USE
+        philox.replace_by_shots(out, source, *self.stream(sample), np.float32(factor))
