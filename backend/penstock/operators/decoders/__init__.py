@@ -1,1 +1,1 @@
-"""Operators."""
+"""Decoders: encoded images and arrays to tensors."""

@@ -1,0 +1,252 @@
+"""Decoding images on the CPU into arrays that are already allocated.
+
+Results are those of DALI's CPU decoder: JPEG with the accurate inverse DCT and smooth chroma upsampling, conversion
+to other types normalized by the types' ranges, YCbCr in the studio range of ITU-R BT.601.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.codecs.image_header import (
+    UPRIGHT,
+    CorruptImageError,
+    ImageError,
+    ImageHeader,
+    reading_with_pillow,
+)
+from penstock.kernels.codecs.libraries import cpu_decoder, nvimgcodec, simplejpeg
+from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
+from penstock.kernels.windows import Region
+from penstock.types import DALIImageType
+
+_SIMPLEJPEG_SPACES = {DALIImageType.RGB: "RGB", DALIImageType.BGR: "BGR", DALIImageType.GRAY: "GRAY"}
+
+
+def decode(
+    encoded: np.ndarray,
+    header: ImageHeader,
+    output: np.ndarray,
+    output_type: DALIImageType = DALIImageType.RGB,
+    adjust_orientation: bool = True,
+    fast_idct: bool = False,
+    region: Region | None = None,
+) -> None:
+    """Decodes an image, or a region of it, into ``output``.
+
+    Args:
+        encoded: the file's bytes, uint8 of shape (n,), contiguous.
+        header: as :func:`~penstock.kernels.codecs.image_header.read_header` gives it.
+        output: to be filled; (H, W, C) as ``header.shape(output_type, adjust_orientation)`` or the region's size.
+            Integers of 8, 16 and 32 bits hold the values scaled to their range, float32 those in [0, 1].
+        output_type: the colour space; ``ANY_DATA`` keeps the stored channels.
+        adjust_orientation: turn the image upright as its EXIF data say.
+        fast_idct: a faster, less accurate inverse DCT for JPEG.
+        region: in rows and columns of the upright image, within it; None: the whole.
+
+    Raises:
+        CorruptImageError: the data are cut short or damaged.
+        ImageError: the image cannot be had as ``output_type``.
+    """
+    orientation = header.placed(adjust_orientation)
+    fast_idct = fast_idct and orientation == UPRIGHT  # DALI has no fast transform for images that it turns.
+    stored = None
+    if region is not None:
+        stored = orientation.stored_region(region, *orientation.size(header.height, header.width))
+    space = _simplejpeg_space(header, output_type) if stored is None and output.dtype == np.uint8 else None
+    if space is not None:
+        upright = orientation == UPRIGHT and output.flags.c_contiguous
+        pixels = output if upright else np.empty((header.height, header.width, output.shape[2]), np.uint8)
+        if _decode_with_simplejpeg(encoded, space, pixels, fast_idct):
+            if not upright:
+                _copy_pixels(orientation.upright(pixels), output)
+            return
+    pixels, maximum = _decode_stored(encoded, header, output_type, fast_idct, stored)
+    if output_type == DALIImageType.YCbCr:
+        pixels, maximum = _ycbcr(pixels, maximum, output.dtype)
+    converted = _converted(pixels, maximum, output.dtype)
+    if converted.shape[2] != output.shape[2]:
+        raise ImageError(f"The image has {converted.shape[2]} channels where {output.shape[2]} were announced")
+    _copy_pixels(orientation.upright(converted), output)
+
+
+# -- JPEG by simplejpeg --------------------------------------------------------------------------------------------
+
+
+def _simplejpeg_space(header: ImageHeader, output_type: DALIImageType) -> str | None:
+    """The name of a colour space to which simplejpeg decodes this image just as nvImageCodec does, or None."""
+    if header.format != "jpeg" or header.channels not in (1, 3) or simplejpeg() is None:
+        return None
+    if output_type == DALIImageType.ANY_DATA:
+        return "GRAY" if header.channels == 1 else "RGB"
+    return _SIMPLEJPEG_SPACES.get(output_type)
+
+
+def _decode_with_simplejpeg(encoded: np.ndarray, space: str, output: np.ndarray, fast_idct: bool) -> bool:
+    try:
+        simplejpeg().decode_jpeg(encoded, space, fastdct=fast_idct, buffer=output)
+    except ValueError:
+        # It refuses data with the slightest damage; nvImageCodec draws the line where DALI does.
+        return False
+    return True
+
+
+# -- everything else: the stored pixels and the value that stands for full intensity ---------------------------------
+
+
+def _decode_stored(
+    encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType, fast_idct: bool, region: Region | None
+) -> tuple[np.ndarray, float]:
+    """The pixels (H, W, C) as stored (not turned upright), and the value of full intensity.
+
+    YCbCr comes as RGB.
+    """
+    if header.format == "jpeg" and header.channels == 4 and output_type == DALIImageType.GRAY:
+        pixels, maximum = _decode_stored(encoded, header, DALIImageType.RGB, fast_idct, region)
+        gray = pixels @ LUMA.astype(np.float32)
+        return gray.astype(pixels.dtype)[..., np.newaxis], maximum
+    codec = nvimgcodec()
+    if codec is None or header.by_pillow or _only_by_pillow(header, output_type):
+        return _decode_with_pillow(encoded, output_type, region)
+    stream = codec.CodeStream(encoded)
+    maximum = _full_intensity(np.dtype(stream.dtype), stream.precision)
+    if region is not None:
+        stream = stream.get_sub_code_stream(region=codec.Region(*_corners(region)))
+    image = cpu_decoder(fast_idct).decode(stream, params=_parameters(output_type))
+    if image is None:
+        raise _why_undecodable(encoded, header)
+    return np.asarray(image), maximum
+
+
+def _corners(region: Region) -> tuple[int, int, int, int]:
+    """Top, left, bottom and right."""
+    (top, left), (height, width) = region.anchor, region.extents
+    return top, left, top + height, left + width
+
+
+def _full_intensity(dtype: np.dtype, precision: int) -> float:
+    if dtype.kind == "f":
+        return 1.0
+    # Images of fewer than 8 bits are spread over 8 when they are decoded.
+    return float(2**precision - 1) if dtype.itemsize > 1 else 255.0
+
+
+def _only_by_pillow(header: ImageHeader, output_type: DALIImageType) -> bool:
+    """Whether nvImageCodec cannot leave the channels unchanged, or (TIFF) multiplies the colours by alpha."""
+    if output_type != DALIImageType.ANY_DATA:
+        return False
+    if header.format == "tiff":
+        return header.channels == 4 and not header.cmyk
+    return header.channels == 2 or (header.channels == 4 and header.format in ("jpeg", "bmp"))
+
+
+@functools.cache
+def _parameters(output_type: DALIImageType) -> Any:
+    codec = nvimgcodec()
+    spaces, formats = codec.ColorSpec, codec.SampleFormat
+    space, layout = {
+        DALIImageType.BGR: (spaces.SRGB, formats.I_BGR),
+        DALIImageType.GRAY: (spaces.GRAY, formats.I_Y),
+        DALIImageType.ANY_DATA: (spaces.UNCHANGED, formats.I_UNCHANGED),
+    }.get(output_type, (spaces.SRGB, formats.I_RGB))
+    return codec.DecodeParams(
+        apply_exif_orientation=False, color_spec=space, sample_format=layout, allow_any_depth=True
+    )
+
+
+def _why_undecodable(encoded: np.ndarray, header: ImageHeader) -> ImageError:
+    """The error for an image whose header was good and whose data were not."""
+    what = f"the {header.format.upper()} image of {header.height}x{header.width} pixels ({encoded.size} bytes)"
+    if header.format == "jpeg" and simplejpeg() is not None:
+        try:
+            simplejpeg().decode_jpeg(encoded, "GRAY")
+        except ValueError as error:
+            return CorruptImageError(f"Failed to decode {what}: {error}")
+    return CorruptImageError(f"Failed to decode {what}: its data are cut short, damaged or of an unsupported kind")
+
+
+def _decode_with_pillow(
+    encoded: np.ndarray, output_type: DALIImageType, region: Region | None
+) -> tuple[np.ndarray, float]:
+    with reading_with_pillow(encoded.data) as image:
+        image = _as_mode(image, output_type)
+        if region is not None:
+            top, left, bottom, right = _corners(region)
+            image = image.crop((left, top, right, bottom))
+        pixels = np.asarray(image)
+    pixels = pixels.reshape(*pixels.shape[:2], -1)
+    if pixels.dtype == bool:
+        return pixels.view(np.uint8), 1.0
+    if pixels.dtype == np.int32:
+        pixels = pixels.astype(np.uint16)
+    if pixels.shape[2] == 1 and output_type in (DALIImageType.RGB, DALIImageType.BGR, DALIImageType.YCbCr):
+        pixels = np.repeat(pixels, 3, axis=2)
+    elif output_type == DALIImageType.BGR:
+        pixels = pixels[..., ::-1]
+    return pixels, 1.0 if pixels.dtype.kind == "f" else float(np.iinfo(pixels.dtype).max)
+
+
+def _as_mode(image: Any, output_type: DALIImageType) -> Any:
+    """The image in the mode of an output type; those of more than 8 bits keep their depth, and have one channel."""
+    if image.mode.startswith(("I", "F")):
+        return image
+    if output_type == DALIImageType.ANY_DATA:
+        return image.convert("RGB") if image.mode in ("P", "PA") else image
+    return image.convert("L" if output_type == DALIImageType.GRAY else "RGB")
+
+
+# -- values --------------------------------------------------------------------------------------------------------
+
+
+def _converted(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> np.ndarray:
+    """``pixels``, where ``maximum`` is full intensity, scaled to the range of ``dtype``."""
+    if pixels.dtype == dtype and maximum == (1.0 if dtype.kind == "f" else np.iinfo(dtype).max):
+        return pixels
+    if pixels.dtype.kind == "f":
+        return _scaled(pixels, maximum, dtype)
+    return np.take(_scaling_table(pixels.dtype, maximum, dtype), pixels)
+
+
+@functools.lru_cache(maxsize=32)
+def _scaling_table(source: np.dtype, maximum: float, target: np.dtype) -> np.ndarray:
+    """The scaled value of every value of ``source``, an unsigned type of 8 or 16 bits."""
+    return _scaled(np.arange(np.iinfo(source).max + 1, dtype=np.float32), maximum, target)
+
+
+def _scaled(values: np.ndarray, maximum: float, target: np.dtype) -> np.ndarray:
+    normalized = values.astype(np.float32, copy=False) * np.float32(1 / maximum)
+    if target.kind == "f":
+        return normalized.astype(target, copy=False)
+    limits = np.iinfo(target)
+    # 2**31 - 1 is no float32: it is rounded up as a factor, so the result is cut in float64.
+    scaled = np.floor(normalized * np.float32(limits.max) + np.float32(0.5)).astype(np.float64)
+    return np.clip(scaled, 0, limits.max).astype(target)
+
+
+def _ycbcr(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> tuple[np.ndarray, float]:
+    """RGB pixels as YCbCr, and the value of full intensity."""
+    normalized = pixels.astype(np.float32) * np.float32(1 / maximum) @ TO_YCBCR.T.astype(np.float32)
+    if dtype == np.uint8:
+        return np.floor(normalized * np.float32(255) + (YCBCR_OFFSET + 0.5)).astype(np.uint8), 255.0
+    # DALI's offsets for all other types are 1/16 and 1/2 of the range.
+    return normalized + (YCBCR_OFFSET / 256).astype(np.float32), 1.0
+
+
+_BAND = 64
+
+
+def _copy_pixels(source: np.ndarray, output: np.ndarray) -> None:
+    """Copies an image whose rows and columns may be reversed or exchanged.
+
+    Whole pixels are moved, band by band, which is 2 to 3 times faster than numpy's copy of single values.
+    """
+    if source.strides == output.strides or source.strides[2] != source.itemsize or not output.flags.c_contiguous:
+        np.copyto(output, source)
+        return
+    pixel = np.dtype((np.void, source.itemsize * source.shape[2]))
+    target, view = output.view(pixel)[..., 0], source.view(pixel)[..., 0]
+    for start in range(0, len(target), _BAND):
+        target[start : start + _BAND] = view[start : start + _BAND]

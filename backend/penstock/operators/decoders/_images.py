@@ -1,0 +1,159 @@
+"""What the image decoders have in common: their arguments, headers to shapes, and both ways of decoding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.codecs.image_codec import decode
+from penstock.kernels.codecs.image_header import read_header
+from penstock.kernels.windows import Region
+from penstock.schema import Argument, Deprecation, Operator, OutputSpec, Sample, Workspace
+from penstock.tensors import TensorListGPU
+from penstock.types import FLOAT, FLOAT16, INT8, INT16, INT32, RGB, UINT8, UINT16, UINT32, dtype_name
+
+_OUTPUT_TYPES = (UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT, FLOAT16)
+
+_ORIENTATION = Argument("adjust_orientation", "bool", True, "Turn images upright as their EXIF data (or TIFF tag) say.")
+
+DECODER_ARGUMENTS = (
+    _ORIENTATION,
+    Argument("affine", "bool", True, "Accepted for compatibility; threads are bound by the pipeline's settings."),
+    Argument("device_memory_padding", "int32", 16777216, "Bytes that nvJPEG's device buffers begin with (`mixed`)."),
+    Argument("device_memory_padding_jpeg2k", "int32", 0, "The same for nvJPEG2000."),
+    Argument(
+        "dtype",
+        "DALIDataType",
+        UINT8,
+        "Type of the output. Values are scaled to its range: integers to their maximum, floating point to [0, 1].",
+    ),
+    Argument("host_memory_padding", "int32", 8388608, "Bytes that nvJPEG's host buffers begin with (`mixed`)."),
+    Argument("host_memory_padding_jpeg2k", "int32", 0, "The same for nvJPEG2000."),
+    Argument(
+        "hw_decoder_load",
+        "float",
+        0.65,
+        "The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`).",
+    ),
+    Argument(
+        "hybrid_huffman_threshold",
+        "uint32",
+        1000000,
+        "JPEGs of more pixels are entropy-decoded on the GPU, smaller ones on the CPU (`mixed`).",
+    ),
+    Argument(
+        "jpeg_fancy_upsampling", "bool", False, "Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it."
+    ),
+    Argument("memory_stats", "bool", False, deprecated=Deprecation("1.36", removed=True)),
+    Argument(
+        "output_type",
+        "DALIImageType",
+        RGB,
+        "Colour space of the output: RGB, BGR, GRAY, YCbCr (BT.601, studio range), or ANY_DATA: as stored.",
+    ),
+    Argument("preallocate_height_hint", "int32", 0, "Height for which the JPEG engine's buffers are made ready."),
+    Argument("preallocate_width_hint", "int32", 0, "Width for which the JPEG engine's buffers are made ready."),
+    Argument("split_stages", "bool", False, deprecated=Deprecation("1.0", removed=True)),
+    Argument("use_chunk_allocator", "bool", False, deprecated=Deprecation("1.0", removed=True)),
+    Argument("use_fast_idct", "bool", False, "A faster, less accurate inverse DCT for JPEG on the CPU."),
+)
+
+ENCODED_DOC = "Encoded images: the bytes of files, uint8 of shape (n,); zeros behind an image are ignored."
+
+
+def encoded_bytes(sample: Sample) -> np.ndarray:
+    """The encoded image of a sample, contiguous."""
+    return np.ascontiguousarray(sample.inputs[0])
+
+
+def check_encoded(workspace: Workspace) -> None:
+    """Raises ValueError unless the input is made of vectors of bytes."""
+    batch = workspace.inputs[0]
+    if len(batch) and batch.dtype != UINT8:
+        raise ValueError(f"Encoded images are vectors of uint8, got {dtype_name(batch.dtype)}")
+    if len(batch) and batch.ndim() != 1:
+        raise ValueError(f"Encoded images are 1-dimensional (bytes), got data of {batch.ndim()} dimensions")
+
+
+class ImageDecoder(Operator):
+    """The base of the image decoders; a concrete one says which window of each image it wants."""
+
+    _gpu: Any = None
+
+    def setup(self) -> None:
+        self.output_type = self.args["output_type"]
+        if self.args["dtype"] not in _OUTPUT_TYPES:
+            raise ValueError(
+                f"Images cannot be decoded as {dtype_name(self.args['dtype'])}: use one of "
+                f"{', '.join(dtype_name(t) for t in _OUTPUT_TYPES)}"
+            )
+
+    def window(self, sample: Sample, height: int, width: int) -> Region | None:
+        """The window (in H, W) of an upright image of ``height`` x ``width`` pixels; None for all of it."""
+        return None
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        check_encoded(workspace)
+        return [OutputSpec(self.args["dtype"], "HWC", 3)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        header = read_header(encoded_bytes(sample))
+        height, width, channels = header.shape(self.output_type, self.args["adjust_orientation"])
+        window = self.window(sample, height, width)
+        if window is None:
+            sample.plan = header, None
+            return height, width, channels
+        if not window.inside((height, width)):
+            raise ValueError(
+                f"The window from {list(window.anchor)} of extents {list(window.extents)} is not inside of the image, "
+                f"which has {height} rows and {width} columns"
+            )
+        sample.plan = header, window
+        return (*window.extents, channels)
+
+    def compute(self, sample: Sample) -> None:
+        header, region = sample.plan
+        output = sample.outputs[0]
+        if not output.size:
+            return
+        decode(
+            encoded_bytes(sample),
+            header,
+            output,
+            self.output_type,
+            self.args["adjust_orientation"],
+            self.args["use_fast_idct"],
+            region,
+        )
+
+    def run(self, workspace: Workspace) -> None:
+        if workspace.device == "cpu":
+            self.run_batch(workspace)
+        else:
+            self._run_on_gpu(workspace)
+        workspace.outputs[0].source_infos = workspace.inputs[0].source_infos
+
+    # -- device "mixed" ----------------------------------------------------------------------------------------
+
+    def _run_on_gpu(self, workspace: Workspace) -> None:
+        """Like :meth:`run_batch`, but each image stays where the decoder put it: nothing is allocated ahead."""
+        from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder, Job
+
+        (spec,) = self.describe(workspace)
+        (shapes,) = self.infer_batch(workspace, 1)
+        if self._gpu is None:
+            self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
+        infos = workspace.inputs[0].source_infos
+        jobs = [
+            Job(encoded_bytes(sample), *sample.plan, shapes[sample.index], infos[sample.index] if infos else "")
+            for sample in workspace.live
+        ]
+        images: list[Any] = [None] * workspace.batch_size
+        for sample, image in zip(workspace.live, self._gpu.decode(jobs, workspace.parallel)):
+            if isinstance(image, Exception):
+                workspace.fail(sample.index, image)
+            else:
+                images[sample.index] = image
+        filled = [self._gpu.empty(spec.dtype) if image is None else image for image in images]
+        workspace.outputs = [TensorListGPU.of_samples(filled, spec.layout, spec.dtype, spec.ndim)]

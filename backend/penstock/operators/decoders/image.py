@@ -1,0 +1,42 @@
+"""`decoders.image`: encoded images to pixels."""
+
+from __future__ import annotations
+
+from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
+from penstock.schema import Alias, Argument, Input, Schema, register_operator
+
+
+@register_operator
+class Image(ImageDecoder):
+    """Decodes JPEG, PNG, TIFF, BMP, WebP, JPEG 2000, PNM, GIF, AVIF and ICO to images of layout HWC.
+
+    The bytes tell the format. On the device ``mixed``, JPEG, JPEG 2000 and TIFF are decoded on the GPU, and what it
+    does not take on the CPU.
+
+    >>> images = fn.decoders.image(encoded, device="cpu", output_type=types.RGB)  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="decoders__Image",
+        devices=("cpu", "mixed"),
+        inputs=(Input("input", device="cpu", doc=ENCODED_DOC),),
+        arguments=(
+            *DECODER_ARGUMENTS,
+            Argument("cache_batch_copy", "bool", True, "Accepted for compatibility; cached images are not copied."),
+            Argument("cache_debug", "bool", False, "Log what the cache holds when it is full."),
+            Argument(
+                "cache_size",
+                "int32",
+                0,
+                "Megabytes of GPU memory that keep decoded images, by their files' names (`mixed`); 0: none.",
+            ),
+            Argument("cache_threshold", "int32", 0, "Bytes from which on a decoded image is kept (`threshold`)."),
+            Argument(
+                "cache_type",
+                "string",
+                "",
+                "Which are kept: `threshold`, those from a size on while there is room; `largest`, the largest.",
+            ),
+        ),
+        aliases=(Alias("ImageDecoder", "1.0"), Alias("experimental__decoders__Image", "2.2")),
+    )

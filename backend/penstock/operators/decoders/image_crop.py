@@ -1,0 +1,47 @@
+"""`decoders.image_crop`: a window of each encoded image."""
+
+from __future__ import annotations
+
+from penstock.kernels.windows import Region
+from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
+from penstock.operators.image._windows import check_crop_arguments, crop_region
+from penstock.schema import Alias, Argument, Input, Sample, Schema, register_operator
+
+
+@register_operator
+class ImageCrop(ImageDecoder):
+    """Decodes a window of each image: what ``crop`` would take of the whole, for less work.
+
+    >>> images = fn.decoders.image_crop(encoded, crop=(224, 224))  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="decoders__ImageCrop",
+        devices=("cpu", "mixed"),
+        inputs=(Input("input", device="cpu", doc=ENCODED_DOC),),
+        arguments=(
+            *DECODER_ARGUMENTS,
+            Argument("crop", "float[]", None, "Extents of the window: (height, width).", tensor=True),
+            Argument("crop_d", "float", 0.0, "Accepted for compatibility; images have no depth.", tensor=True),
+            Argument("crop_h", "float", 0.0, "Height of the window; 0: all.", tensor=True),
+            Argument(
+                "crop_pos_x", "float", 0.5, "Horizontal place of the window, from 0 (left) to 1 (right).", tensor=True
+            ),
+            Argument(
+                "crop_pos_y", "float", 0.5, "Vertical place of the window, from 0 (top) to 1 (bottom).", tensor=True
+            ),
+            Argument("crop_pos_z", "float", 0.5, "Accepted for compatibility; images have no depth.", tensor=True),
+            Argument("crop_w", "float", 0.0, "Width of the window; 0: all.", tensor=True),
+            Argument(
+                "rounding", "string", "round", "How the window's start is made an integer: `round` or `truncate`."
+            ),
+        ),
+        aliases=(Alias("ImageDecoderCrop", "1.0"), Alias("experimental__decoders__ImageCrop", "2.2")),
+    )
+
+    def setup(self) -> None:
+        super().setup()
+        check_crop_arguments(self)
+
+    def window(self, sample: Sample, height: int, width: int) -> Region:
+        return crop_region(sample, (height, width), "HW", self.args["rounding"])

@@ -1,0 +1,46 @@
+"""`peek_image_shape`: the shapes that encoded images will have, from their headers alone."""
+
+from __future__ import annotations
+
+from penstock.kernels.codecs.image_header import read_header
+from penstock.operators.decoders._images import ENCODED_DOC, check_encoded, encoded_bytes
+from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, FLOAT64, INT32, INT64, RGB, UINT32, UINT64, dtype_name
+
+_TYPES = (INT32, UINT32, INT64, UINT64, FLOAT, FLOAT64)
+
+
+@register_operator
+class PeekImageShape(Operator):
+    """Tells the shape (height, width, channels) of the decoded image without decoding it.
+
+    >>> shapes = fn.peek_image_shape(encoded)  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="PeekImageShape",
+        devices=("cpu",),
+        inputs=(Input("input", device="cpu", doc=ENCODED_DOC),),
+        arguments=(
+            Argument("adjust_orientation", "bool", True, "Tell the shape after turning the image upright."),
+            Argument("dtype", "DALIDataType", INT64, "Type of the output."),
+            Argument("image_type", "DALIImageType", RGB, "Colour space to which the image would be decoded."),
+        ),
+        aliases=(Alias("experimental__PeekImageShape", "2.2"),),
+    )
+
+    def setup(self) -> None:
+        if self.args["dtype"] not in _TYPES:
+            names = ", ".join(map(dtype_name, _TYPES))
+            raise ValueError(f"Shapes cannot be given as {dtype_name(self.args['dtype'])}: use one of {names}")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        check_encoded(workspace)
+        return [OutputSpec(self.args["dtype"], "", 1)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return (3,)
+
+    def compute(self, sample: Sample) -> None:
+        header = read_header(encoded_bytes(sample))
+        sample.outputs[0][:] = header.shape(self.args["image_type"], self.args["adjust_orientation"])
