@@ -129,21 +129,19 @@ def fill_bits(out: np.ndarray, key: Any, stream: Any, start: Any) -> None:
 @njit(nogil=True, cache=True)
 def fill_uniform(out: np.ndarray, key: Any, stream: Any, start: Any, low: np.float32, high: np.float32) -> None:
     """Numbers in [low, high), in single precision."""
-    top = np.nextafter(high, low)
-    scale = (top - low) * _TO_UNIT
+    scale = (np.nextafter(high, low) - low) * _TO_UNIT
     for e in range(out.size):
         bits = draw(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
-        out[e] = min(fma(np.float32(bits), scale, low), top)
+        out[e] = fma(np.float32(bits), scale, low)
 
 
 @njit(nogil=True, cache=True)
 def fill_uniform_double(out: np.ndarray, key: Any, stream: Any, start: Any, low: float, high: float) -> None:
     """Numbers in [low, high), in double precision."""
-    top = np.nextafter(high, low)
-    scale = (top - low) * 2.0**-64
+    scale = (np.nextafter(high, low) - low) * 2.0**-64
     for e in range(out.size):
         bits = draw64(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
-        out[e] = min(fma(np.float64(bits), scale, low), top)
+        out[e] = fma(np.float64(bits), scale, low)
 
 
 @njit(nogil=True, cache=True)

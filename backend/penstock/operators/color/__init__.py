@@ -1,1 +1,1 @@
-"""Operators."""
+"""Operators on colours: brightness, contrast, hue, saturation, colour spaces."""

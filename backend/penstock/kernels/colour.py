@@ -1,0 +1,42 @@
+"""Matrices of colour changes.
+
+Hue and saturation turn and scale the chroma plane of YIQ (the NTSC system's); YCbCr is that of ITU-R BT.601 in studio
+range: Y from 16 to 235, Cb and Cr from 16 to 240.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from penstock.types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32, DALIDataType, numpy_dtype
+
+_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
+_FROM_YIQ = np.linalg.inv(_YIQ)
+LUMA = np.array([0.299, 0.587, 0.114])
+TO_YCBCR = np.array([[65.481, 128.553, 24.966], [-37.797, -74.203, 112.0], [112.0, -93.786, -18.214]]) / 255
+YCBCR_OFFSET = np.array([16.0, 128.0, 128.0])
+FROM_YCBCR = np.linalg.inv(TO_YCBCR)
+
+
+def hue_saturation_value(hue: float, saturation: float, value: float) -> np.ndarray:
+    """The matrix that turns hue by degrees, and scales saturation and value."""
+    angle = math.radians(hue)
+    c, s = math.cos(angle), math.sin(angle)
+    turn = np.array([[1, 0, 0], [0, c, s], [0, -s, c]])
+    return value * (_FROM_YIQ @ turn @ np.diag([1, saturation, saturation]) @ _YIQ)
+
+
+def full_range(dtype: DALIDataType) -> float:
+    """The greatest value of a type; 1 for floating point."""
+    kind = numpy_dtype(dtype)
+    return 1.0 if kind.kind == "f" else float(np.iinfo(kind).max)
+
+
+_HALF = {UINT8: 128.0, INT8: 64.0, UINT16: 2.0**15, INT16: 2.0**14, UINT32: 2.0**31, INT32: 2.0**30, FLOAT: 0.5}
+
+
+def half_range(dtype: DALIDataType) -> float:
+    """The middle of a type's range of non-negative values; 0.5 for floating point."""
+    return _HALF.get(dtype, 0.5)

@@ -1,0 +1,48 @@
+"""Convolution along one axis on CPU, reflected at the border without repeating the edge."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.convert import converted
+
+_OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy"}
+
+
+@njit(**_OPTIONS)
+def reflected(index, size):  # type: ignore[no-untyped-def]
+    """The position inside of ``[0, size)`` that ``index`` mirrors."""
+    if size == 1:
+        return 0
+    while index < 0 or index >= size:
+        index = -index if index < 0 else 2 * size - 2 - index
+    return index
+
+
+@njit(**_OPTIONS)
+def _convolve(source, window, target, like):  # type: ignore[no-untyped-def]
+    """The middle axis of source (outer, n, inner) -> target of the same shape."""
+    outer, size, inner = source.shape
+    radius = window.size // 2
+    line = np.empty(inner, np.float32)
+    for o in range(outer):
+        for i in range(size):
+            line[:] = np.float32(0)
+            for k in range(window.size):
+                weight = window[k]
+                row = source[o, reflected(i + k - radius, size)]
+                for j in range(inner):
+                    line[j] += weight * np.float32(row[j])
+            out = target[o, i]
+            for j in range(inner):
+                out[j] = converted(line[j], like)
+
+
+def convolve_axis(source: np.ndarray, axis: int, window: np.ndarray, target: np.ndarray) -> None:
+    """Correlates one axis of a contiguous array with an odd window; ``target`` is of the same shape."""
+    shape = source.shape
+    folded = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+    _convolve(source.reshape(folded), window, target.reshape(folded), target.dtype.type(0))

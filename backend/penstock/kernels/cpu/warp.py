@@ -1,0 +1,148 @@
+"""Affine warping on CPU. Pixel centres are at +0.5 in input and output."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.convert import converted
+
+_OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy"}
+
+
+# The position in the input is computed anew after so many pixels, and between by adding up, as the reference does.
+_TILE = 256
+
+
+@njit(**_OPTIONS)
+def _start_2d(m, x, y):  # type: ignore[no-untyped-def]
+    """Input coordinates of the middle of output pixel (x, y)."""
+    half = np.float32(0.5)
+    cx, cy = np.float32(x) + half, np.float32(y) + half
+    # Nearest neighbours at ties depend on the order of the additions: this is the reference's.
+    return (m[0, 2] + m[0, 0] * cx) + m[0, 1] * cy, (m[1, 2] + m[1, 0] * cx) + m[1, 1] * cy
+
+
+@njit(**_OPTIONS)
+def _nearest_2d(source, m, has_fill, fill, target, like):  # type: ignore[no-untyped-def]
+    height, width, channels = source.shape
+    for y in range(target.shape[0]):
+        fx = fy = np.float32(0)
+        for x in range(target.shape[1]):
+            if x % _TILE == 0:
+                fx, fy = _start_2d(m, x, y)
+            sx, sy = math.floor(fx), math.floor(fy)
+            fx += m[0, 0]
+            fy += m[1, 0]
+            if has_fill and not (0 <= sx < width and 0 <= sy < height):
+                for c in range(channels):
+                    target[y, x, c] = converted(fill, like)
+                continue
+            sx = min(max(sx, 0), width - 1)
+            sy = min(max(sy, 0), height - 1)
+            for c in range(channels):
+                target[y, x, c] = converted(source[sy, sx, c], like)
+
+
+@njit(**_OPTIONS)
+def _linear_2d(source, m, has_fill, fill, target, like):  # type: ignore[no-untyped-def]
+    height, width, channels = source.shape
+    half = np.float32(0.5)
+    for y in range(target.shape[0]):
+        px = py = np.float32(0)
+        for x in range(target.shape[1]):
+            if x % _TILE == 0:
+                px, py = _start_2d(m, x, y)
+            sx, sy = px - half, py - half
+            px += m[0, 0]
+            py += m[1, 0]
+            x0 = math.floor(sx)
+            y0 = math.floor(sy)
+            fx = np.float32(sx - x0)
+            fy = np.float32(sy - y0)
+            x1, y1 = x0 + 1, y0 + 1
+            if 0 <= x0 and x1 < width and 0 <= y0 and y1 < height:
+                for c in range(channels):
+                    top = source[y0, x0, c] + (np.float32(source[y0, x1, c]) - source[y0, x0, c]) * fx
+                    low = source[y1, x0, c] + (np.float32(source[y1, x1, c]) - source[y1, x0, c]) * fx
+                    target[y, x, c] = converted(np.float32(top + (low - top) * fy), like)
+                continue
+            left_in, right_in = 0 <= x0 < width, 0 <= x1 < width
+            top_in, low_in = 0 <= y0 < height, 0 <= y1 < height
+            x0, x1 = min(max(x0, 0), width - 1), min(max(x1, 0), width - 1)
+            y0, y1 = min(max(y0, 0), height - 1), min(max(y1, 0), height - 1)
+            for c in range(channels):
+                a = np.float32(source[y0, x0, c]) if not has_fill or (left_in and top_in) else fill
+                b = np.float32(source[y0, x1, c]) if not has_fill or (right_in and top_in) else fill
+                d = np.float32(source[y1, x0, c]) if not has_fill or (left_in and low_in) else fill
+                e = np.float32(source[y1, x1, c]) if not has_fill or (right_in and low_in) else fill
+                top = a + (b - a) * fx
+                low = d + (e - d) * fx
+                target[y, x, c] = converted(np.float32(top + (low - top) * fy), like)
+
+
+@njit(**_OPTIONS)
+def _tap_3d(source, x, y, z, c, has_fill, fill):  # type: ignore[no-untyped-def]
+    depth, height, width, _ = source.shape
+    if has_fill and not (0 <= x < width and 0 <= y < height and 0 <= z < depth):
+        return fill
+    x = min(max(x, 0), width - 1)
+    y = min(max(y, 0), height - 1)
+    z = min(max(z, 0), depth - 1)
+    return np.float32(source[z, y, x, c])
+
+
+@njit(**_OPTIONS)
+def _start_3d(m, axis, x, y, z):  # type: ignore[no-untyped-def]
+    half = np.float32(0.5)
+    cx, cy, cz = np.float32(x) + half, np.float32(y) + half, np.float32(z) + half
+    return ((m[axis, 3] + m[axis, 0] * cx) + m[axis, 1] * cy) + m[axis, 2] * cz
+
+
+@njit(**_OPTIONS)
+def _warp_3d(source, m, linear, has_fill, fill, target, like):  # type: ignore[no-untyped-def]
+    half = np.float32(0.5)
+    shift = half if linear else np.float32(0)
+    for z in range(target.shape[0]):
+        for y in range(target.shape[1]):
+            px = py = pz = np.float32(0)
+            for x in range(target.shape[2]):
+                if x % _TILE == 0:
+                    px, py, pz = _start_3d(m, 0, x, y, z), _start_3d(m, 1, x, y, z), _start_3d(m, 2, x, y, z)
+                sx, sy, sz = px - shift, py - shift, pz - shift
+                px += m[0, 0]
+                py += m[1, 0]
+                pz += m[2, 0]
+                x0, y0, z0 = math.floor(sx), math.floor(sy), math.floor(sz)
+                fx, fy, fz = np.float32(sx - x0), np.float32(sy - y0), np.float32(sz - z0)
+                for c in range(source.shape[3]):
+                    if not linear:
+                        target[z, y, x, c] = converted(_tap_3d(source, x0, y0, z0, c, has_fill, fill), like)
+                        continue
+                    total = np.float32(0)
+                    for k in range(8):
+                        i, j, n = k & 1, (k >> 1) & 1, k >> 2
+                        weight = (fx if i else 1 - fx) * (fy if j else 1 - fy) * (fz if n else 1 - fz)
+                        total += np.float32(weight) * _tap_3d(source, x0 + i, y0 + j, z0 + n, c, has_fill, fill)
+                    target[z, y, x, c] = converted(total, like)
+
+
+def warp(source: np.ndarray, matrix: np.ndarray, linear: bool, fill: float | None, target: np.ndarray) -> None:
+    """Warps an image (H, W, C) or a volume (D, H, W, C).
+
+    Args:
+        source: contiguous.
+        matrix: maps output to input coordinates: 2x3 (x, y) or 3x4 (x, y, z).
+        linear: interpolate; else the nearest pixel is taken.
+        fill: what lies outside of the source; None: the nearest pixel of its border.
+        target: its dtype tells how results are rounded.
+    """
+    value = np.float32(0 if fill is None else fill)
+    like = target.dtype.type(0)
+    m = np.ascontiguousarray(matrix, np.float32)
+    if source.ndim == 4:
+        _warp_3d(source, m, linear, fill is not None, value, target, like)
+    else:
+        (_linear_2d if linear else _nearest_2d)(source, m, fill is not None, value, target, like)

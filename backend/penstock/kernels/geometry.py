@@ -1,0 +1,59 @@
+"""Affine maps of pixels, and the canvases that rotated images need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def rotation_2d(angle: float) -> np.ndarray:
+    """Maps output to input coordinates (x right, y down) for a counter-clockwise rotation of ``angle`` degrees."""
+    radians = float(np.float32(angle) * np.float32(math.pi / 180))
+    c, s = math.cos(radians), math.sin(radians)
+    return np.array([[c, -s], [s, c]], np.float32)
+
+
+def rotation_3d(angle: float, axis: Sequence[float]) -> np.ndarray:
+    """Maps output to input coordinates for a rotation about ``axis`` (x, y, z); Rodrigues' formula."""
+    x, y, z = np.asarray(axis, np.float64) / np.linalg.norm(axis)
+    radians = -float(np.float32(angle) * np.float32(math.pi / 180))
+    c, s = math.cos(radians), math.sin(radians)
+    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return (c * np.eye(3) + s * cross + (1 - c) * np.outer((x, y, z), (x, y, z))).astype(np.float32)
+
+
+def rotated_canvas(size: Sequence[int], rotation: np.ndarray) -> tuple[int, ...]:
+    """The extents (x, y(, z)) that hold a rotated image of ``size``.
+
+    Each has the parity of the input extent from which most of it comes, so that the centre stays on or between pixels.
+    """
+    # The rotation maps output to input, so its transpose tells how far the input reaches in the output.
+    reach = np.abs(rotation.T)
+    canvas = []
+    for axis in range(len(size)):
+        extent = math.ceil(float(reach[axis] @ np.asarray(size, np.float64)) - 0.01)
+        own = reach[axis, axis]
+        main = axis if own >= reach[axis].max() - 1e-9 else int(np.argmax(reach[axis]))
+        canvas.append(extent + (extent - size[main]) % 2)
+    return tuple(canvas)
+
+
+def about_centres(rotation: np.ndarray, size_in: Sequence[float], size_out: Sequence[float]) -> np.ndarray:
+    """The affine matrix [R|t] that maps the middle of the output to the middle of the input."""
+    to_middle = -np.asarray(size_out, np.float32) / 2
+    translation = np.zeros(len(size_in), np.float32)
+    for axis, offset in enumerate(to_middle):
+        translation = translation + rotation[:, axis] * offset
+    return np.column_stack([rotation, translation + np.asarray(size_in, np.float32) / 2])
+
+
+def inverted(matrix: np.ndarray) -> np.ndarray:
+    """The inverse of an affine matrix [M|t]; raises RuntimeError where there is none."""
+    linear, translation = matrix[:, :-1].astype(np.float32), matrix[:, -1].astype(np.float32)
+    try:
+        inverse = np.linalg.inv(linear.astype(np.float64)).astype(np.float32)
+        return np.column_stack([inverse, -(inverse @ translation)])
+    except np.linalg.LinAlgError:
+        raise RuntimeError(f"The affine matrix {matrix.tolist()} cannot be inverted") from None

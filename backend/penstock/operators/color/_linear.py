@@ -1,0 +1,62 @@
+"""What the operators that change colours linearly have in common."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Operator, OutputSpec, Sample, Workspace
+from penstock.types import FLOAT, FLOAT16, INT16, INT32, UINT8, DALIDataType, dtype_name
+
+_INPUTS = (UINT8, INT16, INT32, FLOAT)
+_MATRIX_OUTPUTS = (*_INPUTS, FLOAT16)
+
+
+class LinearColourOperator(Operator):
+    """The base of operators whose output pixels are linear in the input pixels."""
+
+    output_types: tuple[DALIDataType, ...] = _INPUTS
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        layout = self.input_layout(workspace)
+        dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
+        for what, kind, supported in (("input", batch.dtype, _INPUTS), ("output", dtype, self.output_types)):
+            if kind not in supported:
+                names = ", ".join(map(dtype_name, supported))
+                raise RuntimeError(f"Unsupported {what} type: {dtype_name(kind)}. Supported are: {names}")
+        return [OutputSpec(dtype, layout, batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        sample.plan = self.plan(sample)
+        return sample.shapes[0]
+
+    def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+        """The matrix and the offset; a matrix of shape (1, 1) is a factor for all channels alike."""
+        raise NotImplementedError
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.colour import scale_add, transform
+
+        matrix, offset = sample.plan
+        source = np.ascontiguousarray(sample.inputs[0])
+        if matrix.size == 1:
+            scale_add(source, float(matrix[0, 0]), float(offset[0]), sample.outputs[0])
+        else:
+            target = sample.outputs[0]
+            if target.dtype != np.float16:
+                transform(source, matrix, offset, target)
+                return
+            wide = np.empty(target.shape, np.float32)
+            transform(source, matrix, offset, wide)
+            target[...] = wide
+
+
+class ColourMatrixOperator(LinearColourOperator):
+    """The base of operators that mix the three channels."""
+
+    output_types = _MATRIX_OUTPUTS
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        if sample.shapes[0][-1] != 3:
+            raise RuntimeError(f"Images must have 3 channels, got {sample.shapes[0][-1]} in shape {list(sample.shapes[0])}")
+        return super().infer(sample)

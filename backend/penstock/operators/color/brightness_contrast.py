@@ -1,0 +1,96 @@
+"""`brightness_contrast`, `brightness`, `contrast`: light and shade."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.colour import full_range, half_range
+from penstock.operators.color._linear import LinearColourOperator
+from penstock.schema import Argument, Input, Sample, Schema, register_operator
+
+
+class _BrightnessContrast(LinearColourOperator):
+    """``shift * range + brightness * (center + contrast * (x - center))``, in the output's range."""
+
+    def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+        dtype_in = sample.workspace.inputs[0].dtype
+        dtype_out = dtype_in if self.args["dtype"] is None else self.args["dtype"]
+        brightness = self._value(sample, "brightness", 1.0)
+        contrast = self._value(sample, "contrast", 1.0)
+        centre = sample["contrast_center"] if sample.given("contrast_center") else half_range(dtype_in)
+        shift = self._value(sample, "brightness_shift", 0.0) * full_range(dtype_out)
+        return np.array([[brightness * contrast]]), np.array([shift + brightness * (centre - contrast * centre)])
+
+    def _value(self, sample: Sample, name: str, default: float) -> float:
+        return sample[name] if name in self.args else default
+
+
+@register_operator
+class BrightnessContrast(_BrightnessContrast):
+    """Changes brightness and contrast: ``shift * range + brightness * (center + contrast * (x - center))``."""
+
+    schema = Schema(
+        name="BrightnessContrast",
+        inputs=(
+            Input(
+                "input",
+                ("FHWC", "DHWC", "HWC"),
+                doc="Images of uint8, int16, int32 or float.",
+            ),
+        ),
+        arguments=(
+            Argument("brightness", "float", 1.0, "Factor; 1 changes nothing.", tensor=True, per_frame=True),
+            Argument("brightness_shift", "float", 0.0, "Added, as a fraction of the output type's range.", tensor=True, per_frame=True),
+            Argument("contrast", "float", 1.0, "Factor of the distance from `contrast_center`; 1 changes nothing.", tensor=True, per_frame=True),
+            Argument("contrast_center", "float", 0.5, "The value that contrast does not change; by default the middle of the input type's range (128 for uint8, 0.5 for float).", tensor=True, per_frame=True),
+            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
+        ),
+        sequences=True,
+        volumetric=True,
+    )
+
+
+@register_operator
+class Brightness(_BrightnessContrast):
+    """Changes brightness: ``shift * range + brightness * x``."""
+
+    schema = Schema(
+        name="Brightness",
+        inputs=(
+            Input(
+                "input",
+                ("FHWC", "DHWC", "HWC"),
+                doc="Images of uint8, int16, int32 or float.",
+            ),
+        ),
+        arguments=(
+            Argument("brightness", "float", 1.0, "Factor; 1 changes nothing.", tensor=True, per_frame=True),
+            Argument("brightness_shift", "float", 0.0, "Added, as a fraction of the output type's range.", tensor=True, per_frame=True),
+            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
+        ),
+        sequences=True,
+        volumetric=True,
+    )
+
+
+@register_operator
+class Contrast(_BrightnessContrast):
+    """Changes contrast: ``center + contrast * (x - center)``."""
+
+    schema = Schema(
+        name="Contrast",
+        inputs=(
+            Input(
+                "input",
+                ("FHWC", "DHWC", "HWC"),
+                doc="Images of uint8, int16, int32 or float.",
+            ),
+        ),
+        arguments=(
+            Argument("contrast", "float", 1.0, "Factor of the distance from `contrast_center`; 1 changes nothing.", tensor=True, per_frame=True),
+            Argument("contrast_center", "float", 0.5, "The value that contrast does not change; by default the middle of the input type's range.", tensor=True, per_frame=True),
+            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
+        ),
+        sequences=True,
+        volumetric=True,
+    )

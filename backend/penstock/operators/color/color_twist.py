@@ -1,0 +1,42 @@
+"""`color_twist`: hue, saturation, contrast and brightness at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.colour import hue_saturation_value
+from penstock.operators.color._linear import ColourMatrixOperator
+from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.types import FLOAT, RGB
+
+
+@register_operator
+class ColorTwist(ColourMatrixOperator):
+    """``brightness * (contrast * M x + (1 - contrast) * center)``, M turning the hue and scaling the saturation."""
+
+    schema = Schema(
+        name="ColorTwist",
+        inputs=(
+            Input(
+                "input",
+                ("HWC", "FHWC", "DHWC"),
+                doc="Images of three channels.",
+            ),
+        ),
+        arguments=(
+            Argument("brightness", "float", 1.0, "Factor; 1 changes nothing.", tensor=True, per_frame=True),
+            Argument("contrast", "float", 1.0, "Factor of the distance from `contrast_center`; 1 changes nothing.", tensor=True, per_frame=True),
+            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
+            Argument("hue", "float", 0.0, "Change of hue, in degrees.", tensor=True, per_frame=True),
+            Argument("image_type", "DALIImageType", RGB, "Colour space of the input."),
+            Argument("saturation", "float", 1.0, "Factor of saturation; 0 gives grey.", tensor=True, per_frame=True),
+        ),
+        sequences=True,
+        volumetric=True,
+    )
+
+    def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+        brightness, contrast = sample["brightness"], sample["contrast"]
+        matrix = hue_saturation_value(sample["hue"], sample["saturation"], 1.0)
+        centre = 0.5 if sample.workspace.inputs[0].dtype == FLOAT else 128.0
+        return brightness * contrast * matrix, np.full(3, brightness * (1 - contrast) * centre)

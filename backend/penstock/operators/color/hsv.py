@@ -1,0 +1,37 @@
+"""`hsv`: hue, saturation and value."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.colour import hue_saturation_value
+from penstock.operators.color._linear import ColourMatrixOperator
+from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.types import UINT8
+
+
+@register_operator
+class Hsv(ColourMatrixOperator):
+    """Turns the hue, and scales saturation and value."""
+
+    schema = Schema(
+        name="Hsv",
+        inputs=(
+            Input(
+                "input",
+                ("HWC", "FHWC", "DHWC"),
+                doc="Images of three channels.",
+            ),
+        ),
+        arguments=(
+            Argument("dtype", "DALIDataType", UINT8, "Type of the output."),
+            Argument("hue", "float", 0.0, "Change of hue, in degrees.", tensor=True, per_frame=True),
+            Argument("saturation", "float", 1.0, "Factor of saturation; 0 gives grey.", tensor=True, per_frame=True),
+            Argument("value", "float", 1.0, "Factor of brightness.", tensor=True, per_frame=True),
+        ),
+        sequences=True,
+        volumetric=True,
+    )
+
+    def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+        return hue_saturation_value(sample["hue"], sample["saturation"], sample["value"]), np.zeros(3)

@@ -1,0 +1,36 @@
+"""`hue`: the colour circle, turned."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.colour import hue_saturation_value
+from penstock.operators.color._linear import ColourMatrixOperator
+from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.types import RGB
+
+
+@register_operator
+class Hue(ColourMatrixOperator):
+    """Turns the hue."""
+
+    schema = Schema(
+        name="Hue",
+        inputs=(
+            Input(
+                "input",
+                ("HWC", "FHWC", "DHWC"),
+                doc="Images of three channels.",
+            ),
+        ),
+        arguments=(
+            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
+            Argument("hue", "float", 0.0, "Change of hue, in degrees.", tensor=True, per_frame=True),
+            Argument("image_type", "DALIImageType", RGB, "Colour space of the input."),
+        ),
+        sequences=True,
+        volumetric=True,
+    )
+
+    def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+        return hue_saturation_value(sample["hue"], 1.0, 1.0), np.zeros(3)

@@ -1,0 +1,36 @@
+"""`saturation`: how colourful images are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.colour import hue_saturation_value
+from penstock.operators.color._linear import ColourMatrixOperator
+from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.types import RGB
+
+
+@register_operator
+class Saturation(ColourMatrixOperator):
+    """Scales the saturation."""
+
+    schema = Schema(
+        name="Saturation",
+        inputs=(
+            Input(
+                "input",
+                ("HWC", "FHWC", "DHWC"),
+                doc="Images of three channels.",
+            ),
+        ),
+        arguments=(
+            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
+            Argument("image_type", "DALIImageType", RGB, "Colour space of the input."),
+            Argument("saturation", "float", 1.0, "Factor of saturation; 0 gives grey.", tensor=True, per_frame=True),
+        ),
+        sequences=True,
+        volumetric=True,
+    )
+
+    def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+        return hue_saturation_value(0.0, sample["saturation"], 1.0), np.zeros(3)

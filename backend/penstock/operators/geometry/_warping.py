@@ -1,0 +1,69 @@
+"""What the operators that warp images have in common: types, layouts, sizes, and running the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.schema import Operator, OutputSpec, Sample, Workspace
+from penstock.types import FLOAT, INT16, INT32, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name
+
+
+@dataclass(frozen=True)
+class WarpPlan:
+    """How one image is warped.
+
+    Attributes:
+        matrix: output to input coordinates, 2x3 or 3x4 in x, y(, z) order.
+        extents: of the output: (height, width) or (depth, height, width).
+    """
+
+    matrix: np.ndarray
+    extents: tuple[int, ...]
+
+
+class WarpingOperator(Operator):
+    """The base of operators that map output to input coordinates by a matrix."""
+
+    def setup(self) -> None:
+        if self.args["interp_type"] not in (INTERP_NN, INTERP_LINEAR):
+            raise RuntimeError(f"Unsupported interpolation {self.args['interp_type']}: use INTERP_NN or INTERP_LINEAR")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        layout = self.input_layout(workspace)
+        if batch.dtype not in (UINT8, INT16, INT32, FLOAT):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
+        dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
+        if dtype not in (batch.dtype, FLOAT, UINT8) or (dtype == UINT8 and batch.dtype not in (UINT8, FLOAT)):
+            raise RuntimeError(f"Unsupported output type {dtype_name(dtype)} for {dtype_name(batch.dtype)} input")
+        return [OutputSpec(dtype, layout, batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        shape = sample.shapes[0]
+        sample.plan = self.plan(sample, shape[:-1])
+        return (*sample.plan.extents, shape[-1])
+
+    def plan(self, sample: Sample, extents: Sequence[int]) -> WarpPlan:
+        """How an image of the given extents is warped."""
+        raise NotImplementedError
+
+    def wanted_extents(self, sample: Sample, count: int) -> tuple[int, ...] | None:
+        """The output's extents where ``size`` is given."""
+        if not sample.given("size") or not sample["size"]:
+            return None
+        size = sample["size"]
+        if len(size) != count:
+            raise RuntimeError(f"`size` has {len(size)} entries, expected {count}")
+        return tuple(int(extent) for extent in size)
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.warp import warp
+
+        linear = self.args["interp_type"] == INTERP_LINEAR
+        source = np.ascontiguousarray(sample.inputs[0])
+        if not source.size:
+            raise RuntimeError(f"Cannot warp an empty image of shape {list(source.shape)}")
+        warp(source, sample.plan.matrix, linear, self.args["fill_value"], sample.outputs[0])

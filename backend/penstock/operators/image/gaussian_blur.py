@@ -1,0 +1,81 @@
+"""`gaussian_blur`: a separable Gaussian filter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.gaussian import diameter_of, gaussian_window, sigma_of
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, dtype_name
+
+
+@register_operator
+class GaussianBlur(Operator):
+    """Blurs with a Gaussian along all dimensions but channels; reflected at the border without repeating the edge."""
+
+    schema = Schema(
+        name="GaussianBlur",
+        inputs=(Input("input", doc="Images of any numeric type; channels first, last or absent."),),
+        arguments=(
+            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
+            Argument("sigma", "float[]", [0.0], "Standard deviation of the Gaussian, in pixels: one value, or one for each axis in the layout's order.", tensor=True, per_frame=True),
+            Argument("window_size", "int32[]", [0], "Diameter of the window, odd: one value, or one for each axis in the layout's order; 0: follows from sigma.", tensor=True, per_frame=True),
+        ),
+        sequences=True,
+        volumetric=True,
+    )
+
+    def setup(self) -> None:
+        if not self.given("sigma") and not self.given("window_size"):
+            raise RuntimeError("`sigma` or `window_size` must be given")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        layout = batch.layout()
+        dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
+        if dtype not in (batch.dtype, FLOAT):
+            raise RuntimeError(f"The output of a blur is of the input's type or FLOAT, got {dtype_name(dtype)}")
+        axes = [axis for axis in range(batch.ndim()) if not layout or layout[axis] != "C"]
+        if len(batch) and not 1 <= len(axes) <= 3:
+            raise RuntimeError(f"Gaussian blur takes data with 1 to 3 spatial dimensions, got {len(axes)} in layout '{layout}'")
+        workspace.state = axes
+        return [OutputSpec(dtype, layout, batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        axes = sample.workspace.state
+        sigmas = self._per_axis(sample, "sigma", len(axes))
+        sizes = self._per_axis(sample, "window_size", len(axes))
+        sample.plan = [(axis, _window(float(s), int(d))) for axis, s, d in zip(axes, sigmas, sizes)]
+        return sample.shapes[0]
+
+    @staticmethod
+    def _per_axis(sample: Sample, name: str, count: int) -> list[Any]:
+        values = sample[name]
+        if len(values) not in (1, count):
+            raise RuntimeError(f"`{name}` has {len(values)} entries, expected 1 or {count}")
+        return values * count if len(values) == 1 else values
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.convolution import convolve_axis
+
+        source: np.ndarray = np.ascontiguousarray(sample.inputs[0])
+        if not source.size:
+            return
+        # From the innermost axis outwards; only the last pass rounds.
+        for number, (axis, window) in enumerate(reversed(sample.plan), 1):
+            last = number == len(sample.plan)
+            target = sample.outputs[0] if last else np.empty(source.shape, np.float32)
+            convolve_axis(source, axis, window, target)
+            source = target
+
+
+def _window(sigma: float, diameter: int) -> np.ndarray:
+    if sigma < 0 or diameter < 0:
+        raise RuntimeError(f"`sigma` and `window_size` must not be negative, got {sigma:g} and {diameter}")
+    if not sigma and not diameter:
+        raise RuntimeError("`sigma` and `window_size` cannot both be 0")
+    if diameter and not diameter % 2:
+        raise RuntimeError(f"`window_size` must be odd, got {diameter}")
+    return gaussian_window(sigma or sigma_of(diameter), diameter or diameter_of(sigma))
