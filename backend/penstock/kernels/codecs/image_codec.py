@@ -104,21 +104,26 @@ def _decode_stored(
 
     YCbCr comes as RGB.
     """
-    if header.format == "jpeg" and header.channels == 4 and output_type == DALIImageType.GRAY:
+    if gray_by_way_of_rgb(header, output_type):
         pixels, maximum = _decode_stored(encoded, header, DALIImageType.RGB, fast_idct, region)
         gray = pixels @ LUMA.astype(np.float32)
         return gray.astype(pixels.dtype)[..., np.newaxis], maximum
     codec = nvimgcodec()
-    if codec is None or header.by_pillow or _only_by_pillow(header, output_type):
+    if codec is None or not taken_by_nvimgcodec(header, output_type):
         return _decode_with_pillow(encoded, output_type, region)
     stream = codec.CodeStream(encoded)
-    maximum = _full_intensity(np.dtype(stream.dtype), stream.precision)
+    maximum = full_intensity(np.dtype(stream.dtype), stream.precision)
     if region is not None:
-        stream = stream.get_sub_code_stream(region=codec.Region(*_corners(region)))
-    image = cpu_decoder(fast_idct).decode(stream, params=_parameters(output_type))
+        stream = stream.get_sub_code_stream(region=nvimgcodec_region(region))
+    image = cpu_decoder(fast_idct).decode(stream, params=decode_parameters(output_type))
     if image is None:
         raise _why_undecodable(encoded, header)
     return np.asarray(image), maximum
+
+
+def nvimgcodec_region(region: Region) -> Any:
+    """The region as nvImageCodec's."""
+    return nvimgcodec().Region(*_corners(region))
 
 
 def _corners(region: Region) -> tuple[int, int, int, int]:
@@ -127,24 +132,37 @@ def _corners(region: Region) -> tuple[int, int, int, int]:
     return top, left, top + height, left + width
 
 
-def _full_intensity(dtype: np.dtype, precision: int) -> float:
+def full_intensity(dtype: np.dtype, precision: int) -> float:
+    """The value of full intensity in decoded images of a type, of ``precision`` significant bits."""
     if dtype.kind == "f":
         return 1.0
     # Images of fewer than 8 bits are spread over 8 when they are decoded.
     return float(2**precision - 1) if dtype.itemsize > 1 else 255.0
 
 
-def _only_by_pillow(header: ImageHeader, output_type: DALIImageType) -> bool:
-    """Whether nvImageCodec cannot leave the channels unchanged, or (TIFF) multiplies the colours by alpha."""
-    if output_type != DALIImageType.ANY_DATA:
+def gray_by_way_of_rgb(header: ImageHeader, output_type: DALIImageType) -> bool:
+    """Whether the image (a JPEG in inks) is made gray from its colours."""
+    return header.format == "jpeg" and header.channels == 4 and output_type == DALIImageType.GRAY
+
+
+def taken_by_nvimgcodec(header: ImageHeader, output_type: DALIImageType) -> bool:
+    """Whether nvImageCodec decodes such images right.
+
+    It reads fewer formats than Pillow; it does not leave the channels of some as they are, and multiplies the colours
+    of TIFF by alpha.
+    """
+    if header.by_pillow:
         return False
+    if output_type != DALIImageType.ANY_DATA:
+        return True
     if header.format == "tiff":
-        return header.channels == 4 and not header.cmyk
-    return header.channels == 2 or (header.channels == 4 and header.format in ("jpeg", "bmp"))
+        return header.channels != 4 or header.cmyk
+    return header.channels != 2 and (header.channels != 4 or header.format not in ("jpeg", "bmp"))
 
 
 @functools.cache
-def _parameters(output_type: DALIImageType) -> Any:
+def decode_parameters(output_type: DALIImageType) -> Any:
+    """nvImageCodec's parameters to decode the stored image, in its own depth; YCbCr comes as RGB."""
     codec = nvimgcodec()
     spaces, formats = codec.ColorSpec, codec.SampleFormat
     space, layout = {

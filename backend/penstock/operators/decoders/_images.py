@@ -63,17 +63,15 @@ ENCODED_DOC = "Encoded images: the bytes of files, uint8 of shape (n,); zeros be
 
 
 def encoded_bytes(sample: Sample) -> np.ndarray:
-    """The encoded image of a sample, contiguous."""
-    return np.ascontiguousarray(sample.inputs[0])
+    """The encoded image of a sample: its bytes, contiguous, of shape (n,)."""
+    return np.ascontiguousarray(sample.inputs[0]).reshape(-1)
 
 
 def check_encoded(workspace: Workspace) -> None:
-    """Raises ValueError unless the input is made of vectors of bytes."""
+    """Raises ValueError unless the input is made of bytes."""
     batch = workspace.inputs[0]
     if len(batch) and batch.dtype != UINT8:
-        raise ValueError(f"Encoded images are vectors of uint8, got {dtype_name(batch.dtype)}")
-    if len(batch) and batch.ndim() != 1:
-        raise ValueError(f"Encoded images are 1-dimensional (bytes), got data of {batch.ndim()} dimensions")
+        raise ValueError(f"Encoded images are bytes (uint8), got {dtype_name(batch.dtype)}")
 
 
 class ImageDecoder(Operator):
@@ -145,12 +143,14 @@ class ImageDecoder(Operator):
         if self._gpu is None:
             self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
         infos = workspace.inputs[0].source_infos
-        jobs = [
-            Job(encoded_bytes(sample), *sample.plan, shapes[sample.index], infos[sample.index] if infos else "")
-            for sample in workspace.live
-        ]
+        jobs = []
+        for sample in workspace.live:
+            header, region = sample.plan
+            name = infos[sample.index] if infos and region is None else ""
+            jobs.append(Job(encoded_bytes(sample), header, region, shapes[sample.index], name))
         images: list[Any] = [None] * workspace.batch_size
-        for sample, image in zip(workspace.live, self._gpu.decode(jobs, workspace.parallel)):
+        decoded = self._gpu.decode(jobs, workspace.parallel) if jobs else []
+        for sample, image in zip(workspace.live, decoded):
             if isinstance(image, Exception):
                 workspace.fail(sample.index, image)
             else:

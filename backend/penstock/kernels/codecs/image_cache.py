@@ -1,0 +1,78 @@
+"""Decoded images that are kept in GPU memory, so that files which come again need no decoding."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+_log = logging.getLogger(__name__)
+_MEGABYTE = 1024 * 1024
+
+
+class ImageCache:
+    """Keeps arrays by name, up to a number of bytes.
+
+    Args:
+        capacity: bytes that are kept at most; 0: nothing is kept.
+        keep_largest: when the cache is full, a larger image takes the place of smaller ones; else the first ones stay.
+        threshold: bytes from which on an image is kept.
+        verbose: log once how much is kept when the cache is full.
+
+    >>> cache = ImageCache(capacity=100)
+    >>> cache.offer("a.jpg", np.zeros(60, np.uint8))
+    >>> cache.find("a.jpg").size
+    60
+    """
+
+    def __init__(self, capacity: int, keep_largest: bool = False, threshold: int = 0, verbose: bool = False) -> None:
+        self._capacity = capacity
+        self._keep_largest = keep_largest
+        self._threshold = threshold
+        self._verbose = verbose
+        self._images: dict[str, Any] = {}
+        self._used = 0
+
+    @classmethod
+    def from_arguments(cls, arguments: dict[str, Any]) -> ImageCache:
+        """The cache that a decoder's ``cache_*`` arguments ask for; raises ValueError for an unknown ``cache_type``."""
+        kind = arguments.get("cache_type", "")
+        if kind not in ("", "threshold", "largest"):
+            raise ValueError(f"Unknown cache_type '{kind}': use `threshold` or `largest`")
+        capacity = arguments.get("cache_size", 0) * _MEGABYTE if kind else 0
+        return cls(
+            capacity, kind == "largest", arguments.get("cache_threshold", 0), arguments.get("cache_debug", False)
+        )
+
+    def find(self, name: str) -> Any:
+        """The image of that name, or None."""
+        return self._images.get(name)
+
+    def offer(self, name: str, image: Any) -> None:
+        """Keeps the image where there is a name and room for it."""
+        size = int(image.nbytes)
+        if not name or name in self._images or not max(self._threshold, 1) <= size <= self._capacity:
+            return
+        if self._used + size > self._capacity and not (self._keep_largest and self._drop_smaller(size)):
+            self._report_full()
+            return
+        self._images[name] = image
+        self._used += size
+
+    def _drop_smaller(self, size: int) -> bool:
+        """Makes room for an image by dropping smaller ones; False (and nothing is dropped) where that does not do."""
+        free, dropped = self._capacity - self._used, []
+        for name, image in sorted(self._images.items(), key=lambda item: int(item[1].nbytes)):
+            if free >= size or image.nbytes >= size:
+                break
+            dropped.append(name)
+            free += int(image.nbytes)
+        if free < size:
+            return False
+        for name in dropped:
+            self._used -= int(self._images.pop(name).nbytes)
+        return True
+
+    def _report_full(self) -> None:
+        if self._verbose:
+            _log.info("The decoder's cache is full: %d images, %d bytes", len(self._images), self._used)
+            self._verbose = False

@@ -1,0 +1,217 @@
+"""Decoding images on the GPU with nvImageCodec: a batch at a time, on CuPy's current stream.
+
+What the GPU's decoders do not take (formats, damaged files) is decoded on the CPU, image by image, so that an image
+that fails does so alone.
+
+Source: nvImageCodec's Python API, version 0.9 (``Decoder``, ``DecodeParams``, ``CodeStream.get_sub_code_stream``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.codecs.image_cache import ImageCache
+from penstock.kernels.codecs.image_codec import (
+    decode,
+    decode_parameters,
+    full_intensity,
+    gray_by_way_of_rgb,
+    nvimgcodec_region,
+    taken_by_nvimgcodec,
+)
+from penstock.kernels.codecs.image_header import ImageHeader
+from penstock.kernels.codecs.libraries import nvimgcodec
+from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
+from penstock.kernels.windows import Region
+from penstock.tensors.cuda import require_cupy
+from penstock.types import DALIDataType, DALIImageType, numpy_dtype
+
+_BEST_HARDWARE_LOAD = 0.9
+"""The share of a batch for the JPEG engine that gave most images a second on an H200; DALI's default is 0.65."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One image to decode.
+
+    Attributes:
+        encoded: the file's bytes, uint8 of shape (n,).
+        header: of the image.
+        region: to decode, in rows and columns of the upright image; None: the whole.
+        shape: of the result, (H, W, C).
+        name: under which the result may be kept in the cache, or empty.
+    """
+
+    encoded: np.ndarray
+    header: ImageHeader
+    region: Region | None
+    shape: tuple[int, int, int]
+    name: str = ""
+
+
+class GpuImageDecoder:
+    """The decoder of one operator of a pipeline, on CuPy's current device.
+
+    Args:
+        arguments: of the operator: ``output_type``, ``dtype``, ``adjust_orientation``, nvJPEG's settings, the cache's.
+        given_load: the user has chosen ``hw_decoder_load``.
+        num_threads: CPU threads that nvImageCodec may use for what the GPU leaves to the CPU.
+    """
+
+    def __init__(self, arguments: dict[str, Any], given_load: bool, num_threads: int) -> None:
+        self._cupy = require_cupy("decoding images on the device `mixed`")
+        self._output_type: DALIImageType = arguments["output_type"]
+        self._dtype = numpy_dtype(arguments["dtype"])
+        self._adjust: bool = arguments["adjust_orientation"]
+        self._fast_idct: bool = arguments["use_fast_idct"]
+        self._cache = ImageCache.from_arguments(arguments)
+        load = arguments["hw_decoder_load"] if given_load else _BEST_HARDWARE_LOAD
+        self._decoder = _make_decoder(arguments, load, num_threads, self._cupy.cuda.Device().id)
+
+    def empty(self, dtype: DALIDataType) -> Any:
+        """What stands for an image that failed."""
+        return self._cupy.empty((0, 0, 0), numpy_dtype(dtype))
+
+    def decode(self, jobs: Sequence[Job], parallel: Callable[..., None]) -> list[Any]:
+        """Decodes images, in the order of CuPy's current stream.
+
+        Args:
+            jobs: what to decode.
+            parallel: runs a function over indices on the pipeline's threads, for what the GPU does not take.
+
+        Returns:
+            For each job a CuPy array of shape (H, W, C), or the exception that it raised.
+        """
+        results: list[Any] = [self._cache.find(job.name) for job in jobs]
+        missing = [index for index, result in enumerate(results) if result is None]
+        for index, image in zip(missing, self._decode_stored([jobs[index] for index in missing])):
+            if image is not None:
+                results[index] = self._finished(jobs[index], image)
+        self._decode_on_cpu(jobs, results, parallel)
+        for index in missing:
+            if not isinstance(results[index], Exception):
+                self._cache.offer(jobs[index].name, results[index])
+        return results
+
+    def _decode_stored(self, jobs: Sequence[Job]) -> list[Any]:
+        """nvImageCodec's images as they are stored, on the GPU; None for those that it does not take."""
+        if self._decoder is None or not jobs:
+            return [None] * len(jobs)
+        codec = nvimgcodec()
+        taken = [index for index, job in enumerate(jobs) if self._on_gpu(job.header)]
+        if not taken:
+            return [None] * len(jobs)
+        streams = [self._stream(codec, jobs[index]) for index in taken]
+        stream = self._cupy.cuda.get_current_stream().ptr
+        images = self._decoder.decode(streams, params=decode_parameters(self._output_type), cuda_stream=stream)
+        decoded: list[Any] = [None] * len(jobs)
+        for index, image in zip(taken, images):
+            decoded[index] = image
+        return decoded
+
+    def _on_gpu(self, header: ImageHeader) -> bool:
+        return taken_by_nvimgcodec(header, self._output_type) and not gray_by_way_of_rgb(header, self._output_type)
+
+    def _stream(self, codec: Any, job: Job) -> Any:
+        stream = codec.CodeStream(job.encoded)
+        if job.region is None:
+            return stream
+        orientation = job.header.placed(self._adjust)
+        stored = orientation.stored_region(job.region, *orientation.size(job.header.height, job.header.width))
+        return stream.get_sub_code_stream(region=nvimgcodec_region(stored))
+
+    def _finished(self, job: Job, image: Any) -> Any:
+        """The image turned upright and converted; None where it is not what the header announced."""
+        cupy = self._cupy
+        maximum = full_intensity(np.dtype(image.dtype), image.precision)
+        if str(image.buffer_kind).endswith("STRIDED_HOST"):
+            image = image.cuda(synchronize=False, cuda_stream=cupy.cuda.get_current_stream().ptr)
+        # DLPack orders by event; __cuda_array_interface__ would wait on the CPU for each image.
+        pixels = cupy.from_dlpack(image)
+        if self._output_type == DALIImageType.YCbCr:
+            matrix = cupy.asarray(TO_YCBCR.T, cupy.float32)
+            pixels, maximum = _ycbcr(cupy, pixels, maximum, matrix, self._dtype)
+        pixels = _converted(cupy, pixels, maximum, self._dtype)
+        pixels = cupy.ascontiguousarray(job.header.placed(self._adjust).upright(pixels))
+        return pixels if pixels.shape == job.shape else None
+
+    def _decode_on_cpu(self, jobs: Sequence[Job], results: list[Any], parallel: Callable[..., None]) -> None:
+        """Decodes on the CPU what is missing in ``results``, and uploads it."""
+        missing = [index for index, result in enumerate(results) if result is None]
+        if not missing:
+            return
+        hosts: list[Any] = [None] * len(missing)
+
+        def task(position: int) -> None:
+            job = jobs[missing[position]]
+            host = np.empty(job.shape, self._dtype)
+            try:
+                decode(job.encoded, job.header, host, self._output_type, self._adjust, self._fast_idct, job.region)
+                hosts[position] = host
+            except Exception as error:
+                hosts[position] = error
+
+        parallel(task, len(missing), [jobs[index].encoded.size for index in missing])
+        for index, host in zip(missing, hosts):
+            results[index] = host if isinstance(host, Exception) else self._cupy.asarray(host)
+
+
+def _make_decoder(arguments: dict[str, Any], load: float, num_threads: int, device: int) -> Any:
+    """nvImageCodec's decoder with the JPEG engine first, or None where the library is missing."""
+    codec = nvimgcodec()
+    if codec is None:
+        return None
+    kinds = codec.BackendKind
+    return codec.Decoder(
+        device_id=device,
+        max_num_cpu_threads=num_threads,
+        backends=[
+            codec.Backend(kinds.HW_GPU_ONLY, load_hint=load),
+            codec.Backend(kinds.GPU_ONLY),
+            codec.Backend(kinds.HYBRID_CPU_GPU),
+            codec.Backend(kinds.CPU_ONLY),
+        ],
+        options=" ".join(_options(arguments)),
+    )
+
+
+def _options(arguments: dict[str, Any]) -> list[str]:
+    fancy = int(arguments["jpeg_fancy_upsampling"])
+    options = [
+        f":fancy_upsampling={fancy}",
+        f"nvjpeg_cuda_decoder:hybrid_huffman_threshold={arguments['hybrid_huffman_threshold']}",
+        f"nvjpeg_cuda_decoder:device_memory_padding={arguments['device_memory_padding']}",
+        f"nvjpeg_cuda_decoder:host_memory_padding={arguments['host_memory_padding']}",
+        f"nvjpeg2k_cuda_decoder:device_memory_padding={arguments['device_memory_padding_jpeg2k']}",
+        f"nvjpeg2k_cuda_decoder:host_memory_padding={arguments['host_memory_padding_jpeg2k']}",
+    ]
+    for side in ("height", "width"):
+        hint = arguments[f"preallocate_{side}_hint"]
+        if hint:
+            options.append(f"nvjpeg_hw_decoder:preallocate_{side}_hint={hint}")
+    return options
+
+
+def _ycbcr(cupy: Any, pixels: Any, maximum: float, matrix: Any, dtype: np.dtype) -> tuple[Any, float]:
+    """The same as on the CPU."""
+    normalized = pixels.astype(cupy.float32) * np.float32(1 / maximum) @ matrix
+    if dtype == np.uint8:
+        offset = cupy.asarray(YCBCR_OFFSET + 0.5, cupy.float32)
+        return cupy.floor(normalized * np.float32(255) + offset).astype(cupy.uint8), 255.0
+    return normalized + cupy.asarray(YCBCR_OFFSET / 256, cupy.float32), 1.0
+
+
+def _converted(cupy: Any, pixels: Any, maximum: float, dtype: np.dtype) -> Any:
+    """The same as on the CPU."""
+    if pixels.dtype == dtype and maximum == (1.0 if dtype.kind == "f" else np.iinfo(dtype).max):
+        return pixels
+    normalized = pixels.astype(cupy.float32) * np.float32(1 / maximum)
+    if dtype.kind == "f":
+        return normalized.astype(dtype, copy=False)
+    limit = int(np.iinfo(dtype).max)
+    scaled = cupy.floor(normalized * np.float32(limit) + np.float32(0.5)).astype(cupy.float64)
+    return cupy.clip(scaled, 0, limit).astype(dtype)

@@ -1,0 +1,56 @@
+"""`decoders.image_slice`: a box of each encoded image, by anchor and shape or by start and end."""
+
+from __future__ import annotations
+
+from penstock.kernels.windows import Region
+from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
+from penstock.operators.image._boxes import box_region, check_box_arguments, check_box_inputs
+from penstock.schema import Alias, Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class ImageSlice(ImageDecoder):
+    """Decodes a box of each image: what ``slice`` would take of the whole, for less work.
+
+    The box is given as for ``slice``, and must lie within the image.
+
+    >>> images = fn.decoders.image_slice(encoded, rel_start=[0.1, 0.2], rel_shape=[0.5, 0.5])  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="decoders__ImageSlice",
+        devices=("cpu", "mixed"),
+        inputs=(
+            Input("data", device="cpu", doc=ENCODED_DOC),
+            Input("anchor", device="cpu", doc="Where the box begins: 1-D, of numbers."),
+            Input("shape_input", device="cpu", doc="How far the box reaches: 1-D, of numbers."),
+        ),
+        min_inputs=1,
+        arguments=(
+            *DECODER_ARGUMENTS,
+            Argument(
+                "axes", "int32[]", [1, 0], "Indices (of H, W) of the dimensions that the box speaks of.", tensor=True
+            ),
+            Argument("axis_names", "layout", "WH", "Letters of the dimensions that the box speaks of."),
+            Argument("end", "int32[]", None, "End of the box in pixels.", tensor=True),
+            Argument("normalized_anchor", "bool", True, "The positional anchor is a fraction of the image's extent."),
+            Argument("normalized_shape", "bool", True, "The positional shape is a fraction of the image's extent."),
+            Argument("rel_end", "float[]", None, "End of the box as a fraction of the image's extent.", tensor=True),
+            Argument("rel_shape", "float[]", None, "Extents as fractions of the image's.", tensor=True),
+            Argument("rel_start", "float[]", None, "Start of the box as a fraction of the image's.", tensor=True),
+            Argument("shape", "int32[]", None, "Extents of the box in pixels.", tensor=True),
+            Argument("start", "int32[]", None, "Start of the box in pixels.", tensor=True),
+        ),
+        aliases=(Alias("ImageDecoderSlice", "1.0"), Alias("experimental__decoders__ImageSlice", "2.2")),
+    )
+
+    def setup(self) -> None:
+        super().setup()
+        check_box_arguments(self)
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        check_box_inputs(self, workspace)
+        return super().describe(workspace)
+
+    def window(self, sample: Sample, height: int, width: int) -> Region:
+        return box_region(sample, (height, width), "HW")
