@@ -128,20 +128,24 @@ def fill_bits(out: np.ndarray, key: Any, stream: Any, start: Any) -> None:
 
 @njit(nogil=True, cache=True)
 def fill_uniform(out: np.ndarray, key: Any, stream: Any, start: Any, low: np.float32, high: np.float32) -> None:
-    """Numbers in [low, high), in single precision."""
-    scale = (np.nextafter(high, low) - low) * _TO_UNIT
+    """Numbers between the bounds, of which ``high`` is not one, in single precision."""
+    top = np.nextafter(high, low)
+    base = min(low, top)
+    scale = (max(low, top) - base) * _TO_UNIT
     for e in range(out.size):
         bits = draw(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
-        out[e] = fma(np.float32(bits), scale, low)
+        out[e] = fma(np.float32(bits), scale, base)
 
 
 @njit(nogil=True, cache=True)
 def fill_uniform_double(out: np.ndarray, key: Any, stream: Any, start: Any, low: float, high: float) -> None:
-    """Numbers in [low, high), in double precision."""
-    scale = (np.nextafter(high, low) - low) * 2.0**-64
+    """Numbers between the bounds, of which ``high`` is not one, in double precision."""
+    top = np.nextafter(high, low)
+    base = min(low, top)
+    scale = (max(low, top) - base) * 2.0**-64
     for e in range(out.size):
         bits = draw64(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
-        out[e] = fma(np.float64(bits), scale, low)
+        out[e] = fma(np.float64(bits), scale, base)
 
 
 @njit(nogil=True, cache=True)
@@ -175,19 +179,23 @@ def fill_normal_double(out: np.ndarray, key: Any, stream: Any, start: Any, mean:
 
 
 @njit(nogil=True, cache=True)
-def fill_below(out: np.ndarray, key: Any, stream: Any, start: Any, bound: np.uint64) -> None:
-    """Integers in [0, bound), without bias."""
+def fill_below(out: np.ndarray, key: Any, stream: Any, start: Any, bound: Any, in_a_row: bool) -> None:
+    """Integers in [0, bound), without bias; ``in_a_row``: the elements' draws follow each other without gaps."""
+    n = start
     for e in range(out.size):
-        out[e] = draw_below(key, stream, start + np.uint64(ELEMENT_STRIDE * e), bound)[0]
+        if not in_a_row:
+            n = start + np.uint64(ELEMENT_STRIDE * e)
+        out[e], n = draw_below(key, stream, n, bound)
 
 
 @njit(nogil=True, cache=True)
-def fill_weighted(out: np.ndarray, key: Any, stream: Any, start: Any, cumulative: np.ndarray) -> None:
-    """Indices with the probabilities whose running sums are ``cumulative``; the last is taken for 1."""
+def fill_weighted(out: np.ndarray, key: Any, stream: Any, start: Any, cumulative: np.ndarray, in_a_row: bool) -> None:
+    """Indices with the probabilities whose running sums are ``cumulative``, of which the last is 1."""
+    stride = np.uint64(2 if in_a_row else ELEMENT_STRIDE)
     for e in range(out.size):
-        a, b = draw_pair(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
+        a, b = draw_pair(key, stream, start + stride * np.uint64(e))
         u = (np.float64(a) + np.float64(b) * 2.0**32) / 2.0**64
-        out[e] = min(np.searchsorted(cumulative, u), cumulative.size - 1)
+        out[e] = np.searchsorted(cumulative, u)
 
 
 # -- gamma, beta and Poisson: by rejection, the way of the GNU C++ library ---------------------------------------------

@@ -65,10 +65,11 @@ class Choice(RandomOperator):
         from penstock.kernels.cpu import philox
 
         indices = np.empty(size, np.int64)
+        of_slices = len(sample.shapes[0]) > 1
         if sample.given("p"):
-            philox.fill_weighted(indices, *self.stream(sample), _cumulative(sample["p"], count))
+            philox.fill_weighted(indices, *self.stream(sample), _cumulative(sample["p"], count), of_slices)
         else:
-            philox.fill_below(indices, *self.stream(sample), np.uint64(count))
+            philox.fill_below(indices, *self.stream(sample), np.uint64(count), of_slices)
         return indices
 
 

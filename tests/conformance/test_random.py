@@ -1,0 +1,214 @@
+"""Random operators give the very numbers that DALI gives: same seed, same values, over several batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from side_by_side import difference
+
+IMAGE = np.random.RandomState(0).randint(0, 256, (20, 30, 3)).astype(np.uint8)
+INTEGERS = ("INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64")
+NUMBERS = (*INTEGERS, "FLOAT", "FLOAT64")
+
+
+def image(dali: Any, dtype: str = "UINT8", layout: str = "HWC") -> Any:
+    data = dali.fn.reshape(dali.types.Constant(IMAGE, device="cpu"), layout="HWC")
+    if layout == "CHW":
+        data = dali.fn.transpose(data, perm=[2, 0, 1])
+    return data if dtype == "UINT8" else dali.fn.cast(data, dtype=getattr(dali.types, dtype))
+
+
+DEFINITIONS: dict[str, Callable[[Any], Any]] = {
+    "uniform": lambda dali: dali.fn.random.uniform(),
+    "uniform range": lambda dali: dali.fn.random.uniform(range=[-1.5, 3.7], seed=1234567890123, shape=[1000]),
+    "uniform values": lambda dali: dali.fn.random.uniform(values=[-5.5, 100.5, 7], shape=[1000]),
+    "uniform like": lambda dali: dali.fn.random.uniform(image(dali), seed=5),
+    "uniform empty": lambda dali: dali.fn.random.uniform(shape=[0, 3]),
+    "uniform scalar shape": lambda dali: dali.fn.random.uniform(shape=3),
+    "uniform shape computed": lambda dali: dali.fn.random.uniform(
+        shape=dali.fn.random.uniform(range=[1, 9], shape=[2], dtype=dali.types.INT32)
+    ),
+    "uniform range computed": lambda dali: dali.fn.random.uniform(
+        range=dali.fn.stack(dali.fn.random.uniform(range=[0, 1]), dali.fn.random.uniform(range=[1, 2]))
+    ),
+    "uniform reversed": lambda dali: dali.fn.random.uniform(range=[3, 1]),
+    "uniform point": lambda dali: dali.fn.random.uniform(range=[1, 1]),
+    "uniform three": lambda dali: dali.fn.random.uniform(range=[1, 2, 3]),
+    "uniform shape twice": lambda dali: dali.fn.random.uniform(image(dali), shape=[3]),
+    "uniform negative shape": lambda dali: dali.fn.random.uniform(shape=[-3]),
+    "uniform half": lambda dali: dali.fn.random.uniform(dtype=dali.types.FLOAT16),
+    "uniform bool": lambda dali: dali.fn.random.uniform(dtype=dali.types.BOOL),
+    "legacy uniform": lambda dali: dali.fn.uniform(range=[0, 1], shape=[5]),
+    "normal": lambda dali: dali.fn.random.normal(shape=[3000]),
+    "normal scaled": lambda dali: dali.fn.random.normal(mean=3.1, stddev=1.7, shape=[1800], seed=5),
+    "normal negative": lambda dali: dali.fn.random.normal(stddev=-1),
+    "normal computed": lambda dali: dali.fn.random.normal(
+        mean=dali.fn.random.normal(), stddev=dali.fn.random.uniform()
+    ),
+    "legacy normal": lambda dali: dali.fn.normal_distribution(mean=0.5, shape=[5]),
+    "coin": lambda dali: dali.fn.random.coin_flip(),
+    "coin bool": lambda dali: dali.fn.random.coin_flip(dtype=dali.types.BOOL, shape=[20]),
+    "coin uint8": lambda dali: dali.fn.random.coin_flip(dtype=dali.types.UINT8, shape=[20]),
+    "coin float": lambda dali: dali.fn.random.coin_flip(dtype=dali.types.FLOAT),
+    "legacy coin": lambda dali: dali.fn.coin_flip(probability=0.3),
+    "choice": lambda dali: dali.fn.random.choice(7, shape=[1000]),
+    "choice scalar": lambda dali: dali.fn.random.choice(7),
+    "choice weighted": lambda dali: dali.fn.random.choice(4, p=[0.1, 0.2, 0.3, 0.4], shape=[1000]),
+    "choice array": lambda dali: dali.fn.random.choice(np.float32([0.5, 2, 8]), shape=[4, 5]),
+    "choice rows": lambda dali: dali.fn.random.choice(image(dali)),
+    "choice a row of rows": lambda dali: dali.fn.random.choice(image(dali), shape=[3]),
+    "choice a table of rows": lambda dali: dali.fn.random.choice(image(dali), shape=[3, 2]),
+    "choice of weighted rows": lambda dali: dali.fn.random.choice(
+        np.int32([[1, 2], [3, 4], [5, 6]]), p=[0.5, 0.25, 0.25], shape=[50]
+    ),
+    "choice like": lambda dali: dali.fn.random.choice(image(dali), np.zeros(4, np.float32)),
+    "choice uint8": lambda dali: dali.fn.random.choice(dali.types.Constant(5).uint8()),
+    "choice too few": lambda dali: dali.fn.random.choice(3, p=[0.5, 0.5]),
+    "choice wrong sum": lambda dali: dali.fn.random.choice(2, p=[0.5, 0.6]),
+    "choice negative": lambda dali: dali.fn.random.choice(2, p=[-0.5, 1.5]),
+    "choice of nothing": lambda dali: dali.fn.random.choice(0),
+    "choice of a float": lambda dali: dali.fn.random.choice(2.5),
+    "beta": lambda dali: dali.fn.random.beta(shape=[1000]),
+    "beta small": lambda dali: dali.fn.random.beta(alpha=0.5, beta=2.5, shape=[1000]),
+    "beta double": lambda dali: dali.fn.random.beta(alpha=20, beta=1.5, shape=[1000], dtype=dali.types.FLOAT64),
+    "beta negative": lambda dali: dali.fn.random.beta(alpha=-1),
+    "beta int": lambda dali: dali.fn.random.beta(dtype=dali.types.INT32),
+    "gaussian": lambda dali: dali.fn.noise.gaussian(image(dali), mean=3.1, stddev=30),
+    "gaussian planes": lambda dali: dali.fn.noise.gaussian(image(dali, layout="CHW"), stddev=5),
+    "gaussian computed": lambda dali: dali.fn.noise.gaussian(image(dali), stddev=dali.fn.random.uniform(range=[1, 50])),
+    "gaussian half": lambda dali: dali.fn.noise.gaussian(image(dali, "FLOAT16")),
+    "gaussian scalar": lambda dali: dali.fn.noise.gaussian(np.float32(5)),
+    "shot": lambda dali: dali.fn.noise.shot(image(dali), factor=20),
+    "shot weak": lambda dali: dali.fn.noise.shot(image(dali, "FLOAT"), factor=0.1),
+    "shot negative": lambda dali: dali.fn.noise.shot(np.float32([-1, -20, 0, 1, 5000])),
+    "shot negative factor": lambda dali: dali.fn.noise.shot(np.float32([1, 20, 0, 1]), factor=-1),
+    "salt and pepper": lambda dali: dali.fn.noise.salt_and_pepper(image(dali), prob=0.3, salt_vs_pepper=0.4),
+    "salt and pepper values": lambda dali: dali.fn.noise.salt_and_pepper(
+        image(dali), prob=0.3, salt_val=300.7, pepper_val=-3.6
+    ),
+    "salt and pepper channels": lambda dali: dali.fn.noise.salt_and_pepper(image(dali), prob=0.3, per_channel=True),
+    "salt and pepper planes": lambda dali: dali.fn.noise.salt_and_pepper(image(dali, layout="CHW"), prob=0.3),
+    "salt and pepper vector": lambda dali: dali.fn.noise.salt_and_pepper(np.ones(9, np.float32), prob=0.3),
+    "salt and pepper table": lambda dali: dali.fn.noise.salt_and_pepper(np.ones((9, 2), np.float32), prob=0.3),
+    "salt and pepper HW": lambda dali: dali.fn.noise.salt_and_pepper(
+        dali.fn.reshape(np.ones((9, 2), np.float32), layout="HW"), prob=0.3
+    ),
+    "salt and pepper HW by element": lambda dali: dali.fn.noise.salt_and_pepper(
+        dali.fn.reshape(np.ones((9, 2), np.float32), layout="HW"), prob=0.3, per_channel=True
+    ),
+    "salt and pepper too likely": lambda dali: dali.fn.noise.salt_and_pepper(image(dali), prob=1.3),
+    "too much salt": lambda dali: dali.fn.noise.salt_and_pepper(image(dali), salt_vs_pepper=1.2),
+    "crop window": lambda dali: dali.fn.random_crop_generator(np.int64([480, 640])),
+    "crop window of HWC": lambda dali: dali.fn.random_crop_generator(np.int32([480, 640, 3])),
+    "crop window of floats": lambda dali: dali.fn.random_crop_generator(np.float32([480, 640])),
+    "crop window of a number": lambda dali: dali.fn.random_crop_generator(np.int64([480])),
+    "crop window of nothing": lambda dali: dali.fn.random_crop_generator(np.int64([0, 4])),
+    "crop window, empty area": lambda dali: dali.fn.random_crop_generator(np.int64([480, 640]), random_area=[0.5, 0.2]),
+    "crop window, empty ratio": lambda dali: dali.fn.random_crop_generator(
+        np.int64([480, 640]), random_aspect_ratio=[0.5, 0.2]
+    ),
+    "roi": lambda dali: dali.fn.roi_random_crop(roi_start=[0, 5], roi_end=[1000, 800], crop_shape=[10, 10]),
+    "roi, small": lambda dali: dali.fn.roi_random_crop(roi_start=[0, 5], roi_end=[1000, 10], crop_shape=[10, 10]),
+    "roi, in shape": lambda dali: dali.fn.roi_random_crop(
+        roi_start=[0, 5], roi_shape=[1000, 6], crop_shape=[10, 10], in_shape=[1000, 12]
+    ),
+    "roi, image": lambda dali: dali.fn.roi_random_crop(
+        image(dali), roi_start=[3, 5, 0], roi_shape=[4, 6, 3], crop_shape=[10, 10, 3]
+    ),
+    "roi, one for all": lambda dali: dali.fn.roi_random_crop(roi_start=[3, 5], roi_end=[40], crop_shape=[10, 10]),
+    "roi, reversed": lambda dali: dali.fn.roi_random_crop(roi_start=[3, 5], roi_end=[2, 8], crop_shape=[10, 10]),
+    "roi, both": lambda dali: dali.fn.roi_random_crop(
+        roi_start=[3, 5], roi_end=[9, 9], roi_shape=[2, 2], crop_shape=[1, 1]
+    ),
+    "roi, neither": lambda dali: dali.fn.roi_random_crop(roi_start=[3, 5], crop_shape=[10, 10]),
+    "roi, outside": lambda dali: dali.fn.roi_random_crop(
+        roi_start=[3, 5], roi_end=[40, 50], crop_shape=[10, 10], in_shape=[40, 40]
+    ),
+    "roi, too large": lambda dali: dali.fn.roi_random_crop(
+        roi_start=[3, 5], roi_end=[40, 40], crop_shape=[10, 50], in_shape=[40, 40]
+    ),
+    "seeds of several": lambda dali: (
+        dali.fn.random.uniform(),
+        dali.fn.random.uniform(seed=77),
+        dali.fn.random.normal(),
+        dali.fn.noise.gaussian(image(dali, "FLOAT")),
+        dali.fn.random.coin_flip(shape=[9]),
+    ),
+    "state": lambda dali: dali.fn.random.uniform(
+        _random_state=dali.types.Constant(np.uint32([11, 22, 3, 0, 5, 7, 2])), shape=[3]
+    ),
+    "state of a window": lambda dali: dali.fn.random_crop_generator(
+        np.int64([480, 640]), _random_state=dali.types.Constant(np.uint32([11, 22, 3, 0, 5, 7, 2]))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_the_same_numbers(name: str) -> None:
+    assert difference(DEFINITIONS[name], batch_size=4, iterations=3, exact=True) == ""
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("distribution", ["uniform", "normal"])
+def test_types(distribution: str, dtype: str) -> None:
+    settings = {"range": [-5.5, 100.5]} if distribution == "uniform" else {"mean": 5.0, "stddev": 60.0}
+
+    def define(dali: Any) -> Any:
+        make = getattr(dali.fn.random, distribution)
+        return make(dtype=getattr(dali.types, dtype), shape=[500], seed=5, **settings)
+
+    assert difference(define, iterations=2, exact=True) == ""
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, "FLOAT"])
+@pytest.mark.parametrize("kind", ["gaussian", "salt_and_pepper", "shot"])
+def test_types_of_noise(kind: str, dtype: str) -> None:
+    assert difference(lambda dali: getattr(dali.fn.noise, kind)(image(dali, dtype)), iterations=2, exact=True) == ""
+
+
+@pytest.mark.parametrize("probability", [-0.1, 0, 0.3, 1, 1.1])
+def test_probabilities(probability: float) -> None:
+    def define(dali: Any) -> Any:
+        return dali.fn.random.coin_flip(probability=probability, shape=[1000])
+
+    assert difference(define, exact=True) == ""
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 8, 300])
+@pytest.mark.parametrize("repetitions", [False, True])
+@pytest.mark.parametrize("fixed", [False, True])
+def test_permutations(size: int, repetitions: bool, fixed: bool) -> None:
+    def define(dali: Any) -> Any:
+        return dali.fn.batch_permutation(allow_repetitions=repetitions, no_fixed_points=fixed)
+
+    assert difference(define, batch_size=size, iterations=3, exact=True) == ""
+
+
+@pytest.mark.parametrize("height", [1, 3, 7, 10, 480, 1000])
+@pytest.mark.parametrize("width", [1, 5, 10, 640, 1000])
+def test_windows(height: int, width: int) -> None:
+    def define(dali: Any) -> Any:
+        shape = np.int64([height, width])
+        odd = {"random_area": [0.5, 0.6], "random_aspect_ratio": [1.9, 2.1], "num_attempts": 2}
+        return *dali.fn.random_crop_generator(shape), *dali.fn.random_crop_generator(shape, **odd)
+
+    assert difference(define, batch_size=32, iterations=2, exact=True) == ""
+
+
+def test_branches() -> None:
+    def define(dali: Any) -> Any:
+        take = dali.fn.external_source(lambda: [np.bool_(i in (1, 2, 5)) for i in range(6)])
+        data = dali.fn.external_source(lambda: [np.zeros(5, np.float32)] * 6)
+        if take:
+            noisy = dali.fn.noise.gaussian(data, seed=5)
+            number = dali.fn.random.uniform()
+            order = dali.fn.batch_permutation()
+        else:
+            noisy, number = data, 0.0
+            order = -1
+        return noisy, number, order
+
+    assert difference(define, batch_size=6, iterations=3, exact=True, enable_conditionals=True) == ""
