@@ -51,6 +51,9 @@ def call_operator(
     scope = current_scope()
     nodes, constants = split_arguments(schema, arguments, display)
     argument_inputs = {key: scope.enter_branch(node) for key, node in nodes.items()}
+    branch_batch = scope.branch_batch() if "_scope" in schema.all_arguments else None
+    if branch_batch is not None:
+        argument_inputs["_scope"] = branch_batch
     sites = capture(scope.tracer)
     group = object()
     results = []

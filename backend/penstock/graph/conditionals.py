@@ -42,6 +42,11 @@ class ConditionStack:
             node = self._split(branch, node)[not branch.side]
         return node
 
+    def branch_batch(self) -> DataNode | None:
+        """The innermost open branch's part of its own predicate; None outside of branches."""
+        open_branches = [branch for branch in self.branches if branch.side is not None]
+        return self.enter_branch(open_branches[-1].predicate) if open_branches else None
+
     def _level_of(self, node: DataNode) -> int:
         """How many of the open branches the node lies in already."""
         for level in range(len(self.branches), 0, -1):

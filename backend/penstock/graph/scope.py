@@ -37,6 +37,10 @@ class Scope:
         """The node as it is seen inside the open branches."""
         return node if self.conditions is None else self.conditions.enter_branch(node)
 
+    def branch_batch(self) -> DataNode | None:
+        """A node that has a sample for each one in the open branches; None outside of branches."""
+        return None if self.conditions is None else self.conditions.branch_batch()
+
     def register(self, op: OpNode) -> None:
         """Notes a new operator."""
         if self.conditions is not None:
