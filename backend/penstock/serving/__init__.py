@@ -1,0 +1,1 @@
+"""Triton: the backend that it loads, and the local server around it."""

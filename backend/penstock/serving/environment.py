@@ -1,0 +1,348 @@
+"""The serving environment: the Python whose packages the models in Triton run with.
+
+Triton runs Python models in a process of its own, the stub, which takes the environment whose ``bin`` comes first on
+``PATH``. The stub inside the ``nvidia-pytriton`` wheel was built before numpy 2 and exchanges wrong data with it, so
+the serving environment holds numpy 1.26, whatever the environment of the command ``penstock`` itself holds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.errors import PenstockError
+
+VARIABLE = "PENSTOCK_SERVE_ENV"
+"""Names the folder of the serving environment, or its Python."""
+
+SUPPORTED = ((3, 10), (3, 11), (3, 12), (3, 13))
+"""Versions of Python for which the wheel has a stub and penstock is made."""
+
+OLD_NUMPY = ((3, 10), (3, 11), (3, 12))
+"""Those of them for which numpy 1.26 comes as a wheel; elsewhere it is built from source, with a C compiler."""
+
+Report = Callable[[str], None]
+
+
+class ServingEnvironmentError(PenstockError):
+    """There is no environment to serve from, or the one that there is will not do; the message tells the remedy."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A Python environment, as its own interpreter describes it.
+
+    Attributes:
+        python: its interpreter.
+        version: of Python, e.g. ``(3, 11)``.
+        packages: its ``site-packages``.
+        libraries: the folder of ``libpythonX.Y.so.1.0``; None where the system's loader finds it or there is none.
+        numpy: version of numpy, or None without.
+        penstock: the folder of the package ``penstock`` there, or None without.
+        triton: the ``tritonserver`` of its ``nvidia-pytriton`` wheel, or None without.
+    """
+
+    python: Path
+    version: tuple[int, int]
+    packages: Path
+    libraries: Path | None
+    numpy: str | None
+    penstock: Path | None
+    triton: Path | None
+
+    @property
+    def programs(self) -> Path:
+        """The folder that has to come first on ``PATH``."""
+        return self.python.parent
+
+    def problems(self) -> list[str]:
+        """Why nothing can be served from here with the wheel's Triton; empty where it can."""
+        found = []
+        if self.version not in SUPPORTED:
+            found.append(
+                f"Python {_dotted(self.version)} is outside {_dotted(SUPPORTED[0])} to {_dotted(SUPPORTED[-1])}"
+            )
+        if self.numpy is None:
+            found.append("numpy is missing")
+        elif int(self.numpy.split(".")[0]) >= 2:
+            found.append(f"numpy {self.numpy} exchanges wrong data with this Triton, which needs numpy 1.26")
+        if self.penstock is None:
+            found.append("penstock is missing")
+        if self.triton is None:
+            found.append("nvidia-pytriton is missing")
+        return found
+
+
+# What an interpreter tells about its environment. Runs with any Python, so it imports nothing of penstock.
+_DESCRIBE = """
+import importlib.metadata, importlib.util, json, os, sys, sysconfig
+def version(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+def file_of(name, ending):
+    try:
+        files = importlib.metadata.files(name) or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return next((str(f.locate()) for f in files if str(f).endswith(ending)), None)
+def folder_of(name):
+    spec = importlib.util.find_spec(name)
+    return os.path.dirname(spec.origin) if spec and spec.origin else None
+library = "libpython%d.%d.so.1.0" % sys.version_info[:2]
+folders = [sysconfig.get_config_var("LIBDIR") or "", os.path.join(sys.base_prefix, "lib")]
+print(json.dumps({
+    "version": sys.version_info[:2],
+    "packages": sysconfig.get_path("purelib"),
+    "libraries": next((f for f in folders if os.path.isfile(os.path.join(f, library))), None),
+    "numpy": version("numpy"),
+    "penstock": folder_of("penstock"),
+    "triton": file_of("nvidia-pytriton", "tritonserver/bin/tritonserver"),
+}))
+"""
+
+
+def describe(place: str | Path) -> Environment:
+    """The environment at a folder or of an interpreter.
+
+    Args:
+        place: e.g. ``.venv-serve`` or ``.venv-serve/bin/python``.
+
+    Raises:
+        ServingEnvironmentError: there is no working Python.
+    """
+    place = Path(place).expanduser()
+    python = place / "bin" / "python" if place.is_dir() else place
+    # Not resolved: a virtual environment's interpreter is a link, and the link's place is what tells the environment.
+    python = Path(os.path.abspath(python))
+    if not python.exists():
+        raise ServingEnvironmentError(f"there is no Python environment at '{place}' (no '{python}')")
+    try:
+        # Isolated, as the stub ignores PYTHONPATH too.
+        told = subprocess.run(
+            [str(python), "-I", "-c", _DESCRIBE], capture_output=True, text=True, timeout=60, check=True
+        ).stdout
+        facts = json.loads(told)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        detail = getattr(error, "stderr", None) or str(error)
+        raise ServingEnvironmentError(f"'{python}' does not work: {detail.strip().splitlines()[-1]}") from error
+    return Environment(
+        python=python,
+        version=(facts["version"][0], facts["version"][1]),
+        packages=Path(facts["packages"]),
+        libraries=_path(facts["libraries"]),
+        numpy=facts["numpy"],
+        penstock=_path(facts["penstock"]),
+        triton=_path(facts["triton"]),
+    )
+
+
+def find_environment(explicit: str | Path | None = None) -> Environment:
+    """The environment to serve from.
+
+    Looked for in this order: ``explicit``; the variable ``PENSTOCK_SERVE_ENV``; the current interpreter's environment;
+    ``.venv-serve`` and ``.venv`` in the working folder; the one that :func:`create_environment` makes in the cache.
+    The first two are taken at their word: if they will not do, that is an error. The others are passed over.
+
+    Raises:
+        ServingEnvironmentError: none will do; the message says what each lacks and what to do.
+    """
+    named = explicit or os.environ.get(VARIABLE)
+    if named:
+        environment = describe(named)
+        problems = environment.problems()
+        if problems:
+            raise ServingEnvironmentError(f"cannot serve from '{named}': {'; '.join(problems)}.\n{remedy(Path(named))}")
+        return environment
+    refusals = []
+    for place in (sys.executable, ".venv-serve", ".venv", default_folder()):
+        try:
+            environment = describe(place)
+        except ServingEnvironmentError:
+            continue
+        problems = environment.problems()
+        if not problems:
+            return environment
+        refusals.append(f"  {place}: {'; '.join(problems)}")
+    raise ServingEnvironmentError("there is no environment to serve from:\n" + "\n".join(refusals) + f"\n{remedy()}")
+
+
+def remedy(folder: Path | None = None) -> str:
+    """What to do without a serving environment."""
+    where = f" {folder}" if folder else ""
+    return f"Make one with `penstock setup{where}`, or name one with --python-env or {VARIABLE}."
+
+
+def default_folder() -> Path:
+    """Where a serving environment is made when no folder is named."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "penstock" / "serve"
+
+
+def create_environment(
+    folder: str | Path, python: str | Path | None = None, gpu: bool | None = None, report: Report = print
+) -> Environment:
+    """Makes (or completes) a serving environment: penstock, numpy 1.26, and Triton from the ``nvidia-pytriton`` wheel.
+
+    Args:
+        folder: of the virtual environment.
+        python: the interpreter to make it from; by default the best one on this machine.
+        gpu: with the packages for NVIDIA GPUs; by default where there is one.
+        report: told each step.
+
+    Raises:
+        ServingEnvironmentError: there is no interpreter for it, or a package could not be installed.
+    """
+    folder = Path(folder).expanduser().absolute()
+    if not (folder / "bin" / "python").exists():
+        base = describe(python) if python else suitable_python(report)
+        if base.version not in SUPPORTED:
+            raise ServingEnvironmentError(
+                f"'{base.python}' is Python {_dotted(base.version)}, for which Triton has no stub"
+            )
+        report(f"making '{folder}' with Python {_dotted(base.version)} ({base.python})")
+        _run([str(base.python), "-m", "venv", "--without-pip", str(folder)])
+    version = describe(folder).version
+    if version not in OLD_NUMPY:
+        report("building numpy 1.26 from source, for which there is no wheel for this Python (some minutes)")
+    extras = ["server", "image", "audio"] + (["gpu"] if (gpu if gpu is not None else count_gpus() > 0) else [])
+    report(f"installing penstock [{', '.join(extras)}] and numpy 1.26")
+    _install(folder, [*_penstock_requirement(extras), "numpy>=1.26,<2"])
+    report("installing Triton (the nvidia-pytriton wheel)")
+    # Without its own requirements: they ask for another numpy and for libraries that only its Python face needs.
+    _install(folder, ["--no-deps", "nvidia-pytriton>=0.7,<0.8"])
+    environment = describe(folder)
+    problems = environment.problems()
+    if problems:
+        raise ServingEnvironmentError(f"'{folder}' was made, but will not do: {'; '.join(problems)}")
+    return environment
+
+
+def suitable_python(report: Report = print) -> Environment:
+    """The best interpreter on this machine to make a serving environment from.
+
+    The current one if numpy 1.26 has a wheel for it, then the newest such on ``PATH`` or in the usual places, then one
+    that ``uv`` can fetch, then the current one after all (numpy 1.26 is then built from source).
+
+    Raises:
+        ServingEnvironmentError: there is none.
+    """
+    seen: list[Environment] = []
+    for candidate in _interpreters():
+        try:
+            environment = describe(candidate)
+        except ServingEnvironmentError:
+            continue
+        seen.append(environment)
+        if environment.version in OLD_NUMPY and _has_library(environment):
+            return environment
+    fetched = _fetch_with_uv(report)
+    if fetched is not None:
+        return fetched
+    if shutil.which("cc") or shutil.which("gcc"):
+        for environment in seen:
+            if environment.version in SUPPORTED and environment.version not in OLD_NUMPY:
+                return environment
+    listed = ", ".join(f"{e.python} ({_dotted(e.version)})" for e in seen) or "none"
+    raise ServingEnvironmentError(
+        "serving needs a Python from 3.10 to 3.12 with its shared library (libpythonX.Y.so.1.0), or Python 3.13 with a "
+        f"C compiler. Seen here: {listed}. Install one (for example the packages python3.12-venv and libpython3.12, or "
+        "`pip install uv && uv python install 3.12`) and try again."
+    )
+
+
+def count_gpus() -> int:
+    """How many NVIDIA GPUs the driver offers; 0 without a driver."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_int(0)
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return 0
+    return count.value
+
+
+def _interpreters() -> Iterator[Path]:
+    """Pythons that may be on this machine, the likeliest first."""
+    yield Path(sys.executable)
+    for version in reversed(OLD_NUMPY):
+        name = f"python{_dotted(version)}"
+        folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
+        yield from (folder / name for folder in [*folders, Path("/usr/bin"), Path("/usr/local/bin")])
+        home = Path.home()
+        pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv") / "versions"
+        yield from sorted(pyenv.glob(f"{_dotted(version)}.*/bin/python"), reverse=True)
+        yield from sorted(
+            (home / ".local/share/uv/python").glob(f"cpython-{_dotted(version)}.*/bin/python3"), reverse=True
+        )
+
+
+def _has_library(environment: Environment) -> bool:
+    if environment.libraries is not None:
+        return True
+    try:
+        ctypes.CDLL(f"libpython{_dotted(environment.version)}.so.1.0")
+    except OSError:
+        return False
+    return True
+
+
+def _fetch_with_uv(report: Report) -> Environment | None:
+    """A Python 3.12 that ``uv``, if it is here, fetches or already has."""
+    uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+    if uv is None:
+        return None
+    report("fetching Python 3.12 with uv")
+    try:
+        subprocess.run([uv, "python", "install", "3.12"], check=True, capture_output=True, text=True, timeout=600)
+        found = subprocess.run(
+            [uv, "python", "find", "--managed-python", "3.12"], check=True, capture_output=True, text=True, timeout=60
+        )
+        return describe(found.stdout.strip())
+    except (OSError, subprocess.SubprocessError, ServingEnvironmentError) as error:
+        detail = (getattr(error, "stderr", None) or str(error)).strip()
+        report(f"uv could not: {detail.splitlines()[-1] if detail else error}")
+        return None
+
+
+def _penstock_requirement(extras: Sequence[str]) -> list[str]:
+    """What pip is told, so that the environment gets this very penstock."""
+    suffix = f"[{','.join(extras)}]"
+    checkout = Path(__file__).resolve().parents[3]
+    if (checkout / "pyproject.toml").is_file():
+        return ["-e", f"{checkout}{suffix}"]
+    origin = importlib.metadata.distribution("penstock").read_text("direct_url.json")
+    if origin is not None:
+        return [f"penstock{suffix} @ {json.loads(origin)['url']}"]
+    return [f"penstock{suffix}=={importlib.metadata.version('penstock')}"]
+
+
+def _install(folder: Path, packages: Sequence[str]) -> None:
+    """Installs with the current environment's pip: the folder needs none of its own."""
+    _run([sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet", *packages])
+
+
+def _run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        tail = "\n".join(f"  {line}" for line in done.stdout.strip().splitlines()[-12:])
+        raise ServingEnvironmentError(f"`{' '.join(command)}` failed:\n{tail}")
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text) if text else None

@@ -1,0 +1,136 @@
+"""Triton as it is installed on this machine, and the backend directory that it is started with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.errors import PenstockError
+from penstock.serving.environment import Environment
+
+BACKEND = "penstock"
+"""What a model's configuration calls the backend."""
+
+_STANDARD = Path("/opt/tritonserver")
+_STUB = "triton_python_backend_stub"
+_HELPERS = "triton_python_backend_utils.py"
+_LIBRARY = "libtriton_python.so"
+
+
+class InstallationError(PenstockError):
+    """Triton, or a part of it, is missing or cannot be laid out; the message tells the remedy."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A Triton server.
+
+    Attributes:
+        binary: the program ``tritonserver``.
+        backends: its own backend directory.
+        stub: the program that runs Python models, for the serving environment's version of Python.
+        from_wheel: it is the one in the ``nvidia-pytriton`` wheel, which has no backend but Python.
+    """
+
+    binary: Path
+    backends: Path
+    stub: Path
+    from_wheel: bool
+
+
+def find_installation(environment: Environment | None) -> Installation:
+    """Triton on ``PATH`` or in ``/opt/tritonserver``; else the one in the serving environment's wheel.
+
+    Args:
+        environment: the serving environment; None where there is none.
+
+    Raises:
+        InstallationError: there is none, or it cannot run Python backends.
+    """
+    on_path = shutil.which("tritonserver")
+    for binary in (Path(on_path).resolve() if on_path else None, _STANDARD / "bin" / "tritonserver"):
+        if binary is not None and binary.is_file() and binary != (environment and environment.triton):
+            backends = binary.parent.parent / "backends"
+            return _checked(Installation(binary, backends, backends / "python" / _STUB, from_wheel=False))
+    if environment is None or environment.triton is None:
+        raise InstallationError(
+            "there is no tritonserver: not on PATH, not in /opt/tritonserver, and the serving environment has no "
+            "nvidia-pytriton wheel. `penstock setup` makes an environment that has it."
+        )
+    root = environment.triton.parent.parent
+    version = f"{environment.version[0]}.{environment.version[1]}"
+    return _checked(
+        Installation(
+            environment.triton, root / "backends", root / "python_backend_stubs" / version / _STUB, from_wheel=True
+        )
+    )
+
+
+def _checked(installation: Installation) -> Installation:
+    for path in (installation.stub, installation.backends / "python" / _LIBRARY):
+        if not path.is_file():
+            raise InstallationError(f"'{installation.binary}' cannot run Python backends: there is no '{path}'")
+    return installation
+
+
+def check_stub(installation: Installation, environment: dict[str, str]) -> None:
+    """Raises InstallationError where the stub would not start for want of a library (Triton itself would hang then).
+
+    Args:
+        installation: of Triton.
+        environment: the variables that the server gets.
+    """
+    ldd = shutil.which("ldd")
+    if ldd is None:
+        return
+    told = subprocess.run([ldd, str(installation.stub)], capture_output=True, text=True, env=environment, check=False)
+    missing = sorted({line.split()[0] for line in told.stdout.splitlines() if "not found" in line})
+    if missing:
+        python = next((name for name in missing if name.startswith("libpython")), None)
+        hint = f" Install the package {python.split('.so')[0]}, or use a Python that has it." if python else ""
+        raise InstallationError(f"Triton's Python stub needs libraries that are not here: {', '.join(missing)}.{hint}")
+
+
+def lay_out(installation: Installation, folder: Path) -> Path:
+    """The backend directory to start Triton with: its Python backend and ours.
+
+    Triton from a wheel gets a directory of its own in ``folder``. An installed Triton has other backends beside the
+    Python one, so ours is put into its own directory, where a symbolic link would be refused, too.
+
+    Raises:
+        InstallationError: the directory cannot be written.
+    """
+    target = folder / "backends" if installation.from_wheel else installation.backends
+    try:
+        if installation.from_wheel:
+            _lay_out_python(installation, target / "python")
+        _lay_out_ours(target / BACKEND)
+    except OSError as error:
+        raise InstallationError(
+            f"the backend directory '{target}' cannot be written: {error.strerror}. "
+            f"Make it writable, or put {BACKEND}/model.py there yourself."
+        ) from error
+    return target
+
+
+def _lay_out_python(installation: Installation, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    # Triton refuses a link that leads out of the directory for the library it loads ...
+    shutil.copyfile(installation.backends / "python" / _LIBRARY, folder / _LIBRARY)
+    # ... while the stub finds its libraries relative to where it really lies.
+    for source in (installation.stub, installation.backends / "python" / _HELPERS):
+        link = folder / source.name
+        link.unlink(missing_ok=True)
+        os.symlink(source, link)
+
+
+def _lay_out_ours(folder: Path) -> None:
+    entry = Path(__file__).parents[1] / "model.py"
+    target = folder / entry.name
+    if target.is_file() and target.read_bytes() == entry.read_bytes():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(entry, target)
