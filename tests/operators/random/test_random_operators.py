@@ -1,0 +1,102 @@
+"""Random operators give the numbers that DALI gave; and what holds for all of them."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock
+from penstock import fn, pipeline_def, types
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+
+
+def _recorder() -> Any:
+    spec = importlib.util.spec_from_file_location("make_random", GOLDEN / "make_random.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+RECORDER = _recorder()
+
+
+@pytest.mark.parametrize("name", RECORDER.definitions())
+def test_the_numbers_that_dali_gave(name: str) -> None:
+    samples = RECORDER.run(penstock, RECORDER.definitions()[name])
+    with np.load(GOLDEN / "random" / "random.npz") as recorded:
+        for index, sample in enumerate(samples):
+            expected = recorded[f"{name}/{index}"]
+            assert sample.dtype == expected.dtype
+            np.testing.assert_array_equal(sample, expected)
+
+
+def batches(define: Any, batch_size: int = 8, iterations: int = 1, **settings: Any) -> list[np.ndarray]:
+    settings = {"num_threads": 2, "device_id": None, "seed": 3} | settings
+    pipeline = pipeline_def(define, batch_size=batch_size, **settings)()
+    pipeline.build()
+    return [np.array(sample) for _ in range(iterations) for sample in pipeline.run()[0]]
+
+
+def test_threads_and_prefetching_do_not_matter() -> None:
+    def define() -> Any:
+        return fn.random.normal(shape=[100])
+
+    one = batches(define, iterations=3, num_threads=1, prefetch_queue_depth=1)
+    np.testing.assert_array_equal(one, batches(define, iterations=3, num_threads=4, prefetch_queue_depth=3))
+
+
+def test_batches_differ_and_are_those_of_larger_ones() -> None:
+    numbers = batches(lambda: fn.random.uniform(), batch_size=4, iterations=2)
+    assert len({float(number) for number in numbers}) == 8
+
+
+def test_beta_with_both_parameters_below_one_has_its_moments() -> None:
+    alpha, beta = 0.2, 0.6
+    numbers = np.concatenate(batches(lambda: fn.random.beta(alpha=alpha, beta=beta, shape=[20000])))
+    total = alpha + beta
+    assert numbers.min() >= 0
+    assert numbers.max() <= 1
+    assert abs(numbers.mean() - alpha / total) < 0.005
+    assert abs(numbers.var() - alpha * beta / (total**2 * (total + 1))) < 0.005
+
+
+def test_permutations_contain_each_sample_once() -> None:
+    numbers = batches(lambda: fn.batch_permutation(no_fixed_points=True), batch_size=50)
+    assert sorted(int(n) for n in numbers) == list(range(50))
+    assert all(int(n) != i for i, n in enumerate(numbers))
+
+
+@pytest.mark.parametrize(
+    ("define", "message"),
+    [
+        (lambda: fn.random.uniform(range=[3, 1]), "Invalid range"),
+        (lambda: fn.random.uniform(range=[1, 2, 3]), "two numbers"),
+        (lambda: fn.random.uniform(range=[0, 1], values=[1.0]), "cannot be given together"),
+        (lambda: fn.random.uniform(dtype=types.BOOL), "not supported"),
+        (lambda: fn.random.uniform(shape=[-1]), "negative"),
+        (lambda: fn.random.choice(2, p=[0.5, 0.6]), "sum up to 1"),
+        (lambda: fn.random.choice(3, p=[0.5, 0.5]), "each of the 3"),
+        (lambda: fn.random.choice(0), "at least one"),
+        (lambda: fn.random.beta(alpha=-1), "positive"),
+        (lambda: fn.noise.salt_and_pepper(np.float32([1]), prob=1.3), "probability"),
+        (lambda: fn.random_crop_generator(np.float32([4, 5])), "Only integers"),
+        (lambda: fn.random_crop_generator(np.int64([4])), "2 or 3 numbers"),
+        (lambda: fn.random_crop_generator(np.int64([4, 4]), random_area=[0.5, 0.2])[0], "empty"),
+        (lambda: fn.roi_random_crop(roi_start=[0], crop_shape=[1]), "not both"),
+        (lambda: fn.roi_random_crop(roi_start=[0], roi_end=[9], crop_shape=[9], in_shape=[5]), "larger than the input"),
+    ],
+)
+def test_wrong_arguments_are_refused(define: Any, message: str) -> None:
+    def first() -> Any:
+        outputs = define()
+        return outputs[0] if isinstance(outputs, (list, tuple)) else outputs
+
+    with pytest.raises(RuntimeError, match=message):
+        batches(first)
