@@ -1,0 +1,58 @@
+"""Arrays in numpy's file format (NPY, versions 1 to 3), read in place."""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+import tokenize
+
+import numpy as np
+
+_MAGIC = b"\x93NUMPY"
+
+
+def view_npy(encoded: np.ndarray) -> np.ndarray:
+    """The array in an NPY file, as a view of its bytes.
+
+    Args:
+        encoded: the file's bytes, uint8 of shape (n,), contiguous; what follows the array is ignored.
+
+    Returns:
+        An array of any shape, in the file's byte order; Fortran-ordered where the file is.
+
+    Raises:
+        ValueError: the bytes are no NPY file, are cut short, or hold something else than booleans and real numbers.
+
+    >>> view_npy(np.fromfile("a.npy", np.uint8)).shape  # doctest: +SKIP
+    """
+    if encoded.size == 0:
+        raise ValueError("Expected an NPY file, got no data (0 bytes)")
+    shape, fortran_order, dtype, start = _read_header(encoded)
+    if dtype.kind not in "biuf":
+        raise ValueError(f"Arrays of {dtype} cannot be read from NPY files: use booleans or real numbers")
+    if any(extent < 0 for extent in shape):
+        raise ValueError(f"Damaged NPY file: its shape is {shape}")
+    size = math.prod(shape) * dtype.itemsize
+    if encoded.size < start + size:
+        raise ValueError(f"Truncated NPY file: an array of {size} bytes was announced, {encoded.size - start} follow")
+    values = encoded[start : start + size].view(dtype)
+    return values.reshape(shape, order="F" if fortran_order else "C")
+
+
+def _read_header(encoded: np.ndarray) -> tuple[tuple[int, ...], bool, np.dtype, int]:
+    """The shape, whether columns come first, the dtype, and where the values begin."""
+    start = encoded[:12].tobytes()
+    if not start.startswith(_MAGIC):
+        raise ValueError(f"Not an NPY file: it begins with {start[:6]!r} instead of {_MAGIC!r}")
+    try:
+        length = (
+            10 + struct.unpack_from("<H", start, 8)[0] if start[6] == 1 else 12 + struct.unpack_from("<I", start, 8)[0]
+        )
+        header = io.BytesIO(encoded[:length].tobytes())
+        version = np.lib.format.read_magic(header)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran_order, dtype = read(header)
+    except (IndexError, struct.error, EOFError, SyntaxError, tokenize.TokenError) as error:
+        raise ValueError(f"Truncated NPY file: its header cannot be read ({encoded.size} bytes)") from error
+    return shape, fortran_order, dtype, header.tell()

@@ -1,0 +1,116 @@
+"""Decoding on the CPU, against what real DALI made of the same files (tests/golden/make_decoders.py)."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from penstock import types
+from penstock.kernels.codecs import image_codec
+from penstock.kernels.codecs.image_codec import decode
+from penstock.kernels.codecs.image_header import CorruptImageError, NotAnImageError, read_header
+from penstock.kernels.windows import Region
+
+_RECORDING = np.load(Path(__file__).parents[2] / "golden" / "decoders" / "images.npz")
+_FILES = [key.removeprefix("file/") for key in _RECORDING.files if key.startswith("file/")]
+_DECODED = [key for key in _RECORDING.files if key.count("/") == 2]
+_DTYPES = {"UINT8": np.uint8, "FLOAT": np.float32, "UINT16": np.uint16, "INT8": np.int8}
+
+# DALI refuses gray with alpha and inks as they are; here they come as stored.
+_MORE_THAN_DALI = ("cmyk.jpg/ANY_DATA/UINT8",)
+
+
+def _decoded(name: str, output_type: str = "RGB", dtype: type = np.uint8, region: Region | None = None) -> np.ndarray:
+    encoded = _RECORDING[f"file/{name}"]
+    header = read_header(encoded)
+    kind = types.DALIImageType[output_type]
+    shape = header.shape(kind)
+    output = np.empty(shape if region is None else (*region.extents, shape[2]), dtype)
+    decode(encoded, header, output, kind, region=region)
+    return output
+
+
+@pytest.mark.parametrize("key", _DECODED)
+def test_equals_dali(key: str) -> None:
+    name, output_type, dtype = key.split("/")
+    expected = _RECORDING[key]
+    result = _decoded(name, output_type, _DTYPES[dtype])
+    assert result.shape == expected.shape
+    # JPEG in RGB is equal bit by bit; gray from colours may be rounded the other way.
+    exact = name.endswith(".jpg") and output_type in ("RGB", "BGR", "ANY_DATA") and dtype == "UINT8"
+    steps = np.abs(result.astype(np.float64) - expected).max()
+    assert steps <= (0 if exact else 1e-5 if dtype == "FLOAT" else 1)
+
+
+@pytest.mark.parametrize("key", [key for key in _RECORDING["errors"].tolist() if key not in _MORE_THAN_DALI])
+def test_fails_where_dali_does(key: str) -> None:
+    name, output_type, dtype = key.split("/")
+    with pytest.raises((NotAnImageError, CorruptImageError)):
+        _decoded(name, output_type, _DTYPES[dtype])
+
+
+def test_inks_come_as_stored() -> None:
+    assert _decoded("cmyk.jpg", "ANY_DATA").shape == (35, 41, 4)
+
+
+_WITH_REGIONS = (
+    *(f"exif_{orientation}.jpg" for orientation in range(1, 9)),
+    *("rgb_420.jpg", "gray.jpg", "cmyk.jpg", "exif_6.png", "lzw.tiff", "rgb.jp2", "lossy.webp", "rgb.ppm"),
+)
+
+
+@pytest.mark.parametrize("name", _WITH_REGIONS)
+def test_a_region_is_that_part_of_the_whole(name: str) -> None:
+    whole = _decoded(name)
+    part = _decoded(name, region=Region((3, 5), (20, 17)))
+    np.testing.assert_array_equal(part, whole[3:23, 5:22])
+
+
+@pytest.mark.parametrize("name", ["rgb_420.jpg", "exif_6.jpg", "rgb.png", "gray.jpg"])
+def test_fills_views_that_are_not_contiguous(name: str) -> None:
+    encoded = _RECORDING[f"file/{name}"]
+    header = read_header(encoded)
+    height, width, channels = header.shape(types.RGB)
+    frame = np.zeros((height + 2, width + 4, channels), np.uint8)
+    decode(encoded, header, frame[1:-1, 2:-2])
+    np.testing.assert_array_equal(frame[1:-1, 2:-2], _decoded(name))
+    assert not frame[0].any()
+    assert not frame[:, :2].any()
+
+
+@pytest.mark.parametrize("name", ["rgb_420.jpg", "rgb.png", "palette.png", "exif_6.jpg", "lossless.webp", "rgb.tiff"])
+@pytest.mark.parametrize("output_type", ["RGB", "BGR", "ANY_DATA"])
+def test_pillow_takes_over_where_the_codecs_are_missing(
+    name: str, output_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = _decoded(name, output_type)
+    for module in (image_codec, sys.modules[read_header.__module__]):
+        for library in ("nvimgcodec", "simplejpeg"):
+            monkeypatch.setattr(module, library, lambda: None, raising=False)
+    np.testing.assert_array_equal(_decoded(name, output_type), expected)
+
+
+def test_truncated_jpeg_says_so() -> None:
+    with pytest.raises(CorruptImageError, match=r"JPEG image of 35x41 pixels \(\d+ bytes\)"):
+        _decoded("truncated.jpg")
+
+
+def test_fast_transform_is_close() -> None:
+    encoded = _RECORDING["file/rgb_444.jpg"]
+    header = read_header(encoded)
+    accurate, fast = (np.empty(header.shape(types.RGB), np.uint8) for _ in range(2))
+    decode(encoded, header, accurate)
+    decode(encoded, header, fast, fast_idct=True)
+    assert 0 < np.abs(accurate.astype(int) - fast).max() <= 8
+
+
+def test_importing_penstock_loads_no_codec() -> None:
+    code = (
+        "import sys, penstock; import penstock.kernels.codecs.image_codec; "
+        "assert not {'PIL', 'simplejpeg', 'nvidia.nvimgcodec', 'numba'} & set(sys.modules)"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(Path(__file__).parents[3] / "backend")}
+    )
