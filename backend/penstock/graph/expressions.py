@@ -79,15 +79,20 @@ def _as_operand(value: Any) -> Any:
     """A node, a scalar constant, or data for a constant node."""
     if isinstance(value, (Expression, ScalarConstant)):
         return value
-    if isinstance(value, (bool, int, float, np.bool_)):
+    if type(value) in (bool, int, float, np.bool_):
         return ScalarConstant(value)
+    if isinstance(value, np.float64):
+        raise TypeError(f"Expected a value of type 'bool', 'int' or 'float', got {type(value)}: write float(value)")
     if isinstance(value, np.number):
-        if value.dtype == np.float64:
-            return ScalarConstant(float(value))
         return ScalarConstant(value.item(), None if value.dtype == np.int64 else _dali_dtype(value))
     if isinstance(value, (list, tuple, np.ndarray)) or hasattr(value, "__array__"):
         return value
     raise TypeError(f"Expected a DataNode or a value of type 'bool', 'int' or 'float', got {type(value)}.")
+
+
+def _reflected(value: Any) -> Any:
+    """A left operand: numpy's scalars come here as the Python numbers that they are."""
+    return value.item() if isinstance(value, (np.integer, np.float64)) else value
 
 
 def _dali_dtype(value: np.number) -> DALIDataType:
@@ -105,43 +110,43 @@ class Expression:
         return apply("add", self, other)
 
     def __radd__(self, other: Any) -> DataNode:
-        return apply("add", other, self)
+        return apply("add", _reflected(other), self)
 
     def __sub__(self, other: Any) -> DataNode:
         return apply("sub", self, other)
 
     def __rsub__(self, other: Any) -> DataNode:
-        return apply("sub", other, self)
+        return apply("sub", _reflected(other), self)
 
     def __mul__(self, other: Any) -> DataNode:
         return apply("mul", self, other)
 
     def __rmul__(self, other: Any) -> DataNode:
-        return apply("mul", other, self)
+        return apply("mul", _reflected(other), self)
 
     def __pow__(self, other: Any) -> DataNode:
         return apply("pow", self, other)
 
     def __rpow__(self, other: Any) -> DataNode:
-        return apply("pow", other, self)
+        return apply("pow", _reflected(other), self)
 
     def __truediv__(self, other: Any) -> DataNode:
         return apply("fdiv", self, other)
 
     def __rtruediv__(self, other: Any) -> DataNode:
-        return apply("fdiv", other, self)
+        return apply("fdiv", _reflected(other), self)
 
     def __floordiv__(self, other: Any) -> DataNode:
         return apply("div", self, other)
 
     def __rfloordiv__(self, other: Any) -> DataNode:
-        return apply("div", other, self)
+        return apply("div", _reflected(other), self)
 
     def __mod__(self, other: Any) -> DataNode:
         return apply("mod", self, other)
 
     def __rmod__(self, other: Any) -> DataNode:
-        return apply("mod", other, self)
+        return apply("mod", _reflected(other), self)
 
     def __neg__(self) -> DataNode:
         return apply("minus", self)
@@ -174,19 +179,19 @@ class Expression:
         return apply("bitand", self, other)
 
     def __rand__(self, other: Any) -> DataNode:
-        return apply("bitand", other, self)
+        return apply("bitand", _reflected(other), self)
 
     def __or__(self, other: Any) -> DataNode:
         return apply("bitor", self, other)
 
     def __ror__(self, other: Any) -> DataNode:
-        return apply("bitor", other, self)
+        return apply("bitor", _reflected(other), self)
 
     def __xor__(self, other: Any) -> DataNode:
         return apply("bitxor", self, other)
 
     def __rxor__(self, other: Any) -> DataNode:
-        return apply("bitxor", other, self)
+        return apply("bitxor", _reflected(other), self)
 
     def __invert__(self) -> DataNode:
         return apply("bitnot", self)
@@ -195,13 +200,13 @@ class Expression:
         return apply("lshift", self, other)
 
     def __rlshift__(self, other: Any) -> DataNode:
-        return apply("lshift", other, self)
+        return apply("lshift", _reflected(other), self)
 
     def __rshift__(self, other: Any) -> DataNode:
         return apply("rshift", self, other)
 
     def __rrshift__(self, other: Any) -> DataNode:
-        return apply("rshift", other, self)
+        return apply("rshift", _reflected(other), self)
 
     # Nodes are compared into nodes, and found in dictionaries by identity.
     __hash__ = object.__hash__

@@ -58,7 +58,9 @@ def _clamp(value: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray
 def _rsqrt(a: np.ndarray, out: np.ndarray) -> None:
     np.sqrt(a, out=out)
     np.divide(1, out, out=out)
-    np.copyto(out, np.nan, where=a == 0)
+    if out.dtype == np.float32:
+        # What the reciprocal square root instruction and one step of Newton's method make of zero.
+        np.copyto(out, np.nan, where=a == 0)
 
 
 def _ufunc(function: Any) -> Callable[..., None]:

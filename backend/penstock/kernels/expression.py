@@ -147,12 +147,12 @@ def result_type(function: str, types: tuple[DALIDataType, ...]) -> DALIDataType:
 
 
 def _unary_type(function: str, dtype: DALIDataType) -> DALIDataType:
+    if dtype == BOOL and function != "bitnot":
+        raise RuntimeError(f"`{function}` does not take booleans: cast the operand first")
     if function in FLOATING_UNARY:
         return dtype if dtype in _FLOATING else FLOAT
     if function == "bitnot":
         if dtype in _FLOATING:
             raise RuntimeError(f"`bitnot` takes integers and booleans, got {dtype_name(dtype)}")
         return dtype
-    if dtype == BOOL:
-        raise RuntimeError(f"`{function}` does not take booleans: cast the operand first")
     return dtype

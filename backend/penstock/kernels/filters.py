@@ -85,7 +85,10 @@ def centres(plan: AxisPlan) -> np.ndarray:
 @functools.lru_cache(maxsize=1024)
 def nearest(plan: AxisPlan) -> np.ndarray:
     """The nearest input position of each output position, int32."""
-    index = np.floor(centres(plan).astype(np.float64) + 0.5).astype(np.int64)
+    # In single precision, in this order: where a centre falls on an edge, that decides.
+    step = np.float32((plan.end - plan.start) / plan.size_out)
+    first = np.float32(plan.start) + np.float32(0.5) * step
+    index = np.floor(np.arange(plan.size_out, dtype=np.float32) * step + first).astype(np.int64)
     return np.clip(index, 0, plan.size_in - 1).astype(np.int32)
 
 

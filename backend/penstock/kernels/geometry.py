@@ -12,7 +12,7 @@ def rotation_2d(angle: float) -> np.ndarray:
     """Maps output to input coordinates (x right, y down) for a counter-clockwise rotation of ``angle`` degrees."""
     radians = float(np.float32(angle) * np.float32(math.pi / 180))
     c, s = math.cos(radians), math.sin(radians)
-    return np.array([[c, -s], [s, c]], np.float32)
+    return np.array([[c, -s], [s, c]])
 
 
 def rotation_3d(angle: float, axis: Sequence[float]) -> np.ndarray:
@@ -21,7 +21,7 @@ def rotation_3d(angle: float, axis: Sequence[float]) -> np.ndarray:
     radians = -float(np.float32(angle) * np.float32(math.pi / 180))
     c, s = math.cos(radians), math.sin(radians)
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return (c * np.eye(3) + s * cross + (1 - c) * np.outer((x, y, z), (x, y, z))).astype(np.float32)
+    return c * np.eye(3) + s * cross + (1 - c) * np.outer((x, y, z), (x, y, z))
 
 
 def rotated_canvas(size: Sequence[int], rotation: np.ndarray) -> tuple[int, ...]:
@@ -35,13 +35,15 @@ def rotated_canvas(size: Sequence[int], rotation: np.ndarray) -> tuple[int, ...]
     for axis in range(len(size)):
         extent = math.ceil(float(reach[axis] @ np.asarray(size, np.float64)) - 0.01)
         own = reach[axis, axis]
-        main = axis if own >= reach[axis].max() - 1e-9 else int(np.argmax(reach[axis]))
+        main = axis if own >= reach[axis].max() else int(np.argmax(reach[axis]))
         canvas.append(extent + (extent - size[main]) % 2)
     return tuple(canvas)
 
 
 def about_centres(rotation: np.ndarray, size_in: Sequence[float], size_out: Sequence[float]) -> np.ndarray:
     """The affine matrix [R|t] that maps the middle of the output to the middle of the input."""
+    # In single precision, as the reference computes it.
+    rotation = rotation.astype(np.float32)
     to_middle = -np.asarray(size_out, np.float32) / 2
     translation = np.zeros(len(size_in), np.float32)
     for axis, offset in enumerate(to_middle):

@@ -19,6 +19,9 @@ def _converted(value, like):  # type: ignore[no-untyped-def]
     if isinstance(like, types.Float):
         return lambda value, like: type(like)(value)
     if isinstance(like, types.Boolean):
+        if isinstance(value, types.Float):
+            # Rounded first, like other integers; NaN is true.
+            return lambda value, like: not (abs(value) < 0.5)
         return lambda value, like: value != 0
     if isinstance(value, types.Boolean):
         return lambda value, like: type(like)(value)
@@ -30,7 +33,10 @@ def _converted(value, like):  # type: ignore[no-untyped-def]
 def _float_to_integer(like: Any) -> Any:
     lowest, highest = np.iinfo(like.name).min, np.iinfo(like.name).max
     low, high = float(lowest), float(highest)
-    of_nan = lowest if like.bitwidth >= 32 and like.signed else 0
+    of_nan = 0
+    if like.bitwidth == 64 or (like.bitwidth == 32 and like.signed):
+        # The value that conversion instructions give for what has no value.
+        of_nan = lowest if like.signed else 1 << 63
 
     def convert(value, like):  # type: ignore[no-untyped-def]
         if value != value:
@@ -52,11 +58,15 @@ def _integer_to_integer(value: Any, like: Any) -> Any:
     lowest, highest = np.iinfo(like.name).min, np.iinfo(like.name).max
     from_lowest, from_highest = np.iinfo(value.name).min, np.iinfo(value.name).max
     check_low, check_high = from_lowest < lowest, from_highest > highest
+    # Compared in the source's own type: a mixed comparison would go through floating point.
+    source = np.dtype(value.name).type
+    low = source(max(lowest, from_lowest))
+    high = source(min(highest, from_highest))
 
     def convert(value, like):  # type: ignore[no-untyped-def]
-        if check_low and value < lowest:
+        if check_low and value < low:
             return type(like)(lowest)
-        if check_high and value > highest:
+        if check_high and value > high:
             return type(like)(highest)
         return type(like)(value)
 

@@ -20,8 +20,6 @@ class ExpandDims(Operator):
 
     def setup(self) -> None:
         axes, names = self.args["axes"], self.args["new_axis_names"]
-        if not axes:
-            raise RuntimeError("`axes` must name at least one new dimension")
         if names and len(names) != len(axes):
             raise RuntimeError(f"`new_axis_names` '{names}' must have one letter for each of the {len(axes)} axes")
         if len(set(axes)) != len(axes):
@@ -30,6 +28,8 @@ class ExpandDims(Operator):
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
         axes, names = self.args["axes"], self.args["new_axis_names"]
+        if names and batch.ndim() and not batch.layout():
+            raise RuntimeError("`new_axis_names` was given, but the data has no layout to insert them in")
         rank = batch.ndim() + len(axes)
         if any(not 0 <= axis < rank for axis in axes):
             raise RuntimeError(f"Data has not enough dimensions to add new ones at {axes}: the output has {rank} dimensions")
@@ -44,6 +44,8 @@ class ExpandDims(Operator):
 
     def _layout(self, layout: str, ndim: int, rank: int) -> str:
         names = self.args["new_axis_names"]
+        if not self.args["axes"]:
+            return layout
         if not names or (ndim and not layout):
             return ""
         new = dict(zip(self.args["axes"], names))

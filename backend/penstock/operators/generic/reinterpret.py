@@ -30,6 +30,8 @@ class Reinterpret(Operator):
     )
 
     def run(self, workspace: Workspace) -> None:
+        if len(workspace.inputs) == 1 and not any(self.given(a.name) for a in self.schema.arguments):
+            raise RuntimeError("Reinterpret needs a new type, shape or layout")
         batch = workspace.inputs[0]
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
         kind = numpy_dtype(dtype)

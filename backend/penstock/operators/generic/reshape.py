@@ -60,7 +60,8 @@ class Reshape(Operator):
         layout = self.args["layout"]
         if layout is None:
             src_dims = self.args["src_dims"]
-            if src_dims is not None and batch.layout() and len(src_dims) == rank and -1 not in src_dims:
+            reordered = src_dims is not None and not self.given("rel_shape") and not self.given("shape")
+            if reordered and batch.layout() and len(src_dims) == rank and -1 not in src_dims:
                 return "".join(batch.layout()[dim] for dim in src_dims)
             return batch.layout() if rank == batch.ndim() and src_dims is None else ""
         if layout and len(layout) != rank:

@@ -28,6 +28,9 @@ class Squeeze(Operator):
         axes = self.args["axes"]
         if "axes" in workspace.arguments and len(batch):
             axes = Sample(self, workspace, 0)["axes"]
+        if axes is not None:
+            # Axes that the data does not have have nothing to remove.
+            axes = [axis for axis in axes if 0 <= axis < batch.ndim()]
         removed = resolve_axes(axes, self.args["axis_names"], batch.layout(), batch.ndim()) or []
         kept = [axis for axis in range(batch.ndim()) if axis not in removed]
         for index, shape in enumerate(batch.shapes):

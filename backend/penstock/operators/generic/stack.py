@@ -34,7 +34,9 @@ class Stack(Operator):
         axis = resolve_axis(self.args["axis"], rank + 1)
         workspace.state = axis
         name = self.args["axis_name"]
-        named = name is not None and (layout or rank == 0)
+        named = name is not None
+        if named and rank and not layout:
+            raise RuntimeError("`axis_name` was given, but the data has no layout to insert it in")
         return [OutputSpec(dtype, layout[:axis] + name + layout[axis:] if named else "", rank + 1)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

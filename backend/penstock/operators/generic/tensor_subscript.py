@@ -72,7 +72,7 @@ class TensorSubscript(Operator):
         index: list[Any] = []
         for axis in range(self.count):
             if self.given_at[axis]:
-                index.append(self._position(int(sample[f"at_{axis}"]), data.shape[axis], axis))
+                index.append(self._position(self._value(sample, f"at_{axis}"), data.shape[axis], axis))
             elif self.ranges[axis]:
                 index.append(slice(*(self._bound(sample, f"{bound}_{axis}") for bound in ("lo", "hi", "step"))))
             else:
@@ -91,4 +91,14 @@ class TensorSubscript(Operator):
 
     @staticmethod
     def _bound(sample: Sample, name: str) -> int | None:
-        return int(sample[name]) if sample.given(name) else None
+        return TensorSubscript._value(sample, name) if sample.given(name) else None
+
+    @staticmethod
+    def _value(sample: Sample, name: str) -> int:
+        """An index, which may be of any integer type."""
+        computed = sample.tensor_argument(name)
+        if computed is None:
+            return int(sample[name])
+        if computed.dtype.kind not in "iu" or computed.size != 1:
+            raise TypeError(f"An index must be one integer, got {computed.dtype} of shape {computed.shape}")
+        return int(computed.reshape(-1)[0])

@@ -32,7 +32,8 @@ class Transpose(Operator):
         if perm is None:
             return list(range(ndim))[::-1]
         if len(perm) != ndim:
-            raise RuntimeError(f"The permutation {perm} is for {len(perm)} dimensions, the input has {ndim}")
+            kind = RuntimeError if perm else ValueError
+            raise kind(f"The permutation {perm} is for {len(perm)} dimensions, the input has {ndim}")
         return perm
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
@@ -41,8 +42,9 @@ class Transpose(Operator):
         layout = self.args["output_layout"] or ""
         if layout and len(layout) != batch.ndim():
             raise RuntimeError(f"The output layout '{layout}' does not name the {batch.ndim()} dimensions of the data")
-        if not layout and self.args["transpose_layout"] and batch.layout():
-            layout = "".join(batch.layout()[axis] for axis in perm)
+        if not layout and batch.layout():
+            moved = self.args["transpose_layout"]
+            layout = "".join(batch.layout()[axis] for axis in perm) if moved else batch.layout()
         return [OutputSpec(batch.dtype, layout, batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

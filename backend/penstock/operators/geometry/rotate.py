@@ -39,11 +39,6 @@ class Rotate(WarpingOperator):
         volumetric=True,
     )
 
-    def setup(self) -> None:
-        super().setup()
-        if self.args["keep_size"] and self.given("size"):
-            raise RuntimeError("`keep_size` and `size` cannot be given together")
-
     def plan(self, sample: Sample, extents: Sequence[int]) -> WarpPlan:
         size_in = tuple(reversed(extents))
         if len(extents) == 2:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -103,12 +103,20 @@ class CropMirrorNormalize(Operator):
         channels = shape[layout.index("C")]
         padded = 1 << (channels - 1).bit_length() if self.args["pad_output"] and channels else channels
         mean, factor = self._normalization(sample, channels)
-        outside = not region.inside(shape)
         fill = fill_per_channel(self.args["fill_values"], padded if len(self.args["fill_values"]) > 1 else None)
-        fill = np.broadcast_to(fill, (padded,)).astype(np.float32) if outside else np.zeros(padded, np.float32)
+        fill = np.broadcast_to(fill, (padded,)).astype(np.float32)
         sample.plan = CmnPlan(region, bool(sample["mirror"]), mean, factor, self.args["shift"], padded, fill)
         extents = [padded if letter == "C" else extent for letter, extent in zip(layout, region.extents)]
         return tuple(extents[axis] for axis in permutation)
+
+    def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[tuple[int, ...]]]:
+        shapes = super().infer_batch(workspace, num_outputs)
+        samples = workspace.live
+        if all(sample.plan.region.inside(sample.shapes[0]) for sample in samples):
+            # Added channels are filled only where windows of the batch reach outside of their images.
+            for sample in samples:
+                sample.plan = replace(sample.plan, fill=np.zeros_like(sample.plan.fill))
+        return shapes
 
     def _normalization(self, sample: Sample, channels: int) -> tuple[np.ndarray, np.ndarray]:
         values = []

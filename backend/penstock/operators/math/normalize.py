@@ -39,13 +39,13 @@ class Normalize(Operator):
     def setup(self) -> None:
         if self.given("axes") and self.given("axis_names"):
             raise RuntimeError("`axes` and `axis_names` cannot be given together")
-        if self.given("stddev") and (self.given("epsilon") or self.given("ddof")):
-            raise RuntimeError("`ddof` and `epsilon` have no meaning where `stddev` is given")
         if self.args["batch"] and ("mean" in self.tensor_arguments or "stddev" in self.tensor_arguments):
             raise RuntimeError("Per-sample `mean` or `stddev` cannot be given with `batch=True`")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
+        if self.args["axes"] == []:
+            raise RuntimeError("`axes` must name at least one dimension")
         axes = resolve_axes(self.args["axes"], self.args["axis_names"], batch.layout(), batch.ndim())
         workspace.state = tuple(range(batch.ndim()) if axes is None else axes)
         return [OutputSpec(self.args["dtype"], batch.layout(), batch.ndim())]
@@ -124,6 +124,8 @@ class Normalize(Operator):
             self._store(values, mean, deviation, sample.outputs[0], xp)
 
     def _store(self, data: Any, mean: Any, deviation: Any, out: Any, xp: Any) -> None:
+        if self.given("stddev") and self.args["epsilon"]:
+            deviation = xp.sqrt(xp.square(deviation) + xp.float32(self.args["epsilon"]))
         scale, shift = xp.float32(self.args["scale"]), xp.float32(self.args["shift"])
         deviation = xp.asarray(deviation, xp.float32)
         with np.errstate(divide="ignore"):

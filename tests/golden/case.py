@@ -1,0 +1,93 @@
+"""A pipeline definition that means the same in DALI and in Penstock, and what to compare of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Define = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One definition.
+
+    Attributes:
+        name: unique in its family.
+        define: called with ``nvidia.dali`` or ``penstock``; returns the outputs.
+        exact: integers must be equal too, and floating point bit for bit.
+        tolerance: of floating point, as a fraction of the output's range.
+        iterations: how many batches are compared.
+        options: of the pipeline.
+    """
+
+    name: str
+    define: Define
+    exact: bool = False
+    tolerance: float = 1e-5
+    iterations: int = 1
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+class Family:
+    """The cases of one family of operators."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.cases: list[Case] = []
+
+    def add(self, name: str, define: Define, **settings: Any) -> None:
+        """One more case."""
+        self.cases.append(Case(name, define, **settings))
+
+    def each(self, operator: str, inputs: dict[str, Define], arguments: Sequence[dict[str, Any]], **settings: Any) -> None:
+        """A case for each input with each set of arguments; enumeration values are given as ``"types.NAME"``."""
+        for input_name, source in inputs.items():
+            for given in arguments:
+                text = ", ".join(f"{key}={'computed' if callable(value) else repr(value)}" for key, value in given.items())
+                self.add(f"{operator}({input_name}, {text})", _call(operator, source, given), **settings)
+
+    def __iter__(self) -> Iterator[Case]:
+        return iter(self.cases)
+
+
+def _call(operator: str, source: Define, given: dict[str, Any]) -> Define:
+    def define(module: Any) -> Any:
+        function = module.fn
+        for part in operator.split("."):
+            function = getattr(function, part)
+        arguments = {key: resolved(module, value) for key, value in given.items()}
+        outputs = function(source(module), **arguments)
+        return tuple(outputs) if isinstance(outputs, list) else outputs
+
+    return define
+
+
+def resolved(module: Any, value: Any) -> Any:
+    """``"types.NAME"`` as the module's enumeration value; functions are called with the module."""
+    if isinstance(value, str) and value.startswith("types."):
+        return getattr(module.types, value.removeprefix("types."))
+    return value(module) if callable(value) else value
+
+
+def feed(samples: Sequence[np.ndarray], layout: str | None = None) -> Define:
+    """A source that gives the same samples at each iteration."""
+    return lambda module: module.fn.external_source(lambda: list(samples), layout=layout)
+
+
+def images(shapes: Sequence[Sequence[int]], dtype: Any = np.uint8, seed: int = 0) -> list[np.ndarray]:
+    """Smooth images with some noise, the same at each call."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for shape in shapes:
+        waves = sum(np.sin(index / (3 + axis)) for axis, index in enumerate(np.indices(shape)))
+        values = (waves / len(shape) + 1) / 2 * 0.7 + rng.random(shape) * 0.3
+        if np.dtype(dtype).kind == "f":
+            made.append(values.astype(dtype))
+        else:
+            most = min(np.iinfo(dtype).max, 30000)
+            made.append((values * most).astype(dtype))
+    return made

@@ -1,0 +1,1 @@
+"""Cases by family of operators."""

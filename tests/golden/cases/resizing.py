@@ -1,0 +1,63 @@
+"""resize in all its modes and filters."""
+
+from __future__ import annotations
+
+import numpy as np
+from case import Family, feed, images
+
+FAMILY = Family("resizing")
+SHAPES = [(10, 15, 3), (8, 5, 3), (4, 22, 3)]
+PIXELS = feed(images(SHAPES), "HWC")
+FLOATS = feed(images(SHAPES, np.float32), "HWC")
+FILTERS = [
+    f"types.INTERP_{name}" for name in ("NN", "LINEAR", "CUBIC", "LANCZOS3", "TRIANGULAR", "GAUSSIAN")
+]
+SIZES = [
+    {"resize_x": 7},
+    {"resize_shorter": 6},
+    {"size": [20, 5]},
+    {"resize_longer": 12.5},
+    {"resize_shorter": 9, "max_size": 11},
+    {"resize_x": 9, "mode": "stretch"},
+    {"size": [7, 9], "mode": "not_larger"},
+    {"size": [7, 9], "mode": "not_smaller"},
+    {"size": [6, 6], "roi_start": [1, 1.5], "roi_end": [3, 4]},
+    {"resize_x": -9},
+    {"size": [6, 6], "roi_start": [0.9, 0.1], "roi_end": [0.1, 0.8], "roi_relative": True},
+    {"resize_x": 10.5, "subpixel_scale": False},
+]
+# Where a derived size puts the middle of an output pixel right on the edge between two input pixels, single precision
+# decides which is the nearest; and a Gaussian's tap at the end of its support is kept or dropped in the same way.
+TIES = [3, 7, 10]
+for kind in FILTERS:
+    sizes = [size for index, size in enumerate(SIZES) if not (kind.endswith("NN") and index in TIES)]
+    whole = sizes[:5] if kind.endswith("GAUSSIAN") else sizes
+    FAMILY.each("resize", {"pixels": PIXELS}, [{"interp_type": kind, **size} for size in whole])
+    tolerance = 1e-2 if kind.endswith("GAUSSIAN") else 1e-5
+    FAMILY.each("resize", {"floats": FLOATS}, [{"interp_type": kind, **size} for size in sizes[:3]], tolerance=tolerance)
+FAMILY.each("resize", {"pixels": PIXELS}, [{"interp_type": kind, "size": 7, "antialias": False} for kind in FILTERS[:5]])
+FAMILY.each(
+    "resize",
+    {"pixels": PIXELS},
+    [
+        {"resize_x": 7, "dtype": "types.FLOAT"},
+        {"resize_x": 7, "dtype": "types.INT8"},
+        {"resize_x": 7, "save_attrs": True},
+        {},
+        {"size": [2, 2], "resize_x": 3},
+        {"resize_shorter": 3, "mode": "stretch"},
+        {"resize_x": 3, "mode": "nonsense"},
+        {"size": [5, 30], "min_filter": "types.INTERP_CUBIC", "mag_filter": "types.INTERP_LINEAR"},
+    ],
+)
+PLANES = feed([np.ascontiguousarray(i.transpose(2, 0, 1)) for i in images(SHAPES)], "CHW")
+FAMILY.each("resize", {"planes": PLANES}, [{"size": [6, 8]}])
+FAMILY.each("resize", {"frames": feed(images([(2, 7, 9, 3)] * 3), "FHWC")}, [{"size": [9, 5]}])
+VOLUMES = feed(images([(4, 6, 7, 2)] * 3), "DHWC")
+FAMILY.each("resize", {"volumes": VOLUMES}, [{"size": [3, 8, 5]}, {"resize_x": 5}, {"resize_shorter": 3}])
+FAMILY.each("resize", {"HW": feed(images([(5, 6)] * 3), "HW")}, [{"size": [3, 3]}])
+FAMILY.each("resize", {"no layout": feed(images(SHAPES))}, [{"size": [3, 3]}])
+FAMILY.each("resize", {"int32": feed(images(SHAPES, np.int32), "HWC")}, [{"size": [3, 3]}])
+FAMILY.each(
+    "resize", {"int16": feed(images(SHAPES, np.int16), "HWC"), "uint16": feed(images(SHAPES, np.uint16), "HWC")}, [{"size": [3, 9]}]
+)

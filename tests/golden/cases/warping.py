@@ -1,0 +1,39 @@
+"""rotate, warp_affine."""
+
+from __future__ import annotations
+
+import numpy as np
+from case import Family, feed, images
+
+FAMILY = Family("warping")
+SHAPES = [(10, 15, 3), (8, 5, 3), (4, 22, 3)]
+INPUTS = {
+    "pixels": feed(images(SHAPES), "HWC"),
+    "floats": feed(images(SHAPES, np.float32), "HWC"),
+    "int16": feed(images(SHAPES, np.int16), "HWC"),
+    "grey": feed(images([(6, 7, 1)] * 3), "HWC"),
+    "frames": feed(images([(2, 7, 9, 3)] * 3), "FHWC"),
+}
+PIXELS = {"pixels": INPUTS["pixels"]}
+VOLUMES = {"volumes": feed(images([(4, 6, 7, 2)] * 3), "DHWC")}
+ANGLES = feed([np.float32(a) for a in (10, -33, 90)])
+KINDS = [
+    {"interp_type": f"types.INTERP_{kind}", **fill} for kind in ("NN", "LINEAR") for fill in ({}, {"fill_value": 42.0})
+]
+MATRIX = [0.7, 0.3, 2.0, -0.2, 1.1, 1.0]
+for kind in KINDS:
+    FAMILY.each("rotate", INPUTS, [{"angle": 31.5, **kind}, {"angle": ANGLES, "keep_size": True, **kind}])
+    FAMILY.each("rotate", PIXELS, [{"angle": ANGLES, "size": [6, 9], **kind}])
+    FAMILY.each("warp_affine", INPUTS, [{"matrix": MATRIX, **kind}])
+    FAMILY.each("warp_affine", VOLUMES, [{"matrix": [0.7, 0.3, 0.1, 2, -0.2, 1.1, 0, 3, 0.1, 0.1, 0.9, 1], **kind}], tolerance=3e-5)
+    FAMILY.each("rotate", VOLUMES, [{"angle": 20, "axis": axis, **kind} for axis in ([0, 0, 1], [1, 0, 0], [1, 2, 3])])
+FAMILY.each("rotate", PIXELS, [{"angle": float(a)} for a in range(0, 360, 15)])
+FAMILY.each("rotate", PIXELS, [{"angle": 30.0, "dtype": "types.FLOAT"}, {"angle": 3.0, "dtype": "types.INT16"}])
+FAMILY.each("rotate", PIXELS, [{"angle": 3.0, "interp_type": "types.INTERP_CUBIC"}, {}, {"angle": 5.0, "keep_size": True, "size": [3, 3]}])
+FAMILY.each("rotate", VOLUMES, [{"angle": 3.0}])
+FAMILY.each("warp_affine", PIXELS, [{}, {"matrix": [1.0, 2.0]}])
+FAMILY.each("warp_affine", PIXELS, [{"matrix": MATRIX, "inverse_map": False, "size": [9, 8]}])
+FAMILY.add(
+    "warp_affine with the matrix as an input",
+    lambda m: m.fn.warp_affine(INPUTS["pixels"](m), m.types.Constant(np.float32([[1, 0, 3], [0, 1, 2]]))),
+)

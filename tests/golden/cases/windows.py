@@ -1,0 +1,120 @@
+"""crop, slice, flip, pad, crop_mirror_normalize."""
+
+from __future__ import annotations
+
+import numpy as np
+from case import Family, feed, images
+
+FAMILY = Family("windows")
+SHAPES = [(10, 15, 3), (8, 5, 3), (4, 22, 3)]
+PIXELS = feed(images(SHAPES), "HWC")
+FLOATS = feed(images(SHAPES, np.float32), "HWC")
+PLANES = feed([np.ascontiguousarray(i.transpose(2, 0, 1)) for i in images(SHAPES)], "CHW")
+FRAMES = feed(images([(2, 7, 9, 3)] * 3), "FHWC")
+VOLUMES = feed(images([(4, 6, 7, 2)] * 3), "DHWC")
+
+WINDOWS = [
+    {"crop": [3, 4]},
+    {"crop": [3.5, 4.7], "crop_pos_x": 0.3, "crop_pos_y": 0.8},
+    {"crop_h": 3, "crop_w": 4},
+    {"crop_h": 3},
+    {"crop": [12, 12]},
+    {"crop": [12, 12], "out_of_bounds_policy": "pad"},
+    {"crop": [12, 12], "out_of_bounds_policy": "trim_to_shape"},
+    {"crop": [3, 4], "crop_pos_x": 1.5},
+    {"crop": [3, 4], "rounding": "truncate", "crop_pos_x": 0.33},
+    {"crop": [3, 4], "rounding": "nonsense"},
+    {"crop": [3, 4], "out_of_bounds_policy": "nonsense"},
+    {},
+    {"crop": [0, 4]},
+    {"crop": [2, 3, 4]},
+    {"crop": [3, 4], "crop_h": 3, "crop_w": 4},
+    {"crop": [3]},
+]
+FAMILY.each("crop", {"pixels": PIXELS}, WINDOWS)
+FAMILY.each("crop", {"floats": FLOATS, "planes": PLANES, "frames": FRAMES}, WINDOWS[:3])
+FAMILY.each("crop", {"volumes": VOLUMES}, [{"crop": [2, 3, 4]}, {"crop_d": 2, "crop_h": 3, "crop_w": 3, "crop_pos_z": 1.0}])
+FAMILY.each("crop", {"pixels": PIXELS}, [{"crop": [3, 3], "dtype": f"types.{t}"} for t in ("FLOAT", "FLOAT16", "UINT8", "INT16")])
+FAMILY.each(
+    "crop", {"pixels": PIXELS}, [{"crop": [12, 12], "out_of_bounds_policy": "pad", "fill_values": f} for f in ([7], [1, 2, 3])]
+)
+FAMILY.each("crop_mirror_normalize", {"pixels": PIXELS}, WINDOWS)
+FAMILY.each(
+    "crop_mirror_normalize",
+    {"pixels": PIXELS},
+    [
+        {"output_layout": layout, "dtype": f"types.{dtype}", "mirror": mirror, **given}
+        for layout in ("CHW", "HWC", "")
+        for dtype in ("FLOAT", "FLOAT16", "UINT8", "INT8", "INT16")
+        for mirror in (0, 1)
+        for given in (
+            {"mean": [1.0, 2.0, 3.0], "std": [2.0, 3.0, 4.0], "crop": [3, 4]},
+            {"mean": 128.0, "std": [50.0], "scale": 2.0, "shift": 1.0, "crop": [3, 4]},
+            {"pad_output": True, "crop": [3, 3]},
+            {"crop": [9, 9], "out_of_bounds_policy": "pad", "fill_values": [9], "pad_output": True},
+            {"crop": [3, 4], "fill_values": [9], "pad_output": True},
+        )
+    ],
+)
+FAMILY.each("crop_mirror_normalize", {"frames": FRAMES}, [{"output_layout": "FCHW", "crop": [3, 3]}, {"crop": [3, 3]}])
+FAMILY.each("crop_mirror_normalize", {"planes": PLANES}, [{"output_layout": "HWC", "crop": [3, 4], "mirror": 1}])
+FAMILY.each("crop_mirror_normalize", {"pixels": PIXELS}, [{"mean": [1.0, 2.0]}])
+FAMILY.each(
+    "slice",
+    {"pixels": PIXELS},
+    [
+        {"start": [2, 1], "end": [5, 3]},
+        {"rel_start": [0.1, 0.2], "rel_end": [0.5, 0.66]},
+        {"start": [2, 1], "shape": [3, 3]},
+        {"rel_start": [0.3, 0.3], "rel_shape": [0.45, 0.2]},
+        {"start": [1], "end": [3], "axes": [0]},
+        {"start": [1], "end": [2], "axes": [-1]},
+        {"start": [2, 1], "end": [4, 3], "axis_names": "HC"},
+        {"start": [2, 1], "end": [50, 300]},
+        {"start": [2, 1], "end": [12, 13], "out_of_bounds_policy": "pad", "fill_values": [7]},
+        {"start": [2, 1], "end": [50, 300], "out_of_bounds_policy": "trim_to_shape"},
+        {"end": [3, 3]},
+        {"start": [1, 1]},
+        {"start": [5, 5], "end": [2, 2]},
+        {"start": [1], "rel_start": [0.2]},
+        {"start": [1, 2, 1], "end": [4, 4, 3], "axes": []},
+        {"start": [2, 2], "end": [4, 4], "axis_names": "XY"},
+        {"rel_start": [0.1, 0.2], "rel_end": [0.5, 0.66], "dtype": "types.FLOAT"},
+        {},
+    ],
+)
+for anchor, shape, given in (
+    ([0.1, 0.2], [0.3, 0.4], {}),
+    ([1.0, 2.0], [3.0, 2.0], {"normalized_anchor": False, "normalized_shape": False}),
+    ([0.1], [0.5], {"axes": [0]}),
+    ([0.5, 0.5], [0.6, 0.6], {}),
+    ([1.0, 2.0], [0.3, 0.2], {"normalized_anchor": False}),
+):
+    FAMILY.add(f"slice at {anchor}, {shape}, {given}", lambda m, a=anchor, s=shape, g=given: m.fn.slice(PIXELS(m), a, s, **g))
+FAMILY.add(
+    "slice at integers",
+    lambda m: m.fn.slice(PIXELS(m), m.types.Constant(np.int32([1, 2])), m.types.Constant(np.int32([3, 2]))),
+)
+FAMILY.add("slice with an anchor alone", lambda m: m.fn.slice(PIXELS(m), [0.1, 0.1]))
+FLIPS = [{}, {"horizontal": 0, "vertical": 1}, {"horizontal": 1, "vertical": 1}, {"depthwise": 1}]
+FAMILY.each("flip", {"pixels": PIXELS, "planes": PLANES, "frames": FRAMES, "volumes": VOLUMES}, FLIPS, exact=True)
+FAMILY.each(
+    "pad",
+    {"pixels": PIXELS, "floats": FLOATS},
+    [
+        {},
+        {"axes": [0, 1]},
+        {"axis_names": "HW", "align": [8, 16]},
+        {"axis_names": "W", "shape": [30]},
+        {"axes": [0, 1], "shape": [12, -1], "fill_value": 5},
+        {"fill_value": 3.7},
+        {"axes": [0], "align": [7]},
+        {"axes": [0, 0]},
+        {"axes": [5]},
+        {"axis_names": "X"},
+        {"axes": [0], "align": [0]},
+        {"axes": [-1], "shape": [4]},
+        {"axes": [0, 1], "shape": [5]},
+        {"align": [4]},
+    ],
+)

@@ -1,0 +1,16 @@
+"""All families of cases: every module of `cases`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+import cases
+from case import Family
+
+
+def families() -> Iterator[Family]:
+    """The families, in order of name; no list is kept by hand."""
+    for module in sorted(pkgutil.iter_modules(cases.__path__), key=lambda m: m.name):
+        yield importlib.import_module(f"cases.{module.name}").FAMILY

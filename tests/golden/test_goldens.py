@@ -1,0 +1,41 @@
+"""Every case of every family gives what real DALI gave when it was recorded."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import store
+from case import Case
+from comparison import BUILT_IN, difference, run
+from families import families
+
+import penstock
+
+
+@functools.lru_cache(maxsize=None)
+def recorded(family: str) -> dict[str, Any]:
+    return store.load(family)
+
+
+ALL = [pytest.param(family.name, case, id=f"{family.name}: {case.name}") for family in families() for case in family]
+
+
+@pytest.mark.parametrize(("family", "case"), ALL)
+def test_equals_dali(family: str, case: Case) -> None:
+    expected = recorded(family)[case.name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        if isinstance(expected, dict):
+            kinds = tuple(kind for kind in BUILT_IN if kind.__name__ in expected["error"])
+            with pytest.raises(kinds or Exception):
+                run(penstock, case)
+        else:
+            assert difference(expected, run(penstock, case), case) == ""
