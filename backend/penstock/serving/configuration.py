@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.errors import PenstockError
 from penstock.graph import OpNode
 from penstock.pipeline import Pipeline
 from penstock.serving.probing import OutputInfo, probe, source_steps
@@ -42,7 +43,7 @@ TRITON_TYPES = {
 BYTES = "TYPE_STRING"
 
 
-class ConfigurationError(ValueError):
+class ConfigurationError(PenstockError, ValueError):
     """A model's configuration does not fit its pipeline."""
 
     def __init__(self, message: str) -> None:

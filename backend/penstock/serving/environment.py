@@ -190,7 +190,11 @@ def default_folder() -> Path:
 
 
 def create_environment(
-    folder: str | Path, python: str | Path | None = None, gpu: bool | None = None, report: Report = print
+    folder: str | Path,
+    python: str | Path | None = None,
+    gpu: bool | None = None,
+    packages: Sequence[str] = (),
+    report: Report = print,
 ) -> Environment:
     """Makes (or completes) a serving environment: penstock, numpy 1.26, and Triton from the ``nvidia-pytriton`` wheel.
 
@@ -198,6 +202,7 @@ def create_environment(
         folder: of the virtual environment.
         python: the interpreter to make it from; by default the best one on this machine.
         gpu: with the packages for NVIDIA GPUs; by default where there is one.
+        packages: what else the models need, as pip takes it, e.g. ``onnxruntime``.
         report: told each step.
 
     Raises:
@@ -217,7 +222,7 @@ def create_environment(
         report("building numpy 1.26 from source, for which there is no wheel for this Python (some minutes)")
     extras = ["server", "image", "audio"] + (["gpu"] if (gpu if gpu is not None else count_gpus() > 0) else [])
     report(f"installing penstock [{', '.join(extras)}] and numpy 1.26")
-    _install(folder, [*_penstock_requirement(extras), "numpy>=1.26,<2"])
+    _install(folder, [*_penstock_requirement(extras), "numpy>=1.26,<2", *packages])
     report("installing Triton (the nvidia-pytriton wheel)")
     # Without its own requirements: they ask for another numpy and for libraries that only its Python face needs.
     _install(folder, ["--no-deps", "nvidia-pytriton>=0.7,<0.8"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import http.client
 import json
 import os
@@ -28,7 +29,7 @@ from penstock.serving.installation import Installation, check_stub, find_install
 __all__ = ["LocalServer", "ModelState", "ServerError"]
 
 _GPU_POOL_BYTES = 1 << 30
-"""For outputs on the GPU, by default: Triton's own 64 MB hold no batch of photographs, and what does not fit is wrong."""
+"""For outputs on the GPU: what does not fit is served wrong, and Triton's own 64 MB hold no batch of photographs."""
 
 _STUB_NAME = "triton_python_b"  # the kernel keeps 15 characters of a process's name
 
@@ -187,10 +188,8 @@ class LocalServer:
         if process is not None:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(patience)
-            except subprocess.TimeoutExpired:
-                pass
             _end_group(process.pid)
             process.wait()
             if self._reader is not None:

@@ -1,0 +1,26 @@
+"""The command ``penstock``: each module of this folder is one of its commands, loaded when it is asked for."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Runs the command line of this process."""
+    try:
+        import click
+        import rich  # noqa: F401  (the commands print with it)
+    except ModuleNotFoundError as error:
+        sys.exit(f"penstock: the command line needs {error.name}: pip install 'penstock[server]'")
+    from penstock.cli._group import penstock
+    from penstock.errors import PenstockError
+
+    try:
+        penstock.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (PenstockError, OSError) as error:
+        sys.exit(f"penstock: {error}")

@@ -1,0 +1,42 @@
+"""The command group, which finds its commands by looking into this folder."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import click
+
+from penstock import __version__, cli
+
+
+class LazyGroup(click.Group):
+    """Takes each public module of :mod:`penstock.cli` as a command of the same name, in its variable ``command``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands."""
+        return sorted(module.name for module in pkgutil.iter_modules(cli.__path__) if module.name[0] != "_")
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One command, imported now."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = importlib.import_module(f"penstock.cli.{cmd_name}").command
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="penstock")
+def penstock() -> None:
+    """Preprocessing pipelines for Triton Inference Server and for training loops.
+
+    \b
+    From a pipeline to a served model:
+      penstock setup                                     make the environment to serve from, once
+      penstock export my_pipeline.py models/my_model     write a model folder for Triton
+      penstock serve models                              start Triton with it
+    \b
+    Look around:
+      penstock show models/my_model                      inputs, operators and outputs of a pipeline
+      penstock info                                      versions, GPUs, where Triton is
+    """

@@ -1,0 +1,43 @@
+"""``penstock export``: a model folder for Triton from a pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("pipeline", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["json", "dali", "python"]),
+    help="How the pipeline is saved: readable, in DALI's wire format, or as its Python source.",
+)
+@click.option(
+    "--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True, help="For json and dali."
+)
+@click.option("--batch-size", type=int, help="Largest batch; by default the pipeline's own.")
+@click.option("--version", type=int, default=1, show_default=True, help="The model version to write.")
+@click.option("--uint8", is_flag=True, help="Take encoded data as UINT8 arrays; by default as BYTES.")
+def command(
+    pipeline: Path, model: Path, form: str | None, device: str, batch_size: int | None, version: int, uint8: bool
+) -> None:
+    """Write the model folder MODEL from PIPELINE: a Python file, or a pipeline saved in either format.
+
+    A definition that takes an argument `device` is exported as Python by default, so that it runs on what the server
+    has; any other as json.
+
+    \b
+    Example:
+      penstock export pipelines/imagenet_preprocess.py model_repository/imagenet_preprocess
+    """
+    from penstock.serving.export import export_model
+
+    written = export_model(
+        pipeline, model, form=form, device=device, batch_size=batch_size, version=version, as_bytes=not uint8
+    )
+    for path in written:
+        click.echo(f"wrote {path}")

@@ -1,0 +1,38 @@
+"""``penstock show``: what is in a pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+def command(path: Path) -> None:
+    """Show the operators, inputs and outputs of a pipeline.
+
+    PATH is a file (Python, json, or DALI's wire format), or a model or version folder of a repository.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from penstock.serving.export import model_file
+    from penstock.serving.model_files import load_pipeline
+
+    file = model_file(path)
+    pipeline = load_pipeline(file)
+    try:
+        graph = pipeline.graph
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in ("operator", "device", "inputs", "outputs"):
+            table.add_column(column)
+        for op in graph.operators:
+            inputs = ", ".join(node.name for node in op.inputs)
+            table.add_row(op.schema.name, op.device, inputs, ", ".join(node.name for node in op.outputs))
+        console = Console(highlight=False)
+        console.print(f"{file}, batches of up to {pipeline.max_batch_size}\n")
+        console.print(table)
+        console.print(f"\noutputs: {', '.join(node.name for node in graph.outputs)}")
+    finally:
+        pipeline.close()

@@ -1,0 +1,143 @@
+"""From a pipeline to a model folder of a Triton repository."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from penstock.errors import PenstockError
+from penstock.serving.configuration import BYTES, ModelConfiguration, TensorConfiguration, expected_configuration
+from penstock.serving.installation import BACKEND
+from penstock.serving.model_files import CANDIDATES, find_definition, find_model_file, load_pipeline
+
+FILES = {"json": "model.json", "dali": "model.dali", "python": "pipeline.py"}
+"""Where each form of a pipeline is found by the backend."""
+
+
+class ExportError(PenstockError):
+    """A pipeline cannot become a model."""
+
+
+def export_model(
+    source: str | Path,
+    model: str | Path,
+    *,
+    form: str | None = None,
+    device: str = "cpu",
+    batch_size: int | None = None,
+    version: int = 1,
+    as_bytes: bool = True,
+) -> list[Path]:
+    """Writes a model folder: the pipeline in a version folder, and the model's configuration.
+
+    Args:
+        source: a Python file with a pipeline definition, or a pipeline saved in either format.
+        model: the folder to write, e.g. ``model_repository/preprocess``; its name is the model's.
+        form: ``json``, ``dali`` or ``python`` (a copy of the source). By default a definition that takes an argument
+            ``device`` is copied, so that the server's device decides, and anything else becomes json.
+        device: what such a definition is given if it is not copied.
+        batch_size: the model's largest batch; by default the pipeline's own.
+        version: of the model.
+        as_bytes: encoded data, that is 1-D UINT8 of any length, is taken as BYTES, so that one request can hold
+            several of different lengths.
+
+    Returns:
+        What was written.
+
+    Raises:
+        ExportError: the form does not suit the source, or the pipeline has no batch size.
+        SerializationError: the source holds no pipeline, or one that cannot be saved.
+
+    Example:
+        >>> export_model("pipelines/imagenet_preprocess.py", "model_repository/imagenet_preprocess")
+    """
+    source, model = Path(source), Path(model)
+    form = form or _suitable_form(source)
+    if form == "python" and source.suffix != ".py":
+        raise ExportError(f"'{source}' is no Python source, so it cannot be exported as one")
+    saved, size = _saved(source, form, device, batch_size)
+    # Another one to try out: the threads that it runs with here are not to be saved.
+    pipeline = load_pipeline(source, device=device, batch_size=size, num_threads=1, prefetch_queue_depth=1)
+    try:
+        configuration = expected_configuration(pipeline, size)
+    finally:
+        pipeline.close()
+    folder = model / str(version)
+    folder.mkdir(parents=True, exist_ok=True)
+    for other in CANDIDATES:
+        # One of these would be taken instead of the new file, or linger beside it.
+        if other != FILES[form]:
+            (folder / other).unlink(missing_ok=True)
+    path = folder / FILES[form]
+    if saved is not None:
+        path.write_bytes(saved)
+    elif source.resolve() != path.resolve():
+        shutil.copyfile(source, path)
+    config = model / "config.pbtxt"
+    config.write_text(configuration_text(_with_bytes(configuration) if as_bytes else configuration))
+    return [path, config]
+
+
+def model_file(path: str | Path) -> Path:
+    """The pipeline's file, given itself, a version folder, or a model folder (whose latest version is taken).
+
+    Raises:
+        FileNotFoundError: the folder holds none.
+    """
+    path = Path(path)
+    if path.is_file():
+        return path
+    versions = [folder for folder in path.iterdir() if folder.is_dir() and folder.name.isdigit()]
+    return find_model_file(max(versions, key=lambda folder: int(folder.name)) if versions else path)
+
+
+def configuration_text(configuration: ModelConfiguration) -> str:
+    """A ``config.pbtxt``.
+
+    >>> print(configuration_text(ModelConfiguration(8, (), ())))
+    backend: "penstock"
+    max_batch_size: 8
+    dynamic_batching { }
+    <BLANKLINE>
+    """
+    lines = [f'backend: "{BACKEND}"', f"max_batch_size: {configuration.max_batch_size}"]
+    for kind, tensors in (("input", configuration.inputs), ("output", configuration.outputs)):
+        lines += [f"{kind} [ {_tensor_text(tensor)} ]" for tensor in tensors]
+    return "\n".join([*lines, "dynamic_batching { }"]) + "\n"
+
+
+def _tensor_text(tensor: TensorConfiguration) -> str:
+    ragged = " allow_ragged_batch: true" if tensor.ragged else ""
+    return f'{{ name: "{tensor.name}" data_type: {tensor.data_type} dims: {list(tensor.dims)}{ragged} }}'
+
+
+def _suitable_form(source: Path) -> str:
+    if source.suffix == ".py" and "device" in inspect.signature(find_definition(source)).parameters:
+        return "python"
+    return "json"
+
+
+def _saved(source: Path, form: str, device: str, batch_size: int | None) -> tuple[bytes | None, int]:
+    """The content of the model's file, None where it is the source itself; and the model's batch size."""
+    pipeline = load_pipeline(source, device=device, batch_size=batch_size)
+    try:
+        size = pipeline.max_batch_size
+        if not size:
+            raise ExportError(f"'{source}' does not tell its batch size: give one with --batch-size")
+        if form == "json":
+            from penstock.serialize.readable_format import to_text
+
+            return to_text(pipeline).encode(), size
+        return (pipeline.serialize() if form == "dali" else None), size
+    finally:
+        pipeline.close()
+
+
+def _with_bytes(configuration: ModelConfiguration) -> ModelConfiguration:
+    def changed(tensor: TensorConfiguration) -> TensorConfiguration:
+        encoded = tensor.data_type == "TYPE_UINT8" and tensor.dims == (-1,)
+        return replace(tensor, data_type=BYTES, dims=(1,), ragged=False) if encoded else tensor
+
+    return replace(configuration, inputs=tuple(changed(tensor) for tensor in configuration.inputs))
