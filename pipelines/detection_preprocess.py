@@ -3,7 +3,7 @@
 Input ``encoded_image``: one encoded image of any size (UINT8, 1-D).
 Outputs:
 
-- ``image``: FLOAT, CHW, (3, 640, 640), RGB from 0 to 1: the image, as large as fits, in the middle of a grey border (114).
+- ``image``: FLOAT, CHW, (3, 640, 640), RGB from 0 to 1: the image, as large as fits, amid a grey border (114 / 255).
 - ``scale``: FLOAT, (1,), by how much it was enlarged.
 - ``offset``: FLOAT, (2,), (x, y) of its upper left corner in the letterbox, in pixels.
 
@@ -35,20 +35,12 @@ def detection_preprocess(device="cpu"):
         output_layout="CHW",
         name="image",
     )
-    shape = fn.peek_image_shape(encoded)
-    height, width = shape[0], shape[1]
-    scale = float(SIDE) / math.max(height, width)
-    offset = fn.stack(_offset(width, scale), _offset(height, scale), name="offset")
-    return images, fn.reshape(scale, shape=[1], name="scale"), offset
-
-
-def _offset(extent, scale):
-    """Where an axis of the image begins in the letterbox.
-
-    The resized extent is rounded to whole pixels, but resize keeps the scale exact about the centre; so the image
-    begins where its centre says, not where the first resized pixel lies.
-    """
-    exact = extent * scale
+    size = fn.peek_image_shape(encoded)[1::-1]  # (width, height)
+    scale = float(SIDE) / math.max(size[0], size[1])
+    # Resize rounds the extents to whole pixels but keeps the scale exact about the centre; so the image begins where
+    # its centre says, half a rounding beside its first pixel.
+    exact = size * scale
     resized = math.max(math.floor(exact + 0.5), 1.0)
     border = math.floor((SIDE - resized + 1.0) / 2.0)  # the crop's anchor is rounded half away from zero
-    return border + (resized - exact) / 2.0
+    offset = border + (resized - exact) / 2.0
+    return images, fn.reshape(scale, shape=[1], name="scale"), fn.reshape(offset, shape=[2], name="offset")

@@ -1,0 +1,146 @@
+"""Trains `digits_classifier` and writes its ONNX file into the model repository.
+
+    python training/train_digits.py
+
+The network sees what it will be served: digits encoded as PNG or JPEG in many sizes, through the very pipeline that
+stands before it in the server (`pipelines/digits_preprocess.py`). Needs ``pip install penstock[train]``; takes a few
+minutes on two CPU cores. The same seed gives the same network on the same machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import torch
+from digits_data import Look, encode, load_split, random_look
+from torch import nn
+
+from penstock import Pipeline
+from penstock.serving.model_files import load_pipeline
+
+ROOT = Path(__file__).resolve().parent.parent
+PIPELINE = ROOT / "pipelines" / "digits_preprocess.py"
+ONNX_FILE = ROOT / "model_repository" / "digits_classifier" / "1" / "model.onnx"
+BATCH = 64
+HELD_OUT_LOOKS = [
+    look for side in (16, 28, 64, 100, 224) for look in (Look(side, "PNG"), Look(side, "JPEG", colour=True))
+]
+
+
+class DigitsNetwork(nn.Sequential):
+    """(n, 1, 32, 32) to (n, 10) logits: three convolutions, each followed by halving, and a linear layer."""
+
+    def __init__(self) -> None:
+        channels = (1, 24, 48, 96)
+        stages = [self._stage(given, made) for given, made in pairwise(channels)]
+        super().__init__(*stages, nn.Flatten(), nn.Dropout(0.3), nn.Linear(channels[-1] * 4 * 4, 10))
+
+    @staticmethod
+    def _stage(given: int, made: int) -> nn.Sequential:
+        return nn.Sequential(
+            nn.Conv2d(given, made, 3, padding=1, bias=False), nn.BatchNorm2d(made), nn.ReLU(), nn.MaxPool2d(2)
+        )
+
+
+class Served(nn.Module):
+    """The network as it is served: the likeliest digit, (n, 1), and each digit's probability, (n, 10)."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, image: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        logits = self.network(image)
+        return logits.argmax(1, keepdim=True), logits.softmax(1)
+
+
+def preprocess(pipeline: Pipeline, encoded: Sequence[bytes]) -> torch.Tensor:
+    """Encoded images as the network's input, (n, 1, 32, 32)."""
+    batches = []
+    for start in range(0, len(encoded), BATCH):
+        pipeline.feed_input("encoded_image", [np.frombuffer(data, np.uint8) for data in encoded[start : start + BATCH]])
+        (images,) = pipeline.run()
+        batches.append(torch.from_numpy(np.array(images.as_array())))
+    return torch.cat(batches)
+
+
+def train(pipeline: Pipeline, epochs: int, seed: int) -> DigitsNetwork:
+    """A network trained on fresh looks of the training digits in each epoch."""
+    torch.manual_seed(seed)
+    rng = np.random.default_rng(seed)
+    split = load_split()
+    labels = torch.from_numpy(split.train_labels)
+    network = DigitsNetwork()
+    optimizer = torch.optim.AdamW(network.parameters(), weight_decay=0.01)
+    steps = epochs * -(-len(labels) // BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=4e-3, total_steps=steps)
+    for epoch in range(epochs):
+        images = preprocess(pipeline, [encode(digit, random_look(rng)) for digit in split.train_digits])
+        losses = []
+        for chosen in torch.from_numpy(rng.permutation(len(labels))).split(BATCH):
+            loss = nn.functional.cross_entropy(network(images[chosen]), labels[chosen], label_smoothing=0.05)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            losses.append(loss.item())
+        print(f"epoch {epoch + 1:3d} of {epochs}: loss {np.mean(losses):.4f}", flush=True)
+    return network.eval()
+
+
+def accuracies(pipeline: Pipeline, network: nn.Module) -> dict[Look, float]:
+    """The part of the held-out digits that is recognized, for each of `HELD_OUT_LOOKS`."""
+    split = load_split()
+    labels = torch.from_numpy(split.held_out_labels)
+    found = {}
+    for look in HELD_OUT_LOOKS:
+        images = preprocess(pipeline, [encode(digit, look) for digit in split.held_out_digits])
+        with torch.inference_mode():
+            found[look] = (network(images).argmax(1) == labels).float().mean().item()
+    return found
+
+
+def export(network: nn.Module, path: Path) -> None:
+    """Writes the ONNX file, with a batch of any size."""
+    from onnx_ir.passes.common import ClearMetadataAndDocStringPass
+
+    program = torch.onnx.export(
+        Served(network).eval(),
+        (torch.zeros(2, 1, 32, 32),),
+        input_names=["image"],
+        output_names=["label", "scores"],
+        dynamic_shapes={"image": {0: torch.export.Dim("batch")}},
+        opset_version=18,
+        verbose=False,
+    )
+    assert program is not None
+    ClearMetadataAndDocStringPass()(program.model)  # the paths and lines of this machine's source files
+    program.save(path, external_data=False)
+
+
+def main() -> None:
+    """Trains, tells the held-out accuracy for each look, and writes the ONNX file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--epochs", type=int, default=16)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=ONNX_FILE, help="where the ONNX file goes")
+    arguments = parser.parse_args()
+
+    pipeline = load_pipeline(PIPELINE, batch_size=BATCH, num_threads=2, prefetch_queue_depth=1)
+    pipeline.build()
+    network = train(pipeline, arguments.epochs, arguments.seed)
+    found = accuracies(pipeline, network)
+    for look, accuracy in found.items():
+        colours = "colour" if look.colour else "grey"
+        print(f"held out, {look.encoding:4} {look.side:3} pixels, {colours:6}: {accuracy:.3f}")
+    print(f"held-out accuracy {np.mean(list(found.values())):.4f}")
+    export(network, arguments.output)
+    print(f"wrote {arguments.output} ({arguments.output.stat().st_size / 1e3:.0f} kB)")
+
+
+if __name__ == "__main__":
+    main()
