@@ -22,6 +22,7 @@ class Case:
         tolerance: of floating point, as a fraction of the output's range.
         iterations: how many batches are compared.
         options: of the pipeline.
+        gpu: it runs with its inputs on the GPU, too.
     """
 
     name: str
@@ -30,13 +31,15 @@ class Case:
     tolerance: float = 1e-5
     iterations: int = 1
     options: dict[str, Any] = field(default_factory=dict)
+    gpu: bool = True
 
 
 class Family:
     """The cases of one family of operators."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, gpu: bool = True) -> None:
         self.name = name
+        self.gpu = gpu
         self.cases: list[Case] = []
 
     def add(self, name: str, define: Define, **settings: Any) -> None:
@@ -60,10 +63,15 @@ def _call(operator: str, source: Define, given: dict[str, Any]) -> Define:
         for part in operator.split("."):
             function = getattr(function, part)
         arguments = {key: resolved(module, value) for key, value in given.items()}
-        outputs = function(source(module), **arguments)
+        outputs = function(placed(module, source(module)), **arguments)
         return tuple(outputs) if isinstance(outputs, list) else outputs
 
     return define
+
+
+def placed(module: Any, node: Any) -> Any:
+    """The node on the device where the case is to run."""
+    return node.gpu() if getattr(module, "on_gpu", False) else node
 
 
 def resolved(module: Any, value: Any) -> Any:
@@ -76,6 +84,12 @@ def resolved(module: Any, value: Any) -> Any:
 def feed(samples: Sequence[np.ndarray], layout: str | None = None) -> Define:
     """A source that gives the same samples at each iteration."""
     return lambda module: module.fn.external_source(lambda: list(samples), layout=layout)
+
+
+def feed_here(samples: Sequence[np.ndarray], layout: str | None = None) -> Define:
+    """Like :func:`feed`, on the device where the case is to run."""
+    source = feed(samples, layout)
+    return lambda module: placed(module, source(module))
 
 
 def images(shapes: Sequence[Sequence[int]], dtype: Any = np.uint8, seed: int = 0) -> list[np.ndarray]:

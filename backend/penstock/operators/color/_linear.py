@@ -50,6 +50,11 @@ class LinearColourOperator(Operator):
             transform(source, matrix, offset, wide)
             target[...] = wide
 
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.colour import transform_colours
+
+        transform_colours([(sample.inputs[0], *sample.plan, sample.outputs[0]) for sample in workspace.live])
+
 
 class ColourMatrixOperator(LinearColourOperator):
     """The base of operators that mix the three channels."""

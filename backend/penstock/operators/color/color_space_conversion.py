@@ -63,6 +63,11 @@ class ColorSpaceConversion(Operator):
                 scale_add(source, float(self.matrix[channel, 0]), float(self.offset[channel]), plane)
                 target[..., channel] = plane[..., 0]
 
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.colour import transform_colours
+
+        transform_colours([(s.inputs[0], self.matrix, self.offset, s.outputs[0]) for s in workspace.live])
+
 
 def conversion(source: DALIImageType, target: DALIImageType) -> tuple[np.ndarray, np.ndarray]:
     """The matrix (channels out, channels in) and the offset that convert between two spaces."""

@@ -56,9 +56,7 @@ class Transpose(Operator):
         np.copyto(sample.outputs[0], data.transpose(self.permutation(data.ndim)))
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.tensors.cuda import require_cupy
+        from penstock.kernels.cuda.window import WindowCopy, copy_windows
 
-        cupy = require_cupy()
-        for sample in workspace.live:
-            data = sample.inputs[0]
-            cupy.copyto(sample.outputs[0], data.transpose(self.permutation(data.ndim)))
+        permutation = self.permutation(workspace.inputs[0].ndim())
+        copy_windows([WindowCopy(s.inputs[0], s.outputs[0], permutation) for s in workspace.live])

@@ -59,6 +59,12 @@ class WarpingOperator(Operator):
             raise RuntimeError(f"`size` has {len(size)} entries, expected {count}")
         return tuple(int(extent) for extent in size)
 
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.warp import warp_images
+
+        jobs = [(sample.inputs[0], sample.plan.matrix, sample.outputs[0]) for sample in workspace.live]
+        warp_images(jobs, self.args["interp_type"] == INTERP_LINEAR, self.args["fill_value"])
+
     def compute(self, sample: Sample) -> None:
         from penstock.kernels.cpu.warp import warp
 

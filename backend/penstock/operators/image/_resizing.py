@@ -170,6 +170,41 @@ class ResizingOperator(Operator):
         resample(np.ascontiguousarray(sample.inputs[0]), sample.outputs[0], first, sample.plan)
 
 
+    def compute_batch(self, workspace: Workspace) -> None:
+        resample_batch(workspace)
+
+
+def resample_batch(workspace: Workspace) -> None:
+    """Resamples the spatial axes of all samples on the GPU, as their plans say."""
+    from penstock.kernels.cuda.resample import ImageResampling, resample_axes, resample_images
+    from penstock.tensors.cuda import require_cupy
+
+    first, count = workspace.state
+    samples = [sample for sample in workspace.live if sample.outputs[0].size]
+    sources = [sample.inputs[0] for sample in samples]
+    plans = [sample.plan for sample in samples]
+    if count == 3:
+        cupy = require_cupy()
+        shapes = [(*s.shape[:first], p.extents[0], *s.shape[first + 1 :]) for s, p in zip(sources, plans)]
+        middles = [cupy.empty(shape, np.float32) for shape in shapes]
+        resample_axes([(s, first, p.taps_of(0), m) for s, p, m in zip(sources, plans, middles)])
+        sources = middles
+        first += 1
+    jobs = []
+    for sample, source, plan in zip(samples, sources, plans):
+        target = sample.outputs[0]
+        outer = math.prod(source.shape[:first])
+        jobs.append(
+            ImageResampling(
+                source.reshape(outer, *source.shape[first : first + 2], -1),
+                target.reshape(outer, *target.shape[first : first + 2], -1),
+                plan.taps_of(count - 2),
+                plan.taps_of(count - 1),
+            )
+        )
+    resample_images(jobs)
+
+
 def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan) -> None:
     """Resamples the spatial axes, which begin at dimension ``first``, of a contiguous array."""
     from penstock.kernels.cpu import resample as kernels

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.windows import Region, crop_anchor, fill_per_channel
-from penstock.schema import Operator, Sample
+from penstock.schema import Operator, Sample, Workspace
 from penstock.types import FLOAT, FLOAT16, UINT8, DALIDataType, dtype_name
 
 _EXTENTS = {"D": "crop_d", "H": "crop_h", "W": "crop_w"}
@@ -89,6 +89,28 @@ def copy_region(source: np.ndarray, region: Region, fill: Sequence[float], chann
         converted = np.empty(part.shape, target.dtype)
         cast(np.ascontiguousarray(part), converted)
         target[place] = converted
+
+
+def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axis: int | None) -> None:
+    """:func:`copy_region` for all samples on the GPU; ``fill`` None: each sample's ``fill_value``."""
+    from penstock.kernels.cuda.window import WindowCopy, copy_windows
+
+    copy_windows(
+        [
+            WindowCopy(
+                sample.inputs[0],
+                sample.outputs[0],
+                anchor=sample.plan.anchor,
+                fill=[sample["fill_value"]] if fill is None else fill_per_channel(fill, _channels(sample, channel_axis)),
+                channel_axis=channel_axis,
+            )
+            for sample in workspace.live
+        ]
+    )
+
+
+def _channels(sample: Sample, channel_axis: int | None) -> int | None:
+    return None if channel_axis is None else sample.shapes[0][channel_axis]
 
 
 def _fill(target: np.ndarray, values: Sequence[float], channel_axis: int | None) -> None:

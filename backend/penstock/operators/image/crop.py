@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.kernels.windows import apply_policy, check_policy
-from penstock.operators.image._windows import check_crop_arguments, copy_region, crop_region, window_type
+from penstock.operators.image._windows import check_crop_arguments, copy_region, copy_regions, crop_region, window_type
 from penstock.schema import Argument, Deprecation, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
 
@@ -58,3 +58,7 @@ class Crop(Operator):
         copy_region(
             sample.inputs[0], sample.plan, self.args["fill_values"], channel_axis if channel_axis >= 0 else None, sample.outputs[0]
         )
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        channel_axis = workspace.state.find("C")
+        copy_regions(workspace, self.args["fill_values"], channel_axis if channel_axis >= 0 else None)

@@ -133,3 +133,25 @@ class CropMirrorNormalize(Operator):
 
         layout, permutation = sample.workspace.state
         crop_mirror_normalize(sample.inputs[0], layout, sample.plan, permutation, sample.outputs[0])
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.window import WindowCopy, copy_windows
+
+        layout, permutation = workspace.state
+        copy_windows(
+            [
+                WindowCopy(
+                    sample.inputs[0],
+                    sample.outputs[0],
+                    permutation,
+                    sample.plan.region.anchor,
+                    [layout.index("W")] if sample.plan.mirror else [],
+                    sample.plan.fill,
+                    layout.index("C"),
+                    sample.plan.mean,
+                    sample.plan.factor,
+                    sample.plan.shift,
+                )
+                for sample in workspace.live
+            ]
+        )

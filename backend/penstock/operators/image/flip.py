@@ -43,8 +43,15 @@ class Flip(Operator):
         np.copyto(sample.outputs[0], sample.inputs[0][sample.plan])
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.tensors.cuda import require_cupy
+        from penstock.kernels.cuda.window import WindowCopy, copy_windows
 
-        cupy = require_cupy()
-        for sample in workspace.live:
-            cupy.copyto(sample.outputs[0], sample.inputs[0][sample.plan])
+        copy_windows(
+            [
+                WindowCopy(
+                    sample.inputs[0],
+                    sample.outputs[0],
+                    mirrored=[axis for axis, step in enumerate(sample.plan) if step.step == -1],
+                )
+                for sample in workspace.live
+            ]
+        )

@@ -70,6 +70,21 @@ class GaussianBlur(Operator):
             convolve_axis(source, axis, window, target)
             source = target
 
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.convolution import convolve_axes
+        from penstock.tensors.cuda import require_cupy
+
+        cupy = require_cupy()
+        samples = workspace.live
+        sources = [sample.inputs[0] for sample in samples]
+        passes = len(workspace.state)
+        for number in range(passes):
+            last = number == passes - 1
+            steps = [sample.plan[passes - 1 - number] for sample in samples]
+            targets = [s.outputs[0] if last else cupy.empty(s.shapes[0], np.float32) for s in samples]
+            convolve_axes([(a, axis, window, b) for a, (axis, window), b in zip(sources, steps, targets)])
+            sources = targets
+
 
 def _window(sigma: float, diameter: int) -> np.ndarray:
     if sigma < 0 or diameter < 0:

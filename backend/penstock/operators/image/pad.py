@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import Region
-from penstock.operators.image._windows import copy_region
+from penstock.operators.image._windows import copy_region, copy_regions
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
 
@@ -65,3 +65,6 @@ class Pad(Operator):
 
     def compute(self, sample: Sample) -> None:
         copy_region(sample.inputs[0], sample.plan, [sample["fill_value"]], None, sample.outputs[0])
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        copy_regions(workspace, None, None)

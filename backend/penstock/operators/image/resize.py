@@ -69,6 +69,12 @@ class Resize(ResizingOperator):
         if self.args["save_attrs"]:
             sample.outputs[1][...] = self._extents(sample)
 
+    def compute_batch(self, workspace: Workspace) -> None:
+        super().compute_batch(workspace)
+        if self.args["save_attrs"]:
+            for sample in workspace.live:
+                sample.outputs[1].set(self._extents(sample))
+
     def _extents(self, sample: Sample) -> np.ndarray:
         first, count = sample.workspace.state
         return np.array(sample.shapes[0][first : first + count], np.int32)

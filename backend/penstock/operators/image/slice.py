@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.kernels.windows import apply_policy, check_policy
 from penstock.operators.image._boxes import box_region, check_box_arguments, check_box_inputs
-from penstock.operators.image._windows import copy_region, window_type
+from penstock.operators.image._windows import copy_region, copy_regions, window_type
 from penstock.schema import Argument, Deprecation, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
 
@@ -61,8 +61,15 @@ class Slice(Operator):
         return sample.plan.extents
 
     def compute(self, sample: Sample) -> None:
-        layout = sample.workspace.inputs[0].layout()
-        channel_axis = layout.find("C") if layout else sample.inputs[0].ndim - 1
-        copy_region(
-            sample.inputs[0], sample.plan, self.args["fill_values"], channel_axis if channel_axis >= 0 else None, sample.outputs[0]
-        )
+        data = sample.inputs[0]
+        channel_axis = _channel_axis(sample.workspace.inputs[0].layout(), data.ndim)
+        copy_region(data, sample.plan, self.args["fill_values"], channel_axis, sample.outputs[0])
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        batch = workspace.inputs[0]
+        copy_regions(workspace, self.args["fill_values"], _channel_axis(batch.layout(), batch.ndim()))
+
+
+def _channel_axis(layout: str, ndim: int) -> int | None:
+    axis = layout.find("C") if layout else ndim - 1
+    return axis if axis >= 0 else None

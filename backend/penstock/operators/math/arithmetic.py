@@ -71,6 +71,19 @@ class Arithmetic(Operator):
         operands = [inputs[o.index] if o.is_input else self.constants[o] for o in self.expression.operands]
         evaluate(self.expression.function, operands, sample.outputs[0])
 
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.arithmetic import evaluate_batch
+        from penstock.tensors.cuda import require_cupy
+
+        cupy = require_cupy()
+        constants = {operand: cupy.asarray(value) for operand, value in self.constants.items()}
+        jobs = []
+        for sample in workspace.live:
+            inputs = sample.inputs
+            operands = [inputs[o.index] if o.is_input else constants[o] for o in self.expression.operands]
+            jobs.append((operands, sample.outputs[0]))
+        evaluate_batch(self.expression.function, self.types, workspace.outputs[0].dtype, jobs)
+
 
 def _common_layout(one: str, other: str) -> str:
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)

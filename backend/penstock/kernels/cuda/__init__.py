@@ -1,0 +1,4 @@
+"""CUDA kernels: one launch for all samples of a batch, whatever their shapes. Compiled by CuPy on first use.
+
+Each `.cu` file holds templates; :mod:`penstock.kernels.cuda.launch` instantiates them for the types at hand.
+"""

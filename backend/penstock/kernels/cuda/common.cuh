@@ -1,0 +1,124 @@
+// What all kernels share: types, conversion, and finding the sample that a block belongs to.
+
+typedef unsigned char uint8;
+typedef unsigned short uint16;
+typedef unsigned int uint32;
+typedef unsigned long long uint64;
+typedef signed char int8;
+typedef short int16;
+typedef int int32;
+typedef long long int64;
+
+struct float16 {
+    unsigned short bits;
+};
+
+template <typename T>
+__device__ inline float to_float(T value) { return float(value); }
+
+template <>
+__device__ inline float to_float<float16>(float16 value) {
+    float result;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
+    return result;
+}
+
+template <typename T> struct Limits;
+#define LIMITS(T, LOW, HIGH, OF_NAN) \
+    template <> struct Limits<T> { \
+        static __device__ double low() { return LOW; } \
+        static __device__ double high() { return HIGH; } \
+        static __device__ T lowest() { return T(LOW); } \
+        static __device__ T highest() { return T(~T(LOW)); } \
+        static __device__ T of_nan() { return T(OF_NAN); } \
+    };
+LIMITS(uint8, 0, 255.0, 0)
+LIMITS(uint16, 0, 65535.0, 0)
+LIMITS(uint32, 0, 4294967295.0, 0)
+LIMITS(uint64, 0, 18446744073709551615.0, 1ull << 63)
+LIMITS(int8, -128, 127.0, 0)
+LIMITS(int16, -32768, 32767.0, 0)
+LIMITS(int32, -2147483647 - 1, 2147483647.0, -2147483647 - 1)
+LIMITS(int64, -9223372036854775807ll - 1, 9223372036854775807.0, -9223372036854775807ll - 1)
+
+// Conversion as everywhere in Penstock: integers are rounded half away from zero and saturate; NaN becomes 0 or the lowest.
+template <typename Out, typename In>
+struct Convert {
+    static __device__ Out from(In value) {
+        double wide = double(value);
+        if (In(0.5) != In(0)) {
+            if (wide != wide) return Limits<Out>::of_nan();
+            if (wide <= Limits<Out>::low()) return Limits<Out>::lowest();
+            if (wide >= Limits<Out>::high()) return Limits<Out>::highest();
+            return Out(round(wide));
+        }
+        return integer(value);
+    }
+    static __device__ Out integer(In value) {
+        const bool in_signed = In(-1) < In(0);
+        if (in_signed && value < In(0)) {
+            const bool out_signed = Out(-1) < Out(0);
+            if (!out_signed) return Out(0);
+            return int64(value) < int64(Limits<Out>::lowest()) ? Limits<Out>::lowest() : Out(value);
+        }
+        return uint64(value) > uint64(Limits<Out>::highest()) ? Limits<Out>::highest() : Out(value);
+    }
+};
+template <typename Out>
+struct Convert<Out, float> {
+    static __device__ Out from(float value) {
+        if (value != value) return Limits<Out>::of_nan();
+        if (value <= float(Limits<Out>::low())) return Limits<Out>::lowest();
+        if (value >= float(Limits<Out>::high())) return Limits<Out>::highest();
+        return Out(roundf(value));
+    }
+};
+template <> struct Convert<float, float> { static __device__ float from(float v) { return v; } };
+template <typename In> struct Convert<float, In> { static __device__ float from(In v) { return float(v); } };
+template <typename In> struct Convert<double, In> { static __device__ double from(In v) { return double(v); } };
+template <> struct Convert<double, float> { static __device__ double from(float v) { return double(v); } };
+template <typename Out> struct Convert<Out, bool> { static __device__ Out from(bool v) { return Out(v ? 1 : 0); } };
+template <> struct Convert<float, bool> { static __device__ float from(bool v) { return v ? 1.0f : 0.0f; } };
+template <> struct Convert<double, bool> { static __device__ double from(bool v) { return v ? 1.0 : 0.0; } };
+template <typename In> struct Convert<bool, In> {
+    static __device__ bool from(In v) { return In(0.5) != In(0) ? !(fabs(double(v)) < 0.5) : v != In(0); }
+};
+template <> struct Convert<bool, float> { static __device__ bool from(float v) { return !(fabsf(v) < 0.5f); } };
+template <> struct Convert<bool, bool> { static __device__ bool from(bool v) { return v; } };
+template <typename In> struct Convert<float16, In> {
+    static __device__ float16 from(In value) {
+        float16 result;
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(float(value)));
+        return result;
+    }
+};
+template <> struct Convert<float16, float> {
+    static __device__ float16 from(float value) {
+        float16 result;
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+        return result;
+    }
+};
+template <> struct Convert<float16, bool> {
+    static __device__ float16 from(bool v) { return Convert<float16, float>::from(v ? 1.0f : 0.0f); }
+};
+template <> struct Convert<float16, float16> { static __device__ float16 from(float16 v) { return v; } };
+template <typename Out> struct Convert<Out, float16> {
+    static __device__ Out from(float16 v) { return Convert<Out, float>::from(to_float(v)); }
+};
+template <> struct Convert<float, float16> { static __device__ float from(float16 v) { return to_float(v); } };
+template <> struct Convert<double, float16> { static __device__ double from(float16 v) { return to_float(v); } };
+template <> struct Convert<bool, float16> { static __device__ bool from(float16 v) { return Convert<bool, float>::from(to_float(v)); } };
+
+template <typename Out, typename In>
+__device__ inline Out converted(In value) { return Convert<Out, In>::from(value); }
+
+// The last sample whose first block is not behind `block`.
+__device__ inline int sample_of(const int64 *first_blocks, int samples, int64 block) {
+    int low = 0, high = samples - 1;
+    while (low < high) {
+        int middle = (low + high + 1) / 2;
+        if (first_blocks[middle] <= block) low = middle; else high = middle - 1;
+    }
+    return low;
+}
