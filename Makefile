@@ -1,0 +1,74 @@
+# `make` alone tells what can be made.
+PYTHON ?= python3
+VENV := .venv
+SERVE := .venv-serve
+BIN := $(VENV)/bin
+# The environment that models are served from: `penstock serve`, the tests and the demo take it from here.
+export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
+
+.PHONY: help
+help:  ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
+
+.PHONY: setup
+setup: $(VENV)/.ready $(SERVE)/.ready  ## The virtual environments: .venv, and .venv-serve to serve models from
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(None if (3, 10) <= sys.version_info < (3, 14) else "penstock needs Python 3.10 to 3.13, this is " + sys.version.split()[0] + ": make PYTHON=python3.12")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=23"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+$(SERVE)/.ready: $(VENV)/.ready constraints-serve.txt
+	PIP_CONSTRAINT=constraints-serve.txt $(BIN)/penstock setup $(SERVE) --with onnxruntime
+	@touch $@
+
+.PHONY: demo
+demo: setup  ## Start Triton, send held-out digits over HTTP and gRPC, show predictions, accuracy and latency
+	@$(BIN)/python client_examples/demo.py
+
+.PHONY: test
+test: setup  ## All tests (make test ARGS="-k resize" for some)
+	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: serve
+serve: setup  ## Serve model_repository until Ctrl-C
+	$(BIN)/penstock serve model_repository
+
+.PHONY: lint
+lint: setup  ## Style and types
+	$(BIN)/ruff check backend tests client_examples
+	$(BIN)/ruff format --check backend tests client_examples
+	$(BIN)/mypy
+
+.PHONY: format
+format: setup  ## Bring the code into shape
+	$(BIN)/ruff check --fix backend tests client_examples
+	$(BIN)/ruff format backend tests client_examples
+
+.PHONY: bench
+bench: setup  ## Speed and memory through Triton, against DALI, Pillow and the floor
+	$(BIN)/python benchmarks/serving.py
+
+.PHONY: train
+train: setup  ## Train the digits classifier anew and write its ONNX file
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[train]"
+	$(BIN)/python training/train_digits.py
+
+.PHONY: models
+models: setup  ## Write the model folders of pipelines/ anew
+	@for file in pipelines/*_preprocess.py; do $(BIN)/penstock export $$file model_repository/$$(basename $$file .py); done
+
+.PHONY: lock
+lock: $(VENV)/.ready  ## Resolve the constraints anew, for all Pythons (with uv)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --universal --python-version 3.10 --no-header --no-annotate --upgrade --quiet \
+		--extra dev pyproject.toml -o constraints.txt
+	printf 'onnxruntime\nnumpy<2\n' | $(BIN)/uv pip compile --universal --python-version 3.10 --no-header --no-annotate \
+		--upgrade --quiet --extra server --extra image --extra audio --extra gpu pyproject.toml - -o constraints-serve.txt
+
+.PHONY: clean
+clean:  ## Remove what was made, but for the model repository
+	rm -rf $(VENV) $(SERVE) build .pytest_cache .ruff_cache .mypy_cache
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
