@@ -1,0 +1,147 @@
+"""Kernels for audio: frames, power, weighted sums of rows, filters, resampling. Float32 throughout; no GIL."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def reflected(index: int, count: int) -> int:
+    """``index`` brought into [0, count) by mirroring at the first and the last element, which are not repeated."""
+    if count == 1:
+        return 0
+    period = 2 * count - 2
+    index = abs(index) % period
+    return period - index if index >= count else index
+
+
+@njit(nogil=True, cache=True)
+def _at(signal: np.ndarray, index: int, reflect: bool) -> Any:
+    if 0 <= index < signal.size:
+        return np.float32(signal[index])
+    return np.float32(signal[reflected(index, signal.size)]) if reflect else np.float32(0)
+
+
+@njit(nogil=True, cache=True)
+def windowed_frames(
+    signal: np.ndarray, window: np.ndarray, step: int, start: int, reflect: bool, out: np.ndarray
+) -> None:
+    """Overlapping pieces of a signal times a window: ``out[t, k] = signal[start + t * step + k] * window[k]``.
+
+    Past the signal's ends there is its reflection, or silence; past the window there are zeros.
+    """
+    length = window.size
+    for t in range(out.shape[0]):
+        row = out[t]
+        first = start + t * step
+        if first >= 0 and first + length <= signal.size:
+            piece = signal[first : first + length]
+            for k in range(length):
+                row[k] = np.float32(piece[k]) * window[k]
+        else:
+            for k in range(length):
+                row[k] = _at(signal, first + k, reflect) * window[k]
+        row[length:] = 0
+
+
+@njit(nogil=True, cache=True)
+def spectral_power(spectrum: np.ndarray, magnitude: bool, out: np.ndarray) -> None:
+    """``out = |spectrum|**2``, or its root; both are 2-D, and any strides of theirs will do."""
+    tile = 16
+    rows, columns = spectrum.shape
+    for top in range(0, rows, tile):
+        for left in range(0, columns, tile):
+            for i in range(top, min(top + tile, rows)):
+                for j in range(left, min(left + tile, columns)):
+                    value = spectrum[i, j]
+                    power = value.real * value.real + value.imag * value.imag
+                    out[i, j] = math.sqrt(power) if magnitude else power
+
+
+@njit(nogil=True, cache=True)
+def weighted_rows(source: np.ndarray, starts: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+    """``out[m] = sum over k of weights[m, k] * source[starts[m] + k]``: rows are added whole, so that this is fast."""
+    for m in range(out.shape[0]):
+        row = out[m]
+        row[:] = 0
+        for k in range(weights.shape[1]):
+            weight = weights[m, k]
+            if weight != 0:
+                source_row = source[starts[m] + k]
+                for t in range(row.size):
+                    row[t] += weight * source_row[t]
+
+
+@njit(nogil=True, cache=True)
+def preemphasis(signal: np.ndarray, coefficient: np.float32, before: np.float32, out: np.ndarray) -> None:
+    """``out[i] = signal[i] - coefficient * signal[i - 1]``, where ``before`` stands for ``signal[-1]``."""
+    previous = before
+    for i in range(out.size):
+        value = np.float32(signal[i])
+        out[i] = value - coefficient * previous
+        previous = value
+
+
+@njit(nogil=True, cache=True)
+def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.ndarray) -> None:
+    """The mean square over the ``window`` elements up to each one; before the first there is silence.
+
+    The running sum starts anew every ``reset_interval`` elements, so that its rounding errors do not add up.
+    """
+    total = 0.0
+    for i in range(signal.size):
+        if reset_interval > 0 and i % reset_interval == 0:
+            total = 0.0
+            for k in range(max(0, i - window + 1), i):
+                total += np.float64(signal[k]) * np.float64(signal[k])
+        elif i >= window:
+            total -= np.float64(signal[i - window]) * np.float64(signal[i - window])
+        total += np.float64(signal[i]) * np.float64(signal[i])
+        out[i] = total / window
+
+
+def sinc_table(lobes: int) -> np.ndarray:
+    """A sinc function of so many lobes to each side under a Hann window, 32 entries a lobe."""
+    count = lobes * 64 + 1
+    center = np.float32((count - 1) * 0.5)
+    offsets = np.arange(count, dtype=np.float32) - center
+    x = offsets * np.float32(2 * lobes / (count - 1))
+    envelope = 0.5 * (1 + np.cos(np.pi * offsets * np.float32(2 / count)))
+    table = np.zeros(count + 5, np.float32)
+    table[1 : count + 1] = np.sinc(x) * envelope
+    return table
+
+
+@njit(nogil=True, cache=True)
+def resample(source: np.ndarray, scale: float, lobes: int, table: np.ndarray, out: np.ndarray) -> None:
+    """Resamples (time, channels): output ``i`` is at input position ``i * scale``; there is silence outside.
+
+    The sinc's zeros are the input's samples, also where the output has fewer.
+    """
+    count, channels = source.shape
+    center = np.float32((lobes * 64) * 0.5 + 1)
+    per_sample = np.float32(32)
+    block = 256
+    for begin in range(0, out.shape[0], block):
+        block_position = begin * scale
+        base = math.floor(block_position)
+        position = np.float32(block_position - base)
+        for i in range(begin, min(begin + block, out.shape[0])):
+            first = max(math.ceil(position) - lobes, -base)
+            stop = min(math.floor(position) + lobes + 1, count - base)
+            for channel in range(channels):
+                total = np.float32(0)
+                x = np.float32(first) - position
+                for k in range(first, stop):
+                    place = x * per_sample + center
+                    x += np.float32(1)
+                    index = math.floor(place)
+                    low = table[index]
+                    weight = low + (place - index) * (table[index + 1] - low)
+                    total += source[base + k, channel] * weight
+                out[i, channel] = total
+            position += np.float32(scale)

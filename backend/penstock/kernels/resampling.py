@@ -1,0 +1,35 @@
+"""Resampling of audio, as the operators that change sample rates share it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+
+def lobes_of_quality(quality: float) -> int:
+    """How many zeros of the sinc the filter reaches to each side: 3 for quality 0, 16 for 50, 64 for 100.
+
+    Raises:
+        RuntimeError: the quality is not between 0 and 100.
+    """
+    if not 0 <= quality <= 100:
+        raise RuntimeError(f"The quality must lie between 0 and 100, got {quality:g}")
+    return int(0.007 * quality * quality - 0.09 * quality + 3 + 0.5)
+
+
+def resample_signal(signal: np.ndarray, scale: float, length: int, lobes: int) -> np.ndarray:
+    """``length`` samples of a float32 signal, (time) or (time, channels), at ``scale`` times its rate."""
+    from penstock.kernels.cpu import audio
+
+    columns = np.ascontiguousarray(signal).reshape(len(signal), -1)
+    out = np.empty((length, columns.shape[1]), np.float32)
+    audio.resample(columns, 1 / scale, lobes, _table(lobes), out)
+    return out.reshape(length, *signal.shape[1:])
+
+
+@cache
+def _table(lobes: int) -> np.ndarray:
+    from penstock.kernels.cpu.audio import sinc_table
+
+    return sinc_table(lobes)

@@ -1,0 +1,30 @@
+"""Working along one axis of a spectrogram, whichever it is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import OutputSpec, Workspace
+from penstock.types import FLOAT, dtype_name
+
+
+def spectral_spec(workspace: Workspace) -> OutputSpec:
+    """The output of an operator that takes float32 spectra and keeps their layout; raises RuntimeError otherwise."""
+    batch = workspace.inputs[0]
+    if len(batch) and batch.dtype != FLOAT:
+        raise RuntimeError(f"Unsupported data type: {dtype_name(batch.dtype)}; float32 is expected")
+    return OutputSpec(FLOAT, batch.layout(), batch.ndim())
+
+
+def combine_along(axis: int, source: np.ndarray, starts: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+    """Fills ``out`` with weighted sums along ``axis``: see :func:`penstock.kernels.cpu.audio.weighted_rows`."""
+    from penstock.kernels.cpu import audio
+
+    rows = np.ascontiguousarray(np.moveaxis(source, axis, 0))
+    columns = rows.reshape(len(rows), -1)
+    if axis == 0:
+        audio.weighted_rows(columns, starts, weights, out.reshape(len(out), -1))
+        return
+    sums = np.empty((len(weights), columns.shape[1]), np.float32)
+    audio.weighted_rows(columns, starts, weights, sums)
+    out[...] = np.moveaxis(sums.reshape(len(weights), *rows.shape[1:]), 0, axis)

@@ -1,0 +1,102 @@
+"""`audio_resample`: another sample rate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from penstock.kernels.levels import from_unit, to_unit
+from penstock.kernels.resampling import lobes_of_quality, resample_signal
+from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32, DALIDataType, dtype_name
+
+_TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
+
+
+@register_operator
+class AudioResample(Operator):
+    """Resamples signals with a windowed sinc filter.
+
+    The factor is given by the sample rates, as such, or by the length of the output. Integers stand for numbers
+    between -1 and 1.
+
+    >>> audio = fn.audio_resample(audio, in_rate=44100.0, out_rate=16000.0)
+    """
+
+    schema = Schema(
+        name="AudioResample",
+        inputs=(Input("input", doc="Signals: (time) or (time, channels); float32 or integers up to 32 bits."),),
+        arguments=(
+            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
+            Argument("in_rate", "float", None, "Sample rate of the input; goes with `out_rate`.", tensor=True),
+            Argument("out_length", "int64", None, "Length of the output.", tensor=True),
+            Argument("out_rate", "float", None, "Sample rate of the output.", tensor=True),
+            Argument(
+                "quality",
+                "float",
+                50.0,
+                "From 0 to 100: how wide the filter is; at 50, 16 lobes to each side.",
+            ),
+            Argument("scale", "float", None, "How many times as many samples the output has.", tensor=True),
+        ),
+        aliases=(Alias("experimental__AudioResample", deprecated_since="1.18"),),
+    )
+
+    def setup(self) -> None:
+        if self.given("in_rate") != self.given("out_rate"):
+            raise RuntimeError("`in_rate` and `out_rate` must be given together")
+        ways = self.given("in_rate") + self.given("scale") + self.given("out_length")
+        if ways > 1:
+            raise RuntimeError("The sample rates, `scale` and `out_length` cannot be given together")
+        if not ways:
+            raise RuntimeError("Resampling needs the sample rates, `scale` or `out_length`")
+        self._lobes = lobes_of_quality(self.args["quality"])
+        self._check_type(self.args["dtype"])
+
+    @staticmethod
+    def _check_type(dtype: DALIDataType | None) -> None:
+        if dtype is not None and dtype not in _TYPES:
+            names = ", ".join(map(dtype_name, _TYPES))
+            raise RuntimeError(f"Unsupported type: {dtype_name(dtype)}. Supported types are: {names}")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if len(batch):
+            self._check_type(batch.dtype)
+            if batch.ndim() not in (1, 2):
+                raise RuntimeError(f"Expected (time) or (time, channels), got data of {batch.ndim()} dimensions")
+        dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
+        return [OutputSpec(dtype, batch.layout(), batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        count = sample.shapes[0][0]
+        scale, length = self._scale_and_length(sample, count)
+        sample.plan = scale
+        return (length, *sample.shapes[0][1:])
+
+    def _scale_and_length(self, sample: Sample, count: int) -> tuple[float, int]:
+        """Output samples for each one of the input, and the number of output samples."""
+        if sample.given("out_length"):
+            length = sample["out_length"]
+            if length < 0:
+                raise RuntimeError(f"`out_length` cannot be negative, got {length}")
+            if length and not count:
+                raise RuntimeError("Cannot make a signal out of an empty one")
+            return (length / count if count else 1.0), length
+        if sample.given("scale"):
+            scale = float(np.float32(sample["scale"]))
+        else:
+            in_rate, out_rate = sample["in_rate"], sample["out_rate"]
+            if in_rate <= 0:
+                raise RuntimeError(f"The sample rate must be positive, got {in_rate:g}")
+            scale = out_rate / in_rate
+        if scale < 0:
+            raise RuntimeError(f"The scale cannot be negative, got {scale:g}")
+        return scale, math.ceil(count * scale)
+
+    def compute(self, sample: Sample) -> None:
+        out = sample.outputs[0]
+        if out.size:
+            signal = to_unit(sample.inputs[0], unsigned=out.dtype.kind == "u")
+            from_unit(resample_signal(signal, sample.plan, len(out), self._lobes), out)

@@ -1,0 +1,95 @@
+"""`mfcc`: mel-frequency cepstral coefficients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.operators.audio._axes import combine_along, spectral_spec
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class MFCC(Operator):
+    """The first coefficients of the discrete cosine transform along one axis, optionally liftered.
+
+    The transform is not scaled (a constant 1 of N elements gives N), unless `normalize` makes it orthonormal.
+
+    >>> coefficients = fn.mfcc(fn.to_decibels(mel), n_mfcc=13)
+    """
+
+    schema = Schema(
+        name="MFCC",
+        inputs=(Input("input", doc="Mel spectrograms in decibels: float32, of at least 2 dimensions."),),
+        arguments=(
+            Argument("axis", "int32", 0, "The axis of the bands."),
+            Argument("dct_type", "int32", 2, "Type of the cosine transform: 1, 2, 3 or 4."),
+            Argument("lifter", "float", 0.0, "L: coefficient k is multiplied with 1 + L/2 sin(pi (k+1) / L); 0: not."),
+            Argument("n_mfcc", "int32", 20, "Number of coefficients."),
+            Argument("normalize", "bool", False, "Make the transform orthonormal; not for type 1."),
+        ),
+    )
+
+    def setup(self) -> None:
+        if self.args["axis"] < 0:
+            raise RuntimeError(f"The axis cannot be negative, got {self.args['axis']}")
+        if self.args["n_mfcc"] <= 0:
+            raise RuntimeError(f"There must be at least one coefficient, got {self.args['n_mfcc']}")
+        if self.args["dct_type"] not in (1, 2, 3, 4):
+            raise RuntimeError(f"The type of the transform can be 1, 2, 3 or 4, got {self.args['dct_type']}")
+        if self.args["dct_type"] == 1 and self.args["normalize"]:
+            raise RuntimeError("The cosine transform of type 1 cannot be made orthonormal")
+        self._matrices: dict[int, np.ndarray] = {}
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        spec = spectral_spec(workspace)
+        if spec.ndim is not None and spec.ndim < 2:
+            raise RuntimeError(f"Expected data of at least 2 dimensions, got {spec.ndim}")
+        if spec.ndim is not None and self.args["axis"] >= spec.ndim:
+            raise RuntimeError(f"Axis {self.args['axis']} is out of the {spec.ndim} dimensions of the input")
+        return [spec]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        shape, axis = list(sample.shapes[0]), self.args["axis"]
+        count = shape[axis]
+        if count not in self._matrices:
+            self._matrices[count] = self._make_matrix(count)
+        sample.plan = self._matrices[count]
+        shape[axis] = len(sample.plan)
+        return tuple(shape)
+
+    def compute(self, sample: Sample) -> None:
+        starts = np.zeros(len(sample.plan), np.int64)
+        combine_along(self.args["axis"], sample.inputs[0], starts, sample.plan, sample.outputs[0])
+
+    def _make_matrix(self, count: int) -> np.ndarray:
+        rows = min(self.args["n_mfcc"], count)
+        matrix = _cosines(self.args["dct_type"], count, self.args["normalize"])[:rows]
+        lifter = self.args["lifter"]
+        if lifter:
+            matrix = matrix * (1 + lifter / 2 * np.sin(np.pi / lifter * (np.arange(rows) + 1)))[:, None]
+        return matrix.astype(np.float32)
+
+
+def _cosines(kind: int, count: int, orthonormal: bool) -> np.ndarray:
+    """The matrix of a discrete cosine transform."""
+    k, n = np.arange(count)[:, None], np.arange(count)[None, :]
+    if kind == 1:
+        if count < 2:
+            raise RuntimeError("The cosine transform of type 1 needs at least 2 elements")
+        matrix = np.cos(np.pi / (count - 1) * k * n)
+        matrix[:, [0, -1]] *= 0.5
+    elif kind == 2:
+        matrix = np.cos(np.pi / count * (n + 0.5) * k)
+    elif kind == 3:
+        matrix = np.cos(np.pi / count * n * (k + 0.5))
+        matrix[:, 0] *= 0.5
+    else:
+        matrix = np.cos(np.pi / count * (n + 0.5) * (k + 0.5))
+    if not orthonormal:
+        return matrix
+    matrix *= np.sqrt(2 / count)
+    if kind == 2:
+        matrix[0] *= np.sqrt(0.5)
+    elif kind == 3:
+        matrix[:, 0] *= np.sqrt(2)
+    return matrix

@@ -1,0 +1,71 @@
+"""`nonsilent_region`: where in a recording there is sound."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import BOOL, FLOAT16, FLOAT64, INT32, dtype_name
+
+
+@register_operator
+class NonsilentRegion(Operator):
+    """The start and the length of the part between the first and the last time when the power, averaged over a window,
+    comes up to the threshold.
+
+    >>> start, length = fn.nonsilent_region(audio, cutoff_db=-40.0)
+    """
+
+    schema = Schema(
+        name="NonsilentRegion",
+        inputs=(Input("input", doc="Signals: 1-D, float32 or integers."),),
+        arguments=(
+            Argument("cutoff_db", "float", -60.0, "The threshold, in dB relative to the reference."),
+            Argument("reference_power", "float", 0.0, "The power at 0 dB; by default the highest of the signal."),
+            Argument(
+                "reset_interval",
+                "int32",
+                8192,
+                "Elements after which the running average is computed anew; a multiple of the window, or -1: never.",
+            ),
+            Argument("window_length", "int32", 2048, "Length of the window, in samples."),
+        ),
+        outputs=2,
+    )
+
+    def setup(self) -> None:
+        window, interval = self.args["window_length"], self.args["reset_interval"]
+        if window <= 0:
+            raise RuntimeError(f"`window_length` must be positive, got {window}")
+        if interval != -1 and (interval <= 0 or interval % window):
+            raise RuntimeError(f"`reset_interval` must be a multiple of `window_length`. Got: {interval} and {window}")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if len(batch) and batch.dtype in (BOOL, FLOAT16, FLOAT64):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}; float32 and integers are supported")
+        if len(batch) and batch.ndim() != 1:
+            raise RuntimeError(f"A signal must have one dimension, got {batch.ndim()}")
+        return [OutputSpec(INT32, ndim=0)] * 2
+
+    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+        return [(), ()]
+
+    def compute(self, sample: Sample) -> None:
+        signal = np.ascontiguousarray(sample.inputs[0])
+        window = min(self.args["window_length"], max(signal.size, 1))
+        start, length = self._region(signal, window)
+        sample.outputs[0][...] = start
+        sample.outputs[1][...] = length
+
+    def _region(self, signal: np.ndarray, window: int) -> tuple[int, int]:
+        from penstock.kernels.cpu import audio
+
+        power = np.empty(signal.size, np.float32)
+        audio.moving_power(signal, window, self.args["reset_interval"], power)
+        reference = self.args["reference_power"] if self.given("reference_power") else power.max(initial=0)
+        loud = np.flatnonzero(power >= np.float32(reference * 10 ** (self.args["cutoff_db"] / 10)))
+        if not loud.size:
+            return 0, 0
+        start = max(int(loud[0]) - window + 1, 0)
+        return start, int(loud[-1]) - start + 1

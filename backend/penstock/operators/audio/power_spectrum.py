@@ -1,0 +1,53 @@
+"""`power_spectrum`: the power of a signal's frequencies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.operators.audio._axes import spectral_spec
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class PowerSpectrum(Operator):
+    """Squared magnitudes of the Fourier transform along one axis.
+
+    >>> spectrum = fn.power_spectrum(signals)
+    """
+
+    schema = Schema(
+        name="PowerSpectrum",
+        devices=("cpu",),
+        inputs=(Input("input", doc="Signals: float32, of any number of dimensions."),),
+        arguments=(
+            Argument("axis", "int32", -1, "The axis of time; by default the last."),
+            Argument("nfft", "int32", None, "Size of the transform; by default the extent of the axis."),
+            Argument("power", "int32", 2, "2: power; 1: magnitude."),
+        ),
+    )
+
+    def setup(self) -> None:
+        if self.args["power"] not in (1, 2):
+            raise RuntimeError(f"`power` can be 1 (magnitude) or 2 (power), got {self.args['power']}")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        return [spectral_spec(workspace)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        shape, axis = list(sample.shapes[0]), self.args["axis"]
+        if not -len(shape) <= axis < len(shape):
+            raise RuntimeError(f"Axis {axis} is out of the {len(shape)} dimensions of the input")
+        sample.plan = shape[axis] if self.args["nfft"] is None else self.args["nfft"]
+        if sample.plan <= 0:
+            raise RuntimeError(f"The transform must have at least one element, got {sample.plan}")
+        shape[axis] = sample.plan // 2 + 1
+        return tuple(shape)
+
+    def compute(self, sample: Sample) -> None:
+        from scipy import fft
+
+        out = sample.outputs[0]
+        spectrum = fft.rfft(sample.inputs[0], n=sample.plan, axis=self.args["axis"])
+        np.abs(spectrum, out=out)
+        if self.args["power"] == 2:
+            np.square(out, out=out)

@@ -1,0 +1,65 @@
+"""`preemphasis_filter`: lifts high frequencies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import BOOL, FLOAT, FLOAT16, dtype_name
+
+_BORDERS = ("zero", "clamp", "reflect")
+
+
+@register_operator
+class PreemphasisFilter(Operator):
+    """``y[t] = x[t] - coefficient * x[t - 1]``.
+
+    What comes before the first element is zero, the first element itself (`clamp`), or the second (`reflect`).
+
+    >>> sharper = fn.preemphasis_filter(audio, preemph_coeff=0.97)
+    """
+
+    schema = Schema(
+        name="PreemphasisFilter",
+        inputs=(Input("input", doc="Signals of any shape, taken as one row; integers or floating point."),),
+        arguments=(
+            Argument("border", "string", "clamp", "What comes before the signal: `zero`, `clamp` or `reflect`."),
+            Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
+            Argument("preemph_coeff", "float", 0.97, "The coefficient.", tensor=True),
+        ),
+    )
+
+    def setup(self) -> None:
+        if self.args["border"] not in _BORDERS:
+            raise RuntimeError(f"`border` can be one of {', '.join(_BORDERS)}, got '{self.args['border']}'")
+        if self.args["dtype"] in (FLOAT16, BOOL):
+            raise RuntimeError(f"Unsupported output type: {dtype_name(self.args['dtype'])}")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if len(batch) and batch.dtype in (FLOAT16, BOOL):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
+        return [OutputSpec(self.args["dtype"], batch.layout(), batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return sample.shapes[0]
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu import audio, convert
+
+        signal, out = np.ascontiguousarray(sample.inputs[0]).reshape(-1), sample.outputs[0].reshape(-1)
+        if not signal.size:
+            return
+        working = np.float64 if signal.dtype == np.float64 else np.float32
+        signal = signal.astype(working, copy=False)
+        filtered = out if out.dtype == working else np.empty(out.size, working)
+        audio.preemphasis(signal, working(np.float32(sample["preemph_coeff"])), self._before(signal), filtered)
+        if filtered is not out:
+            convert.cast(filtered, out)
+
+    def _before(self, signal: np.ndarray) -> np.floating:
+        if self.args["border"] == "clamp":
+            return signal[0]
+        if self.args["border"] == "reflect" and signal.size > 1:
+            return signal[1]
+        return signal.dtype.type(0)

@@ -1,0 +1,106 @@
+"""`spectrogram`: the power of a signal's frequencies over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, dtype_name
+
+
+@register_operator
+class Spectrogram(Operator):
+    """Short-time Fourier transform: windows of the signal, transformed, squared.
+
+    A transform of n elements gives n // 2 + 1 frequencies. The default window is Hann's, taken at half samples:
+    ``0.5 * (1 - cos(2 pi (n + 0.5) / N))``. A centred window may reach out of the signal, into its reflection or into
+    zeros.
+
+    >>> spectra = fn.spectrogram(audio, nfft=512, window_length=400, window_step=160)
+    """
+
+    schema = Schema(
+        name="Spectrogram",
+        inputs=(Input("input", doc="Signals: float32, with one dimension of more than one element."),),
+        arguments=(
+            Argument(
+                "center_windows",
+                "bool",
+                True,
+                "Windows are centred at multiples of the step, instead of starting there.",
+            ),
+            Argument("layout", "layout", "ft", "Layout of the output: `ft` (frequency first) or `tf`."),
+            Argument(
+                "nfft",
+                "int32",
+                None,
+                "Size of the transform; by default that of the window. It gives nfft // 2 + 1 frequencies.",
+            ),
+            Argument("power", "int32", 2, "2: power; 1: magnitude."),
+            Argument("reflect_padding", "bool", True, "Past its ends the signal is reflected; else it is zero there."),
+            Argument("window_fn", "float[]", None, "The window; by default Hann's."),
+            Argument("window_length", "int32", 512, "Length of the window, in samples."),
+            Argument("window_step", "int32", 256, "Distance between windows, in samples."),
+        ),
+    )
+
+    def setup(self) -> None:
+        self._length, self._step = self.args["window_length"], self.args["window_step"]
+        for name in ("window_length", "window_step"):
+            if self.args[name] <= 0:
+                raise RuntimeError(f"`{name}` must be positive, got {self.args[name]}")
+        self._nfft = self._length if self.args["nfft"] is None else self.args["nfft"]
+        if self._length > self._nfft:
+            raise RuntimeError(f"The window ({self._length}) cannot be longer than the transform ({self._nfft})")
+        if self.args["power"] not in (1, 2):
+            raise RuntimeError(f"`power` can be 1 (magnitude) or 2 (power), got {self.args['power']}")
+        if self.args["layout"] not in ("ft", "tf"):
+            raise RuntimeError(f"`layout` can be 'ft' or 'tf', got '{self.args['layout']}'")
+        self._window = self._window_values()
+        self._start = -(self._length // 2) if self.args["center_windows"] else 0
+
+    def _window_values(self) -> np.ndarray:
+        given = self.args["window_fn"]
+        if given:
+            if len(given) != self._length:
+                raise RuntimeError(f"`window_fn` must have `window_length` ({self._length}) values, got {len(given)}")
+            return np.array(given, np.float32)
+        phases = 2 * np.pi * (np.arange(self._length) + 0.5) / self._length
+        return (0.5 * (1 - np.cos(phases))).astype(np.float32)
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if len(batch) and batch.dtype != FLOAT:
+            raise RuntimeError(f"The input must be float32, got {dtype_name(batch.dtype)}")
+        return [OutputSpec(FLOAT, self.args["layout"], 2)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        count = _signal_length(sample.shapes[0])
+        span = count - (0 if self.args["center_windows"] else self._length)
+        if span < 0:
+            raise RuntimeError(f"The signal is too short for the window: {count} < {self._length}")
+        shape = (self._nfft // 2 + 1, span // self._step + 1)
+        return shape if self.args["layout"] == "ft" else shape[::-1]
+
+    def compute(self, sample: Sample) -> None:
+        from scipy import fft
+
+        from penstock.kernels.cpu import audio
+
+        signal = np.ascontiguousarray(sample.inputs[0]).reshape(-1)
+        out = sample.outputs[0]
+        by_time: Any = out.T if self.args["layout"] == "ft" else out
+        frames = np.empty((len(by_time), self._nfft), np.float32)
+        audio.windowed_frames(signal, self._window, self._step, self._start, self.args["reflect_padding"], frames)
+        audio.spectral_power(fft.rfft(frames, axis=1, overwrite_x=True), self.args["power"] == 1, by_time)
+
+
+def _signal_length(shape: tuple[int, ...]) -> int:
+    count = int(np.prod(shape))
+    if count == 0:
+        raise RuntimeError(f"A signal must not be empty, got one of shape {shape}")
+    if any(extent not in (1, count) for extent in shape):
+        raise RuntimeError(f"A signal must have one dimension, or all others of extent 1, got shape {shape}")
+    return count

@@ -1,0 +1,50 @@
+"""`to_decibels`: a logarithmic scale."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from penstock.operators.audio._axes import spectral_spec
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class ToDecibels(Operator):
+    """``multiplier * log10(max(ratio, x / reference))``, where the smallest ratio is the one that gives the cutoff.
+
+    >>> decibels = fn.to_decibels(mel, multiplier=10.0, cutoff_db=-80.0)
+    """
+
+    schema = Schema(
+        name="ToDecibels",
+        inputs=(Input("input", doc="float32 data of any shape."),),
+        arguments=(
+            Argument("cutoff_db", "float", -200.0, "The lowest value of the output, in dB."),
+            Argument("multiplier", "float", 10.0, "Factor of the logarithm: 10 for powers, 20 for magnitudes."),
+            Argument("reference", "float", 0.0, "What 0 dB stands for; by default the largest value of the sample."),
+        ),
+    )
+
+    def setup(self) -> None:
+        if self.given("reference") and self.args["reference"] == 0:
+            raise RuntimeError("`reference` cannot be zero")
+        self._smallest = np.float32(10.0 ** (self.args["cutoff_db"] / self.args["multiplier"]))
+        self._factor = np.float32(self.args["multiplier"] / math.log(10))
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        return [spectral_spec(workspace)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return sample.shapes[0]
+
+    def compute(self, sample: Sample) -> None:
+        source, out = sample.inputs[0], sample.outputs[0]
+        if not source.size:
+            return
+        reference = self.args["reference"] if self.given("reference") else float(source.max())
+        np.multiply(source, np.float32(1 / (reference or 1.0)), out=out)
+        np.maximum(out, self._smallest, out=out)
+        np.log(out, out=out)
+        np.multiply(out, self._factor, out=out)
