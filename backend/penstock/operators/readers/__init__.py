@@ -1,1 +1,1 @@
-"""Operators."""
+"""Readers: data sets on disk, sample by sample."""

@@ -1,0 +1,246 @@
+"""In what order a reader gives its samples: shards, shuffles and padding. Works on indices alone.
+
+The rules are DALI's, so that both read the same data in the same order:
+
+- shard ``k`` of ``n`` holds the samples from ``size * k // n`` to ``size * (k + 1) // n``;
+- a random reader shuffles the list once, then picks from a buffer that is filled ahead, within one shard's samples;
+- without padding, batches run on into the next epoch, which begins with the next shard unless the reader sticks to one;
+- with padding, a shard's last sample is repeated up to a full batch, and so that all shards give as many batches.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.random_streams import MinimalStandard, mersenne_twister, std_shuffle
+
+DEFAULT_SHUFFLE_SEED = 524287
+
+
+@dataclass(frozen=True)
+class OrderSettings:
+    """How a reader goes through its samples.
+
+    Attributes:
+        size: number of samples of all shards.
+        shard_id, num_shards: which part of them is read.
+        stick_to_shard: read the same part in each epoch, not the next one.
+        pad_last_batch: repeat the last sample up to full batches.
+        shuffle: pick at random from a buffer of ``buffer_size`` samples.
+        shuffle_list: shuffle the list once, before all epochs, too.
+        seed: of those picks.
+        epoch_shuffle_seed: shuffle the whole list before each epoch, with this seed; None: do not. Sticks to the shard.
+    """
+
+    size: int
+    shard_id: int = 0
+    num_shards: int = 1
+    stick_to_shard: bool = False
+    pad_last_batch: bool = False
+    shuffle: bool = False
+    shuffle_list: bool = True
+    buffer_size: int = 1024
+    seed: int = 0
+    epoch_shuffle_seed: int | None = None
+
+    def start(self, shard: int) -> int:
+        """Where a shard begins."""
+        return self.size * shard // self.num_shards
+
+    def shard_size(self, shard: int) -> int:
+        return self.start(shard + 1) - self.start(shard)
+
+    @property
+    def keeps_shard(self) -> bool:
+        """Whether each epoch reads the same part: the list's, or, where epochs shuffle it, that of the new list."""
+        return self.stick_to_shard or self.epoch_shuffle_seed is not None
+
+    @property
+    def padded_shard_size(self) -> int:
+        """The size of the largest shard."""
+        return -(-self.size // self.num_shards)
+
+
+class ReadingOrder:
+    """The endless sequence of the samples' indices.
+
+    >>> order = ReadingOrder(OrderSettings(size=3))
+    >>> [order.next(first_of_batch=True) for _ in range(5)]
+    [0, 1, 2, 0, 1]
+    """
+
+    def __init__(self, settings: OrderSettings) -> None:
+        self.settings = settings
+        self._generator = MinimalStandard(settings.seed)
+        self._epoch = 0
+        self._order = self._initial_order()
+        self._begin_epoch()
+        self._cursor = settings.start(settings.shard_id)
+        self._shard = settings.shard_id
+        self._read_of_shard = 0
+        self._given_of_shard = 0
+        # Spans [start, end) of the buffer, one for each shard with samples in it; positions only grow, and are taken
+        # modulo the buffer's size.
+        self._spans: deque[list[int]] = deque([[0, 0]])
+        self._last = 0
+        self._buffer = [0] * (max(settings.buffer_size, 1) if settings.shuffle else 1)
+        for position in range(len(self._buffer)):
+            self._buffer[position] = self._read_ahead()
+
+    def next(self, first_of_batch: bool) -> int:
+        """The index of the next sample.
+
+        Args:
+            first_of_batch: it is the first of a batch: only there padding may end.
+        """
+        settings = self.settings
+        if self._spans[0][0] == self._spans[0][1]:
+            incomplete = self._given_of_shard < settings.padded_shard_size or not first_of_batch
+            if settings.pad_last_batch and incomplete:
+                self._given_of_shard += 1
+                return self._last
+            self._spans.popleft()
+            self._given_of_shard = 0
+        start, end = self._spans[0]
+        capacity = len(self._buffer)
+        picked = (start + (self._generator.below(end - start) if settings.shuffle else 0)) % capacity
+        self._last = self._buffer[picked]
+        self._buffer[picked] = self._buffer[start % capacity]
+        self._spans[0][0] += 1
+        target = self._spans[-1][1] % capacity
+        self._buffer[target] = self._read_ahead()
+        self._given_of_shard += 1
+        return self._last
+
+    def _read_ahead(self) -> int:
+        """The next index in the order of storage; it is counted to the span of its shard."""
+        settings = self.settings
+        if self._read_of_shard == settings.shard_size(self._shard):
+            self._read_of_shard = 0
+            if not settings.keeps_shard:
+                self._shard = (self._shard + 1) % settings.num_shards
+            end = self._spans[-1][1]
+            self._spans.append([end, end])
+        self._read_of_shard += 1
+        self._spans[-1][1] += 1
+        index = self._order[self._cursor]
+        self._cursor += 1
+        self._wrap()
+        return index
+
+    def _wrap(self) -> None:
+        settings = self.settings
+        if settings.keeps_shard:
+            if self._cursor >= settings.start(settings.shard_id + 1):
+                self._cursor = settings.start(settings.shard_id)
+                self._begin_epoch()
+        elif self._cursor >= settings.size:
+            self._cursor = 0
+            self._begin_epoch()
+
+    # -- the order of storage ----------------------------------------------------------------------------------
+
+    def _initial_order(self) -> list[int] | range:
+        if self.settings.shuffle and self.settings.shuffle_list:
+            return std_shuffle(self.settings.size, mersenne_twister(DEFAULT_SHUFFLE_SEED))
+        return range(self.settings.size)
+
+    def _begin_epoch(self) -> None:
+        self._epoch += 1
+        seed = self.settings.epoch_shuffle_seed
+        if seed is not None:
+            self._order = shuffled_by_64_bits(self._order, (self._epoch << 32) + seed)
+
+    # -- checkpoints -------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Where it stands, as JSON-able data."""
+        return {
+            "epoch": self._epoch,
+            "cursor": self._cursor,
+            "shard": self._shard,
+            "read_of_shard": self._read_of_shard,
+            "given_of_shard": self._given_of_shard,
+            "spans": [list(span) for span in self._spans],
+            "buffer": list(self._buffer),
+            "last": self._last,
+            "generator": self._generator.state,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continues from what :meth:`state` gave; the epochs' shuffles are repeated."""
+        self._epoch = 0
+        self._order = self._initial_order()
+        while self._epoch < state["epoch"]:
+            self._begin_epoch()
+        self._cursor, self._shard = state["cursor"], state["shard"]
+        self._read_of_shard, self._given_of_shard = state["read_of_shard"], state["given_of_shard"]
+        self._spans = deque(list(span) for span in state["spans"])
+        self._buffer, self._last = list(state["buffer"]), state["last"]
+        self._generator.state = state["generator"]
+
+
+# -- the shuffle between epochs --------------------------------------------------------------------------------------
+
+_WORD = 0xFFFFFFFFFFFFFFFF
+_LENGTH, _MIDDLE = 312, 156
+
+
+def mersenne_twister_64(seed: int) -> Iterator[int]:
+    """The endless output of ``std::mt19937_64(seed)``.
+
+    Source: T. Nishimura, "Tables of 64-bit Mersenne Twisters", ACM TOMACS 10 (2000).
+    """
+    words = [seed & _WORD]
+    for index in range(1, _LENGTH):
+        words.append((6364136223846793005 * (words[-1] ^ (words[-1] >> 62)) + index) & _WORD)
+    state = np.array(words, np.uint64)
+    while True:
+        _twist(state)
+        numbers = state ^ ((state >> np.uint64(29)) & np.uint64(0x5555555555555555))
+        numbers ^= (numbers << np.uint64(17)) & np.uint64(0x71D67FFFEDA60000)
+        numbers ^= (numbers << np.uint64(37)) & np.uint64(0xFFF7EEE000000000)
+        yield from (numbers ^ (numbers >> np.uint64(43))).tolist()
+
+
+def _twist(state: np.ndarray) -> None:
+    """Moves the generator's state on by one round, in place."""
+    upper, lower = np.uint64(0xFFFFFFFF80000000), np.uint64(0x7FFFFFFF)
+    for begin, end in ((0, _MIDDLE), (_MIDDLE, _LENGTH)):
+        following = np.append(state[begin + 1 : end], state[end % _LENGTH])
+        joined = (state[begin:end] & upper) | (following & lower)
+        odd = np.where(joined & np.uint64(1), np.uint64(0xB5026F5AA96619E9), np.uint64(0))
+        state[begin:end] = state[_MIDDLE - begin : _MIDDLE - begin + end - begin] ^ (joined >> np.uint64(1)) ^ odd
+
+
+def shuffled_by_64_bits(items: list[int] | range, seed: int) -> list[int]:
+    """``items`` in the order into which ``std::shuffle`` with ``std::mt19937_64(seed)`` brings them.
+
+    Two positions are taken from each draw.
+    """
+    order, draws = list(items), mersenne_twister_64(seed)
+    first = 1
+    if len(order) % 2 == 0 and order:
+        j = _below(draws, 2)
+        order[1], order[j] = order[j], order[1]
+        first = 2
+    for i in range(first, len(order), 2):
+        j, k = divmod(_below(draws, (i + 1) * (i + 2)), i + 2)
+        order[i], order[j] = order[j], order[i]
+        order[i + 1], order[k] = order[k], order[i + 1]
+    return order
+
+
+def _below(draws: Iterator[int], bound: int) -> int:
+    """A number in [0, bound) from 64-bit draws, without bias (Lemire's method)."""
+    product = next(draws) * bound
+    if product & _WORD < bound:
+        threshold = (2**64 - bound) % bound
+        while product & _WORD < threshold:
+            product = next(draws) * bound
+    return product >> 64

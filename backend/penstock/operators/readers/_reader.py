@@ -1,0 +1,185 @@
+"""What all readers have in common: the order of samples, reading on the pool's threads, checkpoints.
+
+A concrete reader lists its items once, and reads one item at a time; nothing else differs between readers.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from penstock.kernels.reading_order import DEFAULT_SHUFFLE_SEED, OrderSettings, ReadingOrder
+from penstock.schema import Argument, Operator, OutputSpec, Workspace
+from penstock.tensors import TensorListCPU, TensorListGPU
+from penstock.types import numpy_dtype
+
+READER_ARGUMENTS = (
+    Argument("dont_use_mmap", "bool", False, "Accepted for compatibility."),
+    Argument("initial_fill", "int32", 1024, "Samples in the buffer from which `random_shuffle` picks."),
+    Argument("lazy_init", "bool", False, "List the samples at the first run, not when the pipeline is built."),
+    Argument("num_shards", "int32", 1, "Number of parts into which the samples are divided."),
+    Argument(
+        "pad_last_batch",
+        "bool",
+        False,
+        "Fill up a shard's last batch with its last sample; without it, batches run on into the next epoch.",
+    ),
+    Argument("prefetch_queue_depth", "int32", 1, "Accepted for compatibility; the pipeline prefetches."),
+    Argument("random_shuffle", "bool", False, "Give the samples in random order."),
+    Argument("read_ahead", "bool", False, "Accepted for compatibility."),
+    Argument("shard_id", "int32", 0, "The part that is read, from 0 to `num_shards` - 1."),
+    Argument("skip_cached_images", "bool", False, "Accepted for compatibility; a cached image's file is read too."),
+    Argument("stick_to_shard", "bool", False, "Read the same part in each epoch; else the parts in turn."),
+    Argument("tensor_init_bytes", "int32", 1048576, "Accepted for compatibility; buffers have the files' sizes."),
+)
+
+EPOCH_SHUFFLE_ARGUMENTS = (
+    Argument(
+        "shuffle_after_epoch",
+        "bool",
+        False,
+        "Shuffle all samples before each epoch; excludes `random_shuffle` and `stick_to_shard`.",
+    ),
+    Argument("shuffle_after_epoch_seed", "int64", None, "Seed of that shuffle; it must be the same for all shards."),
+)
+
+
+class Reader(Operator):
+    """The base of readers.
+
+    Attributes:
+        items: what there is to read, in order; listed when first needed.
+        shuffles_list: `random_shuffle` also shuffles the whole list once.
+    """
+
+    shuffles_list: ClassVar[bool] = True
+
+    def setup(self) -> None:
+        args = self.args
+        shards, shard = args["num_shards"], args["shard_id"]
+        if not 0 <= shard < shards:
+            raise ValueError(f"`shard_id` must be from 0 to `num_shards` - 1, got {shard} with {shards} shards")
+        if args.get("shuffle_after_epoch"):
+            for other in ("random_shuffle", "stick_to_shard"):
+                if args[other]:
+                    raise ValueError(f"`shuffle_after_epoch` and `{other}` exclude each other")
+        self._items: Sequence[Any] | None = None
+        self._order: ReadingOrder | None = None
+        if not args["lazy_init"]:
+            self._open()
+
+    # -- what concrete readers fill in -------------------------------------------------------------------------
+
+    @abstractmethod
+    def list_items(self) -> Sequence[Any]:
+        """What there is to read, in order; raises where the data set is not as it should be."""
+
+    @abstractmethod
+    def output_specs(self) -> list[OutputSpec]:
+        """What the outputs hold; a dtype of NO_TYPE: that of the samples."""
+
+    @abstractmethod
+    def read(self, item: Any) -> Sequence[np.ndarray]:
+        """One sample: an array for each output."""
+
+    def source_info(self, item: Any) -> str:
+        """Where the item comes from."""
+        return ""
+
+    # -- order ------------------------------------------------------------------------------------------------
+
+    def _open(self) -> ReadingOrder:
+        if self._order is None:
+            self._items = self.list_items()
+            self._order = ReadingOrder(self._settings(len(self._items)))
+        return self._order
+
+    def _settings(self, size: int) -> OrderSettings:
+        args = self.args
+        if size == 0:
+            raise ValueError("No samples were found to read")
+        if args["num_shards"] > size:
+            raise ValueError(f"{size} samples cannot be divided into {args['num_shards']} shards")
+        epoch_seed = args.get("shuffle_after_epoch_seed")
+        return OrderSettings(
+            size=size,
+            shard_id=args["shard_id"],
+            num_shards=args["num_shards"],
+            stick_to_shard=args["stick_to_shard"],
+            pad_last_batch=args["pad_last_batch"],
+            shuffle=args["random_shuffle"],
+            shuffle_list=self.shuffles_list,
+            buffer_size=args["initial_fill"],
+            seed=self.seed,
+            epoch_shuffle_seed=(DEFAULT_SHUFFLE_SEED if epoch_seed is None else epoch_seed)
+            if args.get("shuffle_after_epoch")
+            else None,
+        )
+
+    @property
+    def items(self) -> Sequence[Any]:
+        self._open()
+        return self._items or ()
+
+    def reader_meta(self) -> dict[str, int]:
+        """How the samples are divided, as users of DALI's ``Pipeline.reader_meta`` know it."""
+        settings = self._open().settings
+        return {
+            "epoch_size": settings.size,
+            "epoch_size_padded": settings.padded_shard_size * settings.num_shards,
+            "number_of_shards": settings.num_shards,
+            "shard_id": settings.shard_id,
+            "pad_last_batch": int(settings.pad_last_batch),
+            "stick_to_shard": int(settings.keeps_shard),
+        }
+
+    @property
+    def epoch_size(self) -> int:
+        """The number of samples that an epoch over all shards gives, padding included."""
+        meta = self.reader_meta()
+        return meta["epoch_size_padded" if meta["pad_last_batch"] else "epoch_size"]
+
+    def state(self) -> Any:
+        return self._open().state()
+
+    def restore(self, state: Any) -> None:
+        self._open().restore(state)
+
+    # -- running ----------------------------------------------------------------------------------------------
+
+    def run(self, workspace: Workspace) -> None:
+        order = self._open()
+        items = [self.items[order.next(first_of_batch=i == 0)] for i in range(workspace.batch_size)]
+        samples: list[Any] = [None] * len(items)
+
+        def task(index: int) -> None:
+            try:
+                samples[index] = self.read(items[index])
+            except Exception as error:
+                workspace.fail(index, error)
+
+        workspace.parallel(task, len(items), [1] * len(items))
+        infos = [self.source_info(item) for item in items]
+        for number, spec in enumerate(self.output_specs()):
+            column = [None if sample is None else sample[number] for sample in samples]
+            workspace.outputs.append(_batch(column, spec, infos, workspace.device))
+
+
+def _batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[str], device: str) -> Any:
+    """One output; samples that failed are empty."""
+    first = next((array for array in column if array is not None), None)
+    if first is None:
+        first = np.empty((0,) * (spec.ndim or 1), numpy_dtype(spec.dtype) if spec.dtype.value >= 0 else np.uint8)
+    empty = np.empty((0,) * first.ndim, first.dtype)
+    arrays = [empty if array is None else array for array in column]
+    for array in arrays:
+        if array.dtype != first.dtype or array.ndim != first.ndim:
+            raise ValueError(
+                "All samples of a batch must be of one type and rank, got "
+                f"{first.ndim}-dimensional {first.dtype} and {array.ndim}-dimensional {array.dtype}"
+            )
+    batch = TensorListCPU.of_samples(arrays, spec.layout, source_infos=infos)
+    return batch if device == "cpu" else TensorListGPU.upload(batch)

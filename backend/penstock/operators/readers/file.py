@@ -1,0 +1,137 @@
+"""`readers.file`: the contents of files, with labels."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from penstock.kernels.storage import join, list_folder, read_file, read_text
+from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
+from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.types import INT32, UINT8
+
+_IMAGES = [
+    "*.jpg",
+    "*.jpeg",
+    "*.png",
+    "*.bmp",
+    "*.tif",
+    "*.tiff",
+    "*.pnm",
+    "*.ppm",
+    "*.pgm",
+    "*.pbm",
+    "*.jp2",
+    "*.webp",
+]
+_KNOWN_FILES = [*_IMAGES, "*.flac", "*.ogg", "*.wav"]
+
+
+class _Item(NamedTuple):
+    path: str
+    label: int
+
+
+@register_operator
+class File(Reader):
+    """Gives each file's bytes, and its label as a vector of one number.
+
+    The files are given in one of three ways: by ``files`` (with ``labels``); by ``file_list``, a text file with a path
+    and a label in each line; or by ``file_root``, whose folders are the classes, numbered from 0 in order of name.
+
+    >>> encoded, labels = fn.readers.file(file_root="photos", random_shuffle=True)  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="readers__File",
+        devices=("cpu",),
+        arguments=(
+            *READER_ARGUMENTS,
+            *EPOCH_SHUFFLE_ARGUMENTS,
+            Argument("case_sensitive_filter", "bool", False, "Filters tell small from capital letters."),
+            Argument("dir_filters", "string[]", None, "Patterns of the folders that are classes; by default all are."),
+            Argument("file_filters", "string[]", _KNOWN_FILES, "Patterns of the files that are taken from folders."),
+            Argument("file_list", "string", None, "A text file with a path and a label in each line."),
+            Argument(
+                "file_root", "string", None, "The folder that holds the classes' folders, or to which paths relate."
+            ),
+            Argument("files", "string[]", None, "Paths of the files."),
+            Argument("labels", "int32[]", None, "Labels of `files`; by default their positions."),
+        ),
+        outputs=2,
+        random=True,
+        stateful=True,
+        aliases=(Alias("FileReader", "1.0"),),
+    )
+
+    def setup(self) -> None:
+        args = self.args
+        if args["files"] is not None and args["file_list"] is not None:
+            raise ValueError("Files are given by `files` or by `file_list`, not by both")
+        if args["files"] is None and args["file_list"] is None and args["file_root"] is None:
+            raise ValueError("`file_root` is needed where neither `files` nor `file_list` is given")
+        if args["labels"] is not None and args["files"] is None:
+            raise ValueError("`labels` belong to `files`, which are not given")
+        for name in ("file_filters", "dir_filters"):
+            if args[name] is not None and not args[name]:
+                raise ValueError(f"`{name}` is empty: no file would be taken")
+        self._root = args["file_root"] or ""
+        super().setup()
+
+    def list_items(self) -> Sequence[_Item]:
+        if self.args["files"] is not None:
+            return self._from_files(self.args["files"], self.args["labels"])
+        if self.args["file_list"] is not None:
+            return self._from_list(self.args["file_list"])
+        return list(self._from_folders())
+
+    @staticmethod
+    def _from_files(files: list[str], labels: list[int] | None) -> list[_Item]:
+        if not files:
+            raise ValueError("`files` is empty")
+        if labels is not None and len(labels) != len(files):
+            raise ValueError(f"{len(labels)} labels are given for {len(files)} files")
+        return [_Item(path, label) for path, label in zip(files, labels if labels is not None else range(len(files)))]
+
+    def _from_list(self, path: str) -> list[_Item]:
+        if not self._root:
+            self._root = path.rpartition("/")[0] if "://" in path else os.path.dirname(path)
+        items = []
+        for number, line in enumerate(read_text(path).splitlines(), 1):
+            if not line.strip():
+                continue
+            name, _, label = line.rstrip().replace("\t", " ").rpartition(" ")
+            try:
+                items.append(_Item(name.rstrip(), int(label)))
+            except ValueError:
+                name = ""
+            if not name.strip():
+                raise ValueError(f"Line {number} of '{path}' is not a path and a label: {line!r}")
+        return items
+
+    def _from_folders(self) -> Iterator[_Item]:
+        folders = [name for name in list_folder(self._root)[1] if self._matches(name, self.args["dir_filters"])]
+        for label, folder in enumerate(folders):
+            for name in list_folder(join(self._root, folder))[0]:
+                if self._matches(name, self.args["file_filters"]):
+                    yield _Item(f"{folder}/{name}", label)
+
+    def _matches(self, name: str, patterns: list[str] | None) -> bool:
+        if patterns is None:
+            return True
+        if self.args["case_sensitive_filter"]:
+            return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+        return any(fnmatch.fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
+
+    def output_specs(self) -> list[OutputSpec]:
+        return [OutputSpec(UINT8, "", 1), OutputSpec(INT32, "", 1)]
+
+    def read(self, item: _Item) -> tuple[np.ndarray, np.ndarray]:
+        return read_file(join(self._root, item.path)), np.array([item.label], np.int32)
+
+    def source_info(self, item: _Item) -> str:
+        return item.path
