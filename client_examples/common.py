@@ -38,7 +38,11 @@ def show(files: list[Path], outputs: dict[str, np.ndarray]) -> None:
         parts = []
         for name, batch in outputs.items():
             value = batch[index]
-            text = np.array2string(value, precision=3, suppress_small=True) if value.size <= 16 else f"{value.shape} {value.dtype}"
+            text = (
+                np.array2string(value, precision=3, suppress_small=True)
+                if value.size <= 16
+                else f"{value.shape} {value.dtype}"
+            )
             parts.append(f"{name} {' '.join(text.split())}")
         print(f"{file}: {', '.join(parts)}")
 

@@ -138,7 +138,11 @@ def show(console: Console, images: list[Sent], outcomes: dict[str, Outcome]) -> 
     for name, outcome in outcomes.items():
         p50, p99 = np.percentile(outcome.latencies, [50, 99]) * 1000
         protocols.add_row(
-            name, f"{outcome.accuracy(images):.3f}", f"{p50:.1f} ms", f"{p99:.1f} ms", f"{outcome.throughput:.0f} images/s"
+            name,
+            f"{outcome.accuracy(images):.3f}",
+            f"{p50:.1f} ms",
+            f"{p99:.1f} ms",
+            f"{outcome.throughput:.0f} images/s",
         )
     console.print(protocols)
 
@@ -165,7 +169,8 @@ def main() -> None:
     }
     with LocalServer(options.repository, environment=options.python_env) as server:
         models = ", ".join(model.name for model in server.models())
-        console.print(f"Triton serves {models} at http://{server.http_url} and grpc {server.grpc_url}")
+        console.print(f"Triton serves {models}")
+        console.print(f"at http://{server.http_url} and grpc {server.grpc_url}")
         console.print(f"instances of digits_preprocess: {devices(server.http_url)}\n")
         outcomes = {name: send_all(module, url(server), images) for name, (module, url) in protocols.items()}
         show(console, images, outcomes)

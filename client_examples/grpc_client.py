@@ -1,6 +1,6 @@
 """Send encoded images over gRPC and print what the model says.
 
-    python client_examples/grpc_client.py digit.png other.jpg
+python client_examples/grpc_client.py digit.png other.jpg
 """
 
 from __future__ import annotations

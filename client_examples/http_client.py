@@ -1,6 +1,6 @@
 """Send encoded images over HTTP and print what the model says.
 
-    python client_examples/http_client.py digit.png other.jpg
+python client_examples/http_client.py digit.png other.jpg
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def _tell(server: LocalServer) -> None:
     _console.print(f"HTTP     http://{server.http_url}")
     _console.print(f"gRPC     {server.grpc_url}")
     _console.print(f"metrics  {server.metrics_url}")
-    _console.print(f"log      {server.log}\n")
+    _console.print(f"log      {server.log}\n", soft_wrap=True)
     _console.print(table)
     _console.print("\nCtrl-C stops the server.")
 
@@ -100,9 +100,10 @@ def _watch(server: LocalServer) -> None:
             raise click.ClickException(f"Triton has ended. The end of its log:\n{server.log_tail()}")
         if server.dead_stubs():
             _console.print("[red]a model's process has died[/], starting Triton again. The end of its log:")
-            _console.print(server.log_tail(), markup=False)
+            _console.print(server.log_tail(), markup=False, soft_wrap=True)
             server.stop()
             server.start()
+            _console.print("Triton serves again.")
 
 
 def _interrupt(number: int, frame: Any) -> None:

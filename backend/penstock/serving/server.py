@@ -224,10 +224,14 @@ class LocalServer:
         return sorted(self._stubs - set(self._living_stubs())) if self.running else []
 
     def log_tail(self, lines: int = 20) -> str:
-        """The last lines of the server's log."""
+        """The last lines of the server's log, without the tables that it draws of its settings."""
+        return "\n".join(self._log_lines()[-lines:])
+
+    def _log_lines(self) -> list[str]:
         if self.log is None or not self.log.is_file():
-            return ""
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+            return []
+        lines = self.log.read_text(errors="replace").splitlines()
+        return [line for line in lines if line.strip() and line[0] not in "+|"]
 
     # -- starting --------------------------------------------------------------------------------------------------
 
@@ -317,9 +321,7 @@ class LocalServer:
 
     def _explanation(self) -> str:
         """The errors of the log, or its end."""
-        if self.log is None or not self.log.is_file():
-            return "it wrote no log"
-        lines = self.log.read_text(errors="replace").splitlines()
+        lines = self._log_lines()
         errors = [readable(line) for line in lines if re.match(r"E\d{4} |error: ", line)]
         return "\n".join(f"  {line}" for line in (errors or lines)[-8:]).strip() or "it wrote no log"
 
