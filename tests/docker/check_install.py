@@ -1,0 +1,66 @@
+"""Runs the image's install commands in a new virtual environment, as far as that goes without Docker.
+
+    python tests/docker/check_install.py [--python python3.12] [--extras server,image,audio]
+
+Takes minutes and downloads what the image would, so it is no part of the test suite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from dockerfile import ROOT, instructions, pip_command
+
+
+def main() -> None:
+    """Builds the environment, then does in it what the image does after installing."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", default=sys.executable, help="to make the environment from (default: this one)")
+    parser.add_argument("--extras", help="instead of the Dockerfile's default")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        context, environment = Path(folder) / "context", Path(folder) / "environment"
+        _copy_context(context)
+        subprocess.run([options.python, "-m", "venv", environment], check=True)
+        variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {
+            "PATH": f"{environment / 'bin'}:{os.environ['PATH']}",
+            "NUMBA_CACHE_DIR": str(Path(folder) / "cache"),
+        }
+
+        def run(*command: str | Path) -> None:
+            print("$", shlex.join(map(str, command)), flush=True)
+            subprocess.run(command, cwd=context, env=variables, check=True)
+
+        run(*shlex.split(pip_command(options.extras)))
+        for pipeline in sorted((context / "pipelines").glob("*.py")):
+            run("penstock", "export", pipeline.relative_to(context), Path(folder) / "warm-up" / pipeline.stem)
+        run("python", "-c", "from penstock.serving.backend import TritonPythonModel; print('the backend imports')")
+        run("penstock", "info")
+    print("the image's install commands work here")
+
+
+def _copy_context(context: Path) -> None:
+    """What the Dockerfile copies, where it copies it."""
+    context.mkdir()
+    for name, text in instructions():
+        if name != "COPY":
+            continue
+        *sources, target = text.split()
+        for source in sources:
+            found = ROOT / source
+            if found.is_dir():
+                ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+                shutil.copytree(found, context / (source if target.startswith("/") else target), ignore=ignored)
+            else:
+                shutil.copy(found, context / target)
+
+
+if __name__ == "__main__":
+    main()

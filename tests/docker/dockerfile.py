@@ -1,0 +1,28 @@
+"""Reads a Dockerfile as far as the tests need it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCKERFILE = ROOT / "docker" / "Dockerfile"
+
+
+def instructions(path: Path = DOCKERFILE) -> list[tuple[str, str]]:
+    """The instructions of a Dockerfile in order: name and arguments, continued lines joined."""
+    lines = [line for line in path.read_text().splitlines() if not line.lstrip().startswith("#")]
+    joined = re.sub(r"\\\n", " ", "\n".join(lines))
+    pairs = (line.split(maxsplit=1) for line in joined.splitlines() if line.strip())
+    return [(name.upper(), " ".join(rest.split())) for name, rest in pairs]
+
+
+def build_arguments() -> dict[str, str]:
+    """The build arguments and their defaults."""
+    return dict(text.split("=", 1) for name, text in instructions() if name == "ARG")
+
+
+def pip_command(extras: str | None = None) -> str:
+    """The image's pip command with its build arguments filled in."""
+    (command,) = (text for name, text in instructions() if name == "RUN" and text.startswith("pip install"))
+    return command.replace("${EXTRAS}", extras if extras is not None else build_arguments()["EXTRAS"])
