@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -189,3 +190,65 @@ def test_types_of_resampling(source: str, target: str) -> None:
 @pytest.mark.parametrize("source", INTEGERS)
 def test_silence_in_integers(source: str) -> None:
     assert difference(lambda dali: dali.fn.nonsilent_region(constant(dali, INTEGERS[source]), cutoff_db=-3.0)) == ""
+
+
+def encoded(samples: np.ndarray, kind: str = "WAV", subtype: str = "PCM_16") -> np.ndarray:
+    soundfile = pytest.importorskip("soundfile")
+    file = io.BytesIO()
+    soundfile.write(file, samples, 16000, format=kind, subtype=subtype)
+    return np.frombuffer(file.getvalue(), np.uint8)
+
+
+STEREO = SOUND.reshape(-1, 2)
+DECODERS: dict[str, Callable[[Any], Any]] = {
+    "mono": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(SOUND))),
+    "stereo": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO))),
+    "downmix": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO)), downmix=True),
+    "downmix mono": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(SOUND)), downmix=True),
+    "resampled": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO)), sample_rate=22050.0),
+    "resampled downmix": lambda dali: dali.fn.decoders.audio(
+        constant(dali, encoded(STEREO)), sample_rate=8000.0, downmix=True, quality=0.0
+    ),
+    "same rate": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO)), sample_rate=16000.0),
+    "negative rate": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO)), sample_rate=-1.0),
+    "quality": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO)), sample_rate=8000.0, quality=200.0),
+    "quality unused": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO)), quality=200.0),
+    "uint8": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO)), dtype=dali.types.UINT8),
+    "garbage": lambda dali: dali.fn.decoders.audio(constant(dali, np.arange(100, dtype=np.uint8))),
+    "truncated": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO)[:3000])),
+    "empty": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO[:0]))),
+    "bytes in a table": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO)[:, None])),
+    "signed bytes": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO).view(np.int8))),
+    "old name": lambda dali: dali.fn.audio_decoder(constant(dali, encoded(STEREO))),
+}
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_decoding(name: str) -> None:
+    assert difference(DECODERS[name]) == ""
+
+
+@pytest.mark.parametrize("dtype", ["INT16", "INT32", "FLOAT"])
+@pytest.mark.parametrize("settings", [{}, {"downmix": True}, {"sample_rate": 22050.0}])
+def test_types_of_decoding(dtype: str, settings: dict[str, Any]) -> None:
+    def define(dali: Any) -> Any:
+        data = constant(dali, encoded(STEREO))
+        audio, _ = dali.fn.decoders.audio(data, dtype=getattr(dali.types, dtype), **settings)
+        return audio // 65536 if dtype == "INT32" else audio
+
+    assert difference(define) == ""
+
+
+@pytest.mark.parametrize(
+    "coding", ["WAV PCM_U8", "WAV PCM_24", "WAV FLOAT", "WAV ULAW", "FLAC PCM_16", "AIFF PCM_16", "OGG VORBIS"]
+)
+@pytest.mark.parametrize("dtype", ["INT16", "FLOAT"])
+def test_formats(coding: str, dtype: str) -> None:
+    data = encoded(STEREO, *coding.split())
+    # Two versions of the Vorbis decoder differ in the last bits.
+    tolerance = 1e-4 if "VORBIS" in coding else 1e-5
+
+    def define(dali: Any) -> Any:
+        return dali.fn.decoders.audio(constant(dali, data), dtype=getattr(dali.types, dtype))
+
+    assert difference(define, tolerance=tolerance) == ""
