@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from penstock.kernels.reading_order import DEFAULT_SHUFFLE_SEED, OrderSettings, ReadingOrder
-from penstock.schema import Argument, Operator, OutputSpec, Workspace
+from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
 from penstock.tensors import TensorListCPU, TensorListGPU
 from penstock.types import numpy_dtype
 
@@ -84,6 +84,10 @@ class Reader(Operator):
     @abstractmethod
     def read(self, item: Any) -> Sequence[np.ndarray]:
         """One sample: an array for each output."""
+
+    def read_sample(self, item: Any, sample: Sample) -> Sequence[np.ndarray]:
+        """Like :meth:`read`, for readers that have arguments of each sample's own."""
+        return self.read(item)
 
     def source_info(self, item: Any) -> str:
         """Where the item comes from."""
@@ -157,7 +161,7 @@ class Reader(Operator):
 
         def task(index: int) -> None:
             try:
-                samples[index] = self.read(items[index])
+                samples[index] = self.read_sample(items[index], Sample(self, workspace, index))
             except Exception as error:
                 workspace.fail(index, error)
 

@@ -1,0 +1,140 @@
+"""`readers.numpy`: arrays from files in numpy's format."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.codecs.npy import view_npy
+from penstock.kernels.storage import join, list_folder, read_file, read_text
+from penstock.kernels.windows import Region, apply_policy, check_policy
+from penstock.operators.image._boxes import box_region
+from penstock.operators.image._windows import copy_region
+from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
+from penstock.schema import Alias, Argument, OutputSpec, Sample, Schema, register_operator
+from penstock.types import NO_TYPE
+
+_STARTS = ("roi_start", "rel_roi_start")
+_ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
+
+
+@register_operator
+class Numpy(Reader):
+    """Reads arrays, or regions of them; all arrays of a batch must be of one type and rank.
+
+    The files are given by ``files``, by ``file_list`` (a text file with a path in each line), or by ``file_root``: those in
+    that folder and in the folders there.
+
+    >>> arrays = fn.readers.numpy(file_root="arrays", roi_start=[0, 0], roi_shape=[64, 64])  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="readers__Numpy",
+        devices=("cpu", "gpu"),
+        arguments=(
+            *READER_ARGUMENTS,
+            *EPOCH_SHUFFLE_ARGUMENTS,
+            Argument(
+                "cache_header_information", "bool", False, "Accepted for compatibility; headers are read in place."
+            ),
+            Argument("file_filter", "string", "*.npy", "Pattern of the files that are taken from `file_root`."),
+            Argument("file_list", "string", None, "A text file with a path in each line."),
+            Argument("file_root", "string", None, "The folder that holds the files, or to which paths relate."),
+            Argument("files", "string[]", None, "Paths of the files."),
+            Argument("fill_value", "float", 0.0, 'What is outside of an array, with out_of_bounds_policy="pad".'),
+            Argument(
+                "out_of_bounds_policy",
+                "string",
+                "error",
+                "A region that reaches outside: `error`, `pad` or `trim_to_shape`.",
+            ),
+            Argument("register_buffers", "bool", True, "Accepted for compatibility."),
+            Argument("rel_roi_end", "float[]", None, "End of the region as a fraction of the extents.", tensor=True),
+            Argument("rel_roi_shape", "float[]", None, "Extents of the region as fractions.", tensor=True),
+            Argument(
+                "rel_roi_start", "float[]", None, "Start of the region as a fraction of the extents.", tensor=True
+            ),
+            Argument("roi_axes", "int32[]", [], "Dimensions that the region speaks of; by default all."),
+            Argument("roi_end", "int32[]", None, "End of the region.", tensor=True),
+            Argument("roi_shape", "int32[]", None, "Extents of the region.", tensor=True),
+            Argument("roi_start", "int32[]", None, "Start of the region.", tensor=True),
+            Argument("use_o_direct", "bool", False, "Accepted for compatibility."),
+        ),
+        random=True,
+        stateful=True,
+        aliases=(Alias("NumpyReader", "1.0"),),
+    )
+
+    def setup(self) -> None:
+        args = self.args
+        if args["files"] is not None and args["file_list"] is not None:
+            raise ValueError("Files are given by `files` or by `file_list`, not by both")
+        if args["files"] is None and args["file_list"] is None and args["file_root"] is None:
+            raise ValueError("`file_root` is needed where neither `files` nor `file_list` is given")
+        for names in (_STARTS, _ENDS):
+            given = [name for name in names if self.given(name)]
+            if len(given) > 1:
+                raise ValueError(f"{' and '.join(f'`{name}`' for name in given)} exclude each other")
+        check_policy(args["out_of_bounds_policy"])
+        self._has_region = any(self.given(name) for name in _STARTS + _ENDS)
+        self._root = args["file_root"] or ""
+        super().setup()
+
+    def list_items(self) -> Sequence[str]:
+        if self.args["files"] is not None:
+            return self.args["files"]
+        if self.args["file_list"] is not None:
+            path = self.args["file_list"]
+            self._root = self._root or path.rpartition("/")[0]
+            return [line.strip() for line in read_text(path).splitlines() if line.strip()]
+        files, folders = list_folder(self._root)
+        nested = [f"{folder}/{name}" for folder in folders for name in list_folder(join(self._root, folder))[0]]
+        return [path for path in [*(f"./{name}" for name in files), *nested] if self._matches(path)]
+
+    def _matches(self, path: str) -> bool:
+        return fnmatch.fnmatchcase(path.rpartition("/")[2], self.args["file_filter"])
+
+    def output_specs(self) -> list[OutputSpec]:
+        return [OutputSpec(NO_TYPE)]
+
+    def read(self, item: str) -> tuple[np.ndarray]:
+        array = view_npy(read_file(join(self._root, item)))
+        return (np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape),)
+
+    def read_sample(self, item: str, sample: Sample) -> tuple[np.ndarray]:
+        if not self._has_region:
+            return self.read(item)
+        array = view_npy(read_file(join(self._root, item)))
+        axes = self.args["roi_axes"] or range(array.ndim)
+        arguments: Any = _RegionOfInterest(sample, list(axes), array.shape)
+        wanted = box_region(arguments, array.shape, "")
+        region: Region = apply_policy(wanted, array.shape, self.args["out_of_bounds_policy"])
+        target = np.empty(region.extents, array.dtype.newbyteorder("="))
+        copy_region(array, region, [self.args["fill_value"]], None, target)
+        return (target,)
+
+    def source_info(self, item: str) -> str:
+        return item
+
+
+class _RegionOfInterest:
+    """A sample's ``roi_*`` arguments by the names that boxes have elsewhere; single values stand for all axes."""
+
+    _NAMES = {name.replace("roi_", ""): name for name in _STARTS + _ENDS}
+
+    def __init__(self, sample: Sample, axes: list[int], shape: tuple[int, ...]) -> None:
+        self._sample = sample
+        self._axes = axes
+        self.shapes = [shape]
+
+    def given(self, name: str) -> bool:
+        return name == "axes" or (name in self._NAMES and self._sample.given(self._NAMES[name]))
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "axes":
+            return self._axes
+        values = self._sample[self._NAMES[name]]
+        return values * len(self._axes) if len(values) == 1 else values
