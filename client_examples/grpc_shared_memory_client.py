@@ -12,9 +12,8 @@ import os
 import numpy as np
 import tritonclient.grpc as triton
 import tritonclient.utils.shared_memory as shared_memory
-from tritonclient.utils import serialize_byte_tensor
-
 from common import arguments, read_batch, run, show
+from tritonclient.utils import serialize_byte_tensor
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ python client_examples/http_client.py digit.png other.jpg
 from __future__ import annotations
 
 import tritonclient.http as triton
-
 from common import arguments, read_batch, run, show
 
 

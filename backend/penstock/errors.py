@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 __all__ = [
     "DeviceError",
@@ -89,9 +89,11 @@ class OperatorError(PenstockError):
         return text
 
 
-@lru_cache(maxsize=None)
+@cache
 def _combined_error(cause: type[BaseException]) -> type[OperatorError]:
-    return type(f"Operator{cause.__name__}", (OperatorError, cause), {"__doc__": f"An OperatorError and {cause.__name__}."})
+    return type(
+        f"Operator{cause.__name__}", (OperatorError, cause), {"__doc__": f"An OperatorError and {cause.__name__}."}
+    )
 
 
 _TELLING_CAUSES = (IndexError, KeyError, ValueError, TypeError, MemoryError, FileNotFoundError, NotImplementedError)

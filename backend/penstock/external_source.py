@@ -79,7 +79,15 @@ def external_source(
     if count > 1 and isinstance(name, str):
         names = [f"{name}[{i}]" for i in range(count)]
     shared = _source_of(
-        source, cycle, batch, bool(batch_info), num_outputs, layouts, bool(no_copy), bool(parallel), prefetch_queue_depth
+        source,
+        cycle,
+        batch,
+        bool(batch_info),
+        num_outputs,
+        layouts,
+        bool(no_copy),
+        bool(parallel),
+        prefetch_queue_depth,
     )
     nodes = []
     for index in range(count):
@@ -120,7 +128,14 @@ def _source_of(
         from penstock.runtime.parallel import ParallelSource
 
         return ParallelSource(
-            source, cycle, batch, batch_info, num_outputs, layouts, no_copy, prefetch_queue_depth=prefetch_queue_depth or 1
+            source,
+            cycle,
+            batch,
+            batch_info,
+            num_outputs,
+            layouts,
+            no_copy,
+            prefetch_queue_depth=prefetch_queue_depth or 1,
         )
     if prefetch_queue_depth is not None:
         raise ValueError("The argument `prefetch_queue_depth` is valid only for parallel external sources")

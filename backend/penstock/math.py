@@ -70,4 +70,4 @@ def clamp(value: Any, lo: Any, hi: Any) -> Any:
 globals().update({name: _unary(name, doc) for name, doc in _UNARY.items()})
 globals().update({name: _binary(name, doc) for name, doc in _BINARY.items()})
 
-__all__ = ["clamp", *_UNARY, *_BINARY]  # noqa: PLE0604
+__all__ = ["clamp", *_UNARY, *_BINARY]

@@ -46,11 +46,15 @@ class Family:
         """One more case."""
         self.cases.append(Case(name, define, **settings))
 
-    def each(self, operator: str, inputs: dict[str, Define], arguments: Sequence[dict[str, Any]], **settings: Any) -> None:
+    def each(
+        self, operator: str, inputs: dict[str, Define], arguments: Sequence[dict[str, Any]], **settings: Any
+    ) -> None:
         """A case for each input with each set of arguments; enumeration values are given as ``"types.NAME"``."""
         for input_name, source in inputs.items():
             for given in arguments:
-                text = ", ".join(f"{key}={'computed' if callable(value) else repr(value)}" for key, value in given.items())
+                text = ", ".join(
+                    f"{key}={'computed' if callable(value) else repr(value)}" for key, value in given.items()
+                )
                 self.add(f"{operator}({input_name}, {text})", _call(operator, source, given), **settings)
 
     def __iter__(self) -> Iterator[Case]:

@@ -20,7 +20,9 @@ def run(module: Any, case: Case) -> list[list[Batch]]:
     iterations = []
     for _ in range(case.iterations):
         batches = pipeline.run()
-        iterations.append([([np.array(t) for t in b], b.layout() or "", int(b.dtype) if len(b) else -1) for b in batches])
+        iterations.append(
+            [([np.array(t) for t in b], b.layout() or "", int(b.dtype) if len(b) else -1) for b in batches]
+        )
     return iterations
 
 
@@ -64,7 +66,11 @@ def _values_difference(a: np.ndarray, b: np.ndarray, case: Case) -> str:
     if case.exact:
         if a.dtype == np.float16:
             # The reference rounds ties of halves its own way.
-            return "" if np.allclose(a.astype(np.float64), b.astype(np.float64), rtol=1e-3, equal_nan=True) else "is not equal"
+            return (
+                ""
+                if np.allclose(a.astype(np.float64), b.astype(np.float64), rtol=1e-3, equal_nan=True)
+                else "is not equal"
+            )
         return "" if np.array_equal(a, b, equal_nan=a.dtype.kind == "f") else "is not equal"
     if a.dtype.kind in "biu":
         worst = np.abs(a.astype(np.float64) - b.astype(np.float64)).max()

@@ -47,6 +47,7 @@ def load(family: str) -> dict[str, Any]:
             outcomes[name] = described
         else:
             outcomes[name] = [
-                [([arrays[key] for key in keys], layout, dtype) for keys, layout, dtype in batches] for batches in described
+                [([arrays[key] for key in keys], layout, dtype) for keys, layout, dtype in batches]
+                for batches in described
             ]
     return outcomes

@@ -20,7 +20,7 @@ from families import families
 import penstock
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def recorded(family: str) -> dict[str, Any]:
     return store.load(family)
 

@@ -26,7 +26,7 @@ class _OnGpu:
         return getattr(penstock, name)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def recorded(family: str) -> dict[str, Any]:
     return store.load(family)
 
@@ -46,7 +46,9 @@ def run_on_gpu(case: Case) -> list[list[tuple[list[np.ndarray], str, int]]]:
     iterations = []
     for _ in range(case.iterations):
         batches = [batch.as_cpu() for batch in pipeline.run()]
-        iterations.append([([np.array(t) for t in b], b.layout() or "", int(b.dtype) if len(b) else -1) for b in batches])
+        iterations.append(
+            [([np.array(t) for t in b], b.layout() or "", int(b.dtype) if len(b) else -1) for b in batches]
+        )
     pipeline.close()
     return iterations
 

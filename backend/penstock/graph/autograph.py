@@ -157,7 +157,9 @@ def _no_arguments(args: list[ast.arg]) -> ast.arguments:
 
 
 def _rewrite(definition: ast.FunctionDef) -> ast.FunctionDef:
-    global_names = {name for node in ast.walk(definition) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+    global_names = {
+        name for node in ast.walk(definition) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
+    }
     parameters = {arg.arg for arg in ast.walk(definition.args) if isinstance(arg, ast.arg)}
     body = definition.body
     if _returns_inside_if(body):
@@ -276,7 +278,9 @@ def _places(statements: Iterable[ast.AST]) -> dict[str, ast.expr]:
     """The attributes and constant items that statements assign, by their source text."""
     places: dict[str, ast.expr] = {}
     for target in _targets(statements):
-        if isinstance(target, ast.Attribute) or (isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)):
+        if isinstance(target, ast.Attribute) or (
+            isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)
+        ):
             places.setdefault(ast.unparse(target), target)
     return places
 
@@ -372,7 +376,9 @@ class _Rewriter(ast.NodeTransformer):
                     ast.copy_location(child, node)
         return result
 
-    def _function(self, name: str, body: list[ast.stmt], shared: list[str], argument: str | None = None) -> ast.FunctionDef:
+    def _function(
+        self, name: str, body: list[ast.stmt], shared: list[str], argument: str | None = None
+    ) -> ast.FunctionDef:
         nonlocals: list[ast.stmt] = [ast.Nonlocal(list(shared))] if shared else []
         args = _no_arguments([ast.arg(arg=argument)] if argument else [])
         definition = ast.FunctionDef(name=name, args=args, body=[*nonlocals, *body], decorator_list=[])

@@ -14,7 +14,6 @@ from penstock.graph.constants import constant_node, is_constant
 from penstock.graph.nodes import DataNode
 from penstock.graph.scope import current_scope
 
-
 # The variable that holds what a rewritten function is going to return.
 RESULT = "__penstock_result__"
 

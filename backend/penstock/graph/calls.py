@@ -64,7 +64,17 @@ def call_operator(
         if name and len(sets) > 1:
             op_name = f"{name}_{number}" if number else name
         op = OpNode(
-            schema, op_name, device, one_set, dict(argument_inputs), dict(constants), display, bool(name), group, sites, payload
+            schema,
+            op_name,
+            device,
+            one_set,
+            dict(argument_inputs),
+            dict(constants),
+            display,
+            bool(name),
+            group,
+            sites,
+            payload,
         )
         scope.register(op)
         outputs = op.outputs if scope.debug is None else scope.debug.evaluate(op)
@@ -153,7 +163,9 @@ def _check_input_devices(schema: Schema, device: str, inputs: Sequence[DataNode]
             )
 
 
-def split_arguments(schema: Schema, arguments: dict[str, Any], display: str) -> tuple[dict[str, DataNode], dict[str, Any]]:
+def split_arguments(
+    schema: Schema, arguments: dict[str, Any], display: str
+) -> tuple[dict[str, DataNode], dict[str, Any]]:
     """What the user gave for arguments, as nodes (computed in the graph) and as converted constants."""
     nodes: dict[str, DataNode] = {}
     constants: dict[str, Any] = {}

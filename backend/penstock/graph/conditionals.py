@@ -58,7 +58,9 @@ class ConditionStack:
     def _split(self, branch: Branch, node: DataNode) -> tuple[DataNode, DataNode]:
         key = (node.name, node.device)
         if key not in branch.splits:
-            parts = self.outside(branch, "_conditional__Split", (node,), {"predicate": branch.predicate, "_if_stmt": True})
+            parts = self.outside(
+                branch, "_conditional__Split", (node,), {"predicate": branch.predicate, "_if_stmt": True}
+            )
             branch.splits[key] = (parts[0], parts[1])
             for side, part in zip((True, False), parts):
                 branch.produced[side].add(part.name)

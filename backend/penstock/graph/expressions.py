@@ -45,7 +45,6 @@ def apply(function: str, *operands: Any) -> DataNode:
     """The node that computes ``function`` (a name of the wire format's expressions) of nodes and constants."""
     from penstock.graph.calls import call_operator
     from penstock.graph.constants import to_node
-    from penstock.graph.nodes import DataNode
 
     operands = tuple(_as_operand(operand) for operand in operands)
     if all(isinstance(operand, ScalarConstant) for operand in operands):
@@ -252,7 +251,9 @@ def subscript(node: Any, index: Any) -> DataNode:
         consumed += 1
     result = node
     if arguments:
-        result = call_operator("_TensorSubscript", (node,), dict(arguments, num_subscripts=consumed), device=node.device)
+        result = call_operator(
+            "_TensorSubscript", (node,), dict(arguments, num_subscripts=consumed), device=node.device
+        )
     elif consumed and not isinstance(indices[-1], NewAxis):
         result = call_operator("_SubscriptDimCheck", (node,), {"num_subscripts": consumed}, device=node.device)
     if not new_axes:

@@ -126,7 +126,9 @@ class DataNode(Expression):
     __repr__ = __str__
 
     def __iter__(self) -> NoReturn:
-        raise TypeError("A DataNode cannot be iterated over: the extents of its data are known only when the pipeline runs")
+        raise TypeError(
+            "A DataNode cannot be iterated over: the extents of its data are known only when the pipeline runs"
+        )
 
     def __bool__(self) -> NoReturn:
         raise TypeError(

@@ -34,5 +34,7 @@ def resolve_axes(axes: Sequence[int] | None, axis_names: str | None, layout: str
 def resolve_axis(axis: int, ndim: int) -> int:
     """The index, counted from the front."""
     if not -ndim <= axis < ndim:
-        raise RuntimeError(f"Axis {axis} is out of range: the data has {ndim} dimensions, so it may be from {-ndim} to {ndim - 1}")
+        raise RuntimeError(
+            f"Axis {axis} is out of range: the data has {ndim} dimensions, so it may be from {-ndim} to {ndim - 1}"
+        )
     return axis % ndim

@@ -46,7 +46,23 @@ COMPARISONS = ("eq", "neq", "lt", "leq", "gt", "geq")
 BITWISE = ("bitand", "bitor", "bitxor", "lshift", "rshift")
 KEEPING_UNARY = ("minus", "abs", "plus", "bitnot")
 FLOATING_UNARY = (
-    *("sqrt", "rsqrt", "cbrt", "exp", "log", "log2", "log10", "fabs", "floor", "ceil", "sin", "cos", "tan", "asin", "acos"),
+    *(
+        "sqrt",
+        "rsqrt",
+        "cbrt",
+        "exp",
+        "log",
+        "log2",
+        "log10",
+        "fabs",
+        "floor",
+        "ceil",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+    ),
     *("atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
 )
 FLOATING_BINARY = ("fdiv", "fpow", "atan2")
@@ -101,7 +117,9 @@ def parse(description: str) -> Expression:
         raise RuntimeError(f"'{function}' in the expression '{description}' is no known function")
     operands = tuple(_operand(word, description) for word in text.split())
     if len(operands) != ARITY[function]:
-        raise RuntimeError(f"'{function}' takes {ARITY[function]} operands, the expression '{description}' has {len(operands)}")
+        raise RuntimeError(
+            f"'{function}' takes {ARITY[function]} operands, the expression '{description}' has {len(operands)}"
+        )
     return Expression(function, operands)
 
 
@@ -110,7 +128,9 @@ def _operand(word: str, description: str) -> Operand:
         return Operand(int(match[1]))
     match = _CONSTANT.fullmatch(word)
     if match is None or match[2] not in TYPE_WORDS:
-        raise RuntimeError(f"'{word}' in the expression '{description}' is no operand: write &0 for inputs, $0:int32 for constants")
+        raise RuntimeError(
+            f"'{word}' in the expression '{description}' is no operand: write &0 for inputs, $0:int32 for constants"
+        )
     return Operand(int(match[1]), TYPE_WORDS[match[2]])
 
 
@@ -138,7 +158,9 @@ def result_type(function: str, types: tuple[DALIDataType, ...]) -> DALIDataType:
     if function in BITWISE and common in _FLOATING:
         raise RuntimeError(f"`{function}` takes integers, got {' and '.join(map(dtype_name, types))}")
     if common == BOOL and function not in _BOOL_PAIRS:
-        raise RuntimeError(f"`{function}` does not take only booleans: cast one of the operands, or use the bitwise operators")
+        raise RuntimeError(
+            f"`{function}` does not take only booleans: cast one of the operands, or use the bitwise operators"
+        )
     if function in COMPARISONS:
         return BOOL
     if function in FLOATING_BINARY and common not in _FLOATING:

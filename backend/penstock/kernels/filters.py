@@ -59,7 +59,7 @@ _TABULATED = {
 }
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _table(kind: DALIInterpType) -> np.ndarray:
     count = int(_SUPPORT[kind]) * _PER_UNIT
     return _TABULATED[kind](np.arange(count + 1) / _PER_UNIT).astype(np.float32).astype(np.float64)

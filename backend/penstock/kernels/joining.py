@@ -31,7 +31,9 @@ def common_rank(inputs: Sequence[TensorList]) -> int:
     """The inputs' number of dimensions; raises RuntimeError where they differ."""
     ranks = {batch.ndim() for batch in inputs}
     if len(ranks) > 1:
-        raise RuntimeError(f"All inputs must have the same number of dimensions, got: {', '.join(map(str, sorted(ranks)))}")
+        raise RuntimeError(
+            f"All inputs must have the same number of dimensions, got: {', '.join(map(str, sorted(ranks)))}"
+        )
     return ranks.pop()
 
 

@@ -40,7 +40,9 @@ def reshaped(
                 extents.append(-1)
                 continue
             if index >= len(base):
-                raise RuntimeError(f"`rel_shape` has {len(wanted)} entries, but the input has only {len(base)} dimensions")
+                raise RuntimeError(
+                    f"`rel_shape` has {len(wanted)} entries, but the input has only {len(base)} dimensions"
+                )
             extents.append(round(factor * base[index]))
     else:
         extents = list(wanted)
@@ -58,12 +60,16 @@ def _source_extent(shape: Shape, dim: int) -> int:
 def _completed(extents: Sequence[float], total: float, shape: Shape) -> Shape:
     left = [index for index, extent in enumerate(extents) if extent < 0]
     if len(left) > 1:
-        raise RuntimeError(f"Only one extent may follow from the others, but {list(extents)} has {len(left)} negative ones")
+        raise RuntimeError(
+            f"Only one extent may follow from the others, but {list(extents)} has {len(left)} negative ones"
+        )
     result = [int(extent) for extent in extents]
     if left:
         known = math.prod(extent for index, extent in enumerate(result) if index != left[0])
         if not known or total % known:
-            raise RuntimeError(f"The input's shape {list(shape)} cannot be brought into the shape {result}: {total} / {known} is not whole")
+            raise RuntimeError(
+                f"The input's shape {list(shape)} cannot be brought into the shape {result}: {total} / {known} is not whole"
+            )
         result[left[0]] = int(total // known)
     if math.prod(result) != total:
         raise RuntimeError(

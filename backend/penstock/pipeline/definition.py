@@ -17,7 +17,9 @@ class UnexpectedArgumentError(TypeError, AssertionError):
     """A keyword argument that belongs neither to the graph-defining function nor to the pipeline's constructor."""
 
 
-def pipeline_def(fn: Callable[..., Any] | None = None, *, enable_conditionals: bool = False, **pipeline_kwargs: Any) -> Any:
+def pipeline_def(
+    fn: Callable[..., Any] | None = None, *, enable_conditionals: bool = False, **pipeline_kwargs: Any
+) -> Any:
     """Decorator: calling the function gives a :class:`Pipeline` whose graph is what the function's operator calls make.
 
     The keyword arguments are those of :class:`Pipeline`; they can be given here, and overridden at the call.

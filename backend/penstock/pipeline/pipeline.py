@@ -377,7 +377,9 @@ class Pipeline:
         if self._num_threads is None:
             raise TypeError("The number of threads must be set: `num_threads` is None.")
         if self._num_threads < 1:
-            raise ValueError(f"Pipeline created with `num_threads` < 1 can only be used for serialization: {self._num_threads}.")
+            raise ValueError(
+                f"Pipeline created with `num_threads` < 1 can only be used for serialization: {self._num_threads}."
+            )
         if min(self._depths) < 1:
             raise ValueError("The prefetch queue depth must be greater than 0.")
 
@@ -425,7 +427,12 @@ class Pipeline:
         return step
 
     def feed_input(
-        self, data_node: str | DataNode, data: Any, layout: str | None = None, cuda_stream: Any = None, use_copy_kernel: bool = False
+        self,
+        data_node: str | DataNode,
+        data: Any,
+        layout: str | None = None,
+        cuda_stream: Any = None,
+        use_copy_kernel: bool = False,
     ) -> None:
         """Gives an external source one batch, for a run to come.
 
@@ -444,7 +451,9 @@ class Pipeline:
             raise TypeError(f"Expected the name of an external source, or its node, got {type(data_node).__name__}")
         step = self._feed_step(name)
         if isinstance(step.node.payload, Source):
-            raise RuntimeError(f"Cannot use `feed_input` on the external source '{name}' with a `source` argument specified.")
+            raise RuntimeError(
+                f"Cannot use `feed_input` on the external source '{name}' with a `source` argument specified."
+            )
         self._feed(step, data, layout, copy=not step.node.arguments.get("no_copy"))
 
     def _feed(self, step: Any, data: Any, layout: str | None, copy: bool) -> None:
@@ -613,7 +622,9 @@ class Pipeline:
 
     def _reader(self, name: str) -> Any:
         if name not in self._readers:
-            raise RuntimeError(f"There is no reader called '{name}' in this pipeline; its readers: {sorted(self._readers)}")
+            raise RuntimeError(
+                f"There is no reader called '{name}' in this pipeline; its readers: {sorted(self._readers)}"
+            )
         return self._readers[name]
 
     def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
@@ -656,7 +667,9 @@ class Pipeline:
 
         if define_graph is not None:
             if self._outputs is not None:
-                raise RuntimeError("Duplicate graph definition: `define_graph` was given, but the pipeline has outputs already")
+                raise RuntimeError(
+                    "Duplicate graph definition: `define_graph` was given, but the pipeline has outputs already"
+                )
             with self:
                 self._set_returned(define_graph())
         data = to_wire(self)
@@ -666,7 +679,9 @@ class Pipeline:
         return data
 
     @classmethod
-    def deserialize(cls, serialized_pipeline: bytes | None = None, filename: str | None = None, **kwargs: Any) -> Pipeline:
+    def deserialize(
+        cls, serialized_pipeline: bytes | None = None, filename: str | None = None, **kwargs: Any
+    ) -> Pipeline:
         """The pipeline that was saved in DALI's wire format; keyword arguments override what it was saved with."""
         from penstock.serialize.dali_format import from_wire
 
@@ -758,14 +773,18 @@ def _queue_depths(depth: Any) -> tuple[int, int]:
         return depth["cpu_size"], depth["gpu_size"]
     if isinstance(depth, int):
         return depth, depth
-    raise TypeError(f"Expected prefetch_queue_depth to be either int or a dict with the keys cpu_size and gpu_size, got {depth!r}")
+    raise TypeError(
+        f"Expected prefetch_queue_depth to be either int or a dict with the keys cpu_size and gpu_size, got {depth!r}"
+    )
 
 
 def _checked_outputs(name: str, value: Any, kind: type) -> Any:
     values = value if isinstance(value, (list, tuple)) else [value]
     for item in values:
         if item is not None and not isinstance(item, kind):
-            raise TypeError(f"`{name}` must be either: a value of {kind.__name__}, a list of these or None. Found: {item!r}.")
+            raise TypeError(
+                f"`{name}` must be either: a value of {kind.__name__}, a list of these or None. Found: {item!r}."
+            )
         if kind is int and item is not None and item < 0:
             raise ValueError(f"`{name}` must be non-negative. Found value: {item}.")
     return value

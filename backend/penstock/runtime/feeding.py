@@ -10,7 +10,9 @@ from penstock.tensors import HostPool, Tensor, TensorList, TensorListCPU, Tensor
 from penstock.tensors.tensor import check_layout, host_view
 
 
-def to_batch(data: Any, layout: str | None, max_batch_size: int, pool: HostPool | None, copy: bool = True) -> TensorList:
+def to_batch(
+    data: Any, layout: str | None, max_batch_size: int, pool: HostPool | None, copy: bool = True
+) -> TensorList:
     """One batch of what the user gave.
 
     Args:

@@ -47,7 +47,9 @@ def _cycle_mode(cycle: Any) -> str | None:
     try:
         return _CYCLES[cycle]
     except (KeyError, TypeError):
-        raise ValueError(f"Invalid value {cycle!r} for the argument `cycle`: use True, False, 'quiet', 'raise' or 'no'") from None
+        raise ValueError(
+            f"Invalid value {cycle!r} for the argument `cycle`: use True, False, 'quiet', 'raise' or 'no'"
+        ) from None
 
 
 def _accepted_positional(function: Callable[..., Any]) -> int:
@@ -59,7 +61,9 @@ def _accepted_positional(function: Callable[..., Any]) -> int:
     wanted = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = [p for p in wanted if p.default is p.empty]
     if len(required) > 1:
-        raise TypeError(f"An external source callback takes at most one positional argument, {function!r} takes {len(required)}")
+        raise TypeError(
+            f"An external source callback takes at most one positional argument, {function!r} takes {len(required)}"
+        )
     if required or any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return 1
     return min(len(wanted), 1)
@@ -151,7 +155,9 @@ class Source:
 
     def _checked(self, data: Any) -> list[Any]:
         if not isinstance(data, (list, tuple)) and not hasattr(data, "__len__"):
-            raise TypeError(f"The external source must give {self.num_outputs} outputs, it gave a {type(data).__name__}")
+            raise TypeError(
+                f"The external source must give {self.num_outputs} outputs, it gave a {type(data).__name__}"
+            )
         if len(data) != self.num_outputs:
             raise RuntimeError(f"The external source must give {self.num_outputs} outputs, it gave {len(data)}")
         return list(data)

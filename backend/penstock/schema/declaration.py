@@ -107,7 +107,11 @@ class Schema:
         arguments = {a.name: a for a in common_arguments(self.random)}
         if self.random:
             arguments["_random_state"] = Argument(
-                "_random_state", "uint32", doc="State of the random stream, given by the graph.", tensor=True, hidden=True
+                "_random_state",
+                "uint32",
+                doc="State of the random stream, given by the graph.",
+                tensor=True,
+                hidden=True,
             )
         arguments |= {a.name: a for a in self.arguments}
         return dict(sorted(arguments.items()))

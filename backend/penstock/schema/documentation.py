@@ -19,7 +19,9 @@ def shown_arguments(schema: Schema) -> list[Argument]:
 
 def _annotation(argument: Argument) -> str:
     element = argument.type.removesuffix("[]")
-    name = {"int32": "int", "int64": "int", "uint32": "int", "string": "str", "layout": "str", "object": "Any"}.get(element, element)
+    name = {"int32": "int", "int64": "int", "uint32": "int", "string": "str", "layout": "str", "object": "Any"}.get(
+        element, element
+    )
     text = f"{name} | list[{name}]" if argument.is_list else name
     return f"{text} | DataNode" if argument.tensor else text
 

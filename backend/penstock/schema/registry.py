@@ -58,7 +58,7 @@ def subscribe(listener: Callable[[Schema], None]) -> None:
         listener(schema)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def load_package(package_name: str) -> None:
     """Imports every module of a package, so that the operators declared there register themselves."""
     package = importlib.import_module(package_name)

@@ -60,7 +60,9 @@ def _to_record(op: OpNode, logical_id: int) -> wire.OpDef:
             "Save the pipeline with `save` in the readable format instead."
         )
     inputs = [wire.EdgeDef(node.name, node.device) for node in op.inputs]
-    inputs += [wire.EdgeDef(op.argument_inputs[k].name, op.argument_inputs[k].device, k) for k in sorted(op.argument_inputs)]
+    inputs += [
+        wire.EdgeDef(op.argument_inputs[k].name, op.argument_inputs[k].device, k) for k in sorted(op.argument_inputs)
+    ]
     arguments = [wire.ArgumentDef("device", "string", op.device)]
     for name, value in op.arguments.items():
         if name in _RUNTIME_ONLY:

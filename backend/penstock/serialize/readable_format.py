@@ -151,7 +151,9 @@ def from_text(
         op = rebuilder.add(_from_entry(entry, index, names, rebuilder, allowed_modules))
         if op.preserved and op.outputs:
             pipeline.add_sink(op.outputs[0])
-    outputs = [rebuilder.node(_node_and_device(entry, rebuilder, "the outputs"), "the outputs") for entry in _outputs(document)]
+    outputs = [
+        rebuilder.node(_node_and_device(entry, rebuilder, "the outputs"), "the outputs") for entry in _outputs(document)
+    ]
     pipeline.set_outputs(*outputs)
     return pipeline
 
@@ -197,7 +199,9 @@ def _outputs(document: dict[str, Any]) -> list[Any]:
 
 def _declarations(document: dict[str, Any]) -> dict[str, Any]:
     outputs = _outputs(document)
-    dtypes = [None if "dtype" not in entry else _enum("DALIDataType", entry["dtype"], "the outputs") for entry in outputs]
+    dtypes = [
+        None if "dtype" not in entry else _enum("DALIDataType", entry["dtype"], "the outputs") for entry in outputs
+    ]
     return {
         "output_dtype": dtypes,
         "output_ndim": [entry.get("ndim") for entry in outputs],
@@ -209,7 +213,9 @@ def _enum(kind: str, name: Any, where: str) -> Any:
     try:
         return _ENUMS[kind][name]
     except KeyError:
-        raise SerializationError(f"{where}: {name!r} is no {kind}; use one of {', '.join(_ENUMS[kind].__members__)}") from None
+        raise SerializationError(
+            f"{where}: {name!r} is no {kind}; use one of {', '.join(_ENUMS[kind].__members__)}"
+        ) from None
 
 
 def _from_entry(

@@ -56,7 +56,9 @@ class Rebuilder:
             raise SerializationError(f"{where}: another operator has the same name")
         self._names.add(name)
         if saved.device not in schema.devices:
-            raise SerializationError(f"{where}: it does not run on '{saved.device}', only on {', '.join(schema.devices)}")
+            raise SerializationError(
+                f"{where}: it does not run on '{saved.device}', only on {', '.join(schema.devices)}"
+            )
         if not schema.fewest_inputs <= len(saved.inputs) <= schema.most_inputs:
             raise SerializationError(
                 f"{where}: it takes from {schema.fewest_inputs} to {schema.most_inputs} inputs, the file gives {len(saved.inputs)}"
@@ -75,7 +77,9 @@ class Rebuilder:
         if saved.group is not None:
             first = self._groups.setdefault(saved.group, op)
             if first.schema is not schema:
-                raise SerializationError(f"{where}: it shares its logical id with an operator of another kind, '{first.name}'")
+                raise SerializationError(
+                    f"{where}: it shares its logical id with an operator of another kind, '{first.name}'"
+                )
             op.group = first.group
         self._name_outputs(op, saved.outputs, where)
         self.operators.append(op)

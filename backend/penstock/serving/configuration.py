@@ -144,7 +144,9 @@ def output_order(configured: Sequence[dict[str, Any]], pipeline: Pipeline) -> li
     names = [node.name for node in pipeline.graph.outputs]
     wanted = [item["name"] for item in configured]
     if len(wanted) > len(names):
-        raise ConfigurationError(f"the configuration lists {len(wanted)} outputs {wanted}, but the pipeline has {len(names)}: {names}")
+        raise ConfigurationError(
+            f"the configuration lists {len(wanted)} outputs {wanted}, but the pipeline has {len(names)}: {names}"
+        )
     if all(name in names for name in wanted):
         return [names.index(name) for name in wanted]
     return list(range(len(wanted)))

@@ -206,7 +206,9 @@ def copy_device_to(array: Any, ptr: Any, cuda_stream: Any, non_blocking: bool) -
     stream = as_cupy_stream(cuda_stream)
     source = cupy.ascontiguousarray(array)
     runtime = cupy.cuda.runtime
-    runtime.memcpyAsync(int(getattr(ptr, "value", ptr)), source.data.ptr, source.nbytes, runtime.memcpyDefault, stream.ptr)
+    runtime.memcpyAsync(
+        int(getattr(ptr, "value", ptr)), source.data.ptr, source.nbytes, runtime.memcpyDefault, stream.ptr
+    )
     if not non_blocking:
         stream.synchronize()
 

@@ -261,7 +261,9 @@ class TensorListCPU(TensorList):
         self._layout = check_layout(layout, self._ndim)
 
     @classmethod
-    def allocate(cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "", pool: HostPool | None = None) -> Any:
+    def allocate(
+        cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "", pool: HostPool | None = None
+    ) -> Any:
         """A contiguous batch of undefined contents."""
         kind = numpy_dtype(dtype)
         count = sum(_volumes(shapes))

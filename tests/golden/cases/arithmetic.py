@@ -10,7 +10,20 @@ from case import Family
 from case import feed_here as feed
 
 FAMILY = Family("arithmetic")
-TYPES = ["uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "bool"]
+TYPES = [
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "bool",
+]
 
 
 def values(name: str, second: bool = False) -> list[np.ndarray]:
@@ -47,7 +60,24 @@ BINARY: dict[str, Any] = {
 }
 FUNCTIONS = ["min", "max", "pow", "fpow", "atan2"]
 UNARY = (
-    *("sqrt", "rsqrt", "cbrt", "exp", "log", "log2", "log10", "abs", "fabs", "floor", "ceil", "sin", "cos", "tan", "asin", "acos"),
+    *(
+        "sqrt",
+        "rsqrt",
+        "cbrt",
+        "exp",
+        "log",
+        "log2",
+        "log10",
+        "abs",
+        "fabs",
+        "floor",
+        "ceil",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+    ),
     *("atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
 )
 PAIRS = [(a, b) for a in TYPES for b in TYPES if {a, b} & {"uint8", "int32", "float32", "bool", "uint64"}]
@@ -69,9 +99,17 @@ for kind in TYPES:
     FAMILY.add(f"~{kind}", lambda m, a=node: ~a(m))
     for name in UNARY:
         FAMILY.add(f"{name}({kind})", lambda m, n=name, a=node: getattr(m.math, n)(a(m)))
-    for text, constant in (("1", 1), ("2.5", 2.5), ("True", True), ("np.uint8(3)", np.uint8(3)), ("np.float32(3)", np.float32(3))):
+    for text, constant in (
+        ("1", 1),
+        ("2.5", 2.5),
+        ("True", True),
+        ("np.uint8(3)", np.uint8(3)),
+        ("np.float32(3)", np.float32(3)),
+    ):
         FAMILY.add(f"{kind} + {text}", lambda m, a=node, c=constant: a(m) + c)
-        FAMILY.add(f"{text} - {kind}", lambda m, a=node, c=constant: m.types.Constant(c) - a(m) if c is True else c - a(m))
+        FAMILY.add(
+            f"{text} - {kind}", lambda m, a=node, c=constant: m.types.Constant(c) - a(m) if c is True else c - a(m)
+        )
     FAMILY.add(f"{kind} * Constant(3).uint8()", lambda m, a=node: a(m) * m.types.Constant(3).uint8())
     FAMILY.add(f"clamp({kind})", lambda m, a=node: m.math.clamp(a(m), 0.5, 20))
 INT = feed(values("int32"))

@@ -7,7 +7,10 @@ from case import Family, feed, images
 
 FAMILY = Family("colours")
 SHAPES = [(5, 7, 3), (4, 3, 3), (2, 9, 3)]
-TYPES = [{}, *({"dtype": f"types.{name}"} for name in ("FLOAT", "UINT8", "INT16", "INT32", "UINT16", "FLOAT16", "INT8"))]
+TYPES = [
+    {},
+    *({"dtype": f"types.{name}"} for name in ("FLOAT", "UINT8", "INT16", "INT32", "UINT16", "FLOAT16", "INT8")),
+]
 INPUTS = {
     "pixels": feed(images(SHAPES), "HWC"),
     "floats": feed(images(SHAPES, np.float32), "HWC"),
@@ -56,4 +59,8 @@ BLURRED = {
     "volumes": feed(images([(3, 4, 5, 2)] * 3), "DHWC"),
 }
 FAMILY.each("gaussian_blur", BLURRED, BLURS)
-FAMILY.each("gaussian_blur", {"pixels": INPUTS["pixels"]}, [{"sigma": 1.0, "dtype": "types.FLOAT"}, {"sigma": 1.0, "dtype": "types.INT16"}])
+FAMILY.each(
+    "gaussian_blur",
+    {"pixels": INPUTS["pixels"]},
+    [{"sigma": 1.0, "dtype": "types.FLOAT"}, {"sigma": 1.0, "dtype": "types.INT16"}],
+)

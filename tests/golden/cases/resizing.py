@@ -9,9 +9,7 @@ FAMILY = Family("resizing")
 SHAPES = [(10, 15, 3), (8, 5, 3), (4, 22, 3)]
 PIXELS = feed(images(SHAPES), "HWC")
 FLOATS = feed(images(SHAPES, np.float32), "HWC")
-FILTERS = [
-    f"types.INTERP_{name}" for name in ("NN", "LINEAR", "CUBIC", "LANCZOS3", "TRIANGULAR", "GAUSSIAN")
-]
+FILTERS = [f"types.INTERP_{name}" for name in ("NN", "LINEAR", "CUBIC", "LANCZOS3", "TRIANGULAR", "GAUSSIAN")]
 SIZES = [
     {"resize_x": 7},
     {"resize_shorter": 6},
@@ -34,8 +32,12 @@ for kind in FILTERS:
     whole = sizes[:5] if kind.endswith("GAUSSIAN") else sizes
     FAMILY.each("resize", {"pixels": PIXELS}, [{"interp_type": kind, **size} for size in whole])
     tolerance = 1e-2 if kind.endswith("GAUSSIAN") else 1e-5
-    FAMILY.each("resize", {"floats": FLOATS}, [{"interp_type": kind, **size} for size in sizes[:3]], tolerance=tolerance)
-FAMILY.each("resize", {"pixels": PIXELS}, [{"interp_type": kind, "size": 7, "antialias": False} for kind in FILTERS[:5]])
+    FAMILY.each(
+        "resize", {"floats": FLOATS}, [{"interp_type": kind, **size} for size in sizes[:3]], tolerance=tolerance
+    )
+FAMILY.each(
+    "resize", {"pixels": PIXELS}, [{"interp_type": kind, "size": 7, "antialias": False} for kind in FILTERS[:5]]
+)
 FAMILY.each(
     "resize",
     {"pixels": PIXELS},
@@ -59,5 +61,7 @@ FAMILY.each("resize", {"HW": feed(images([(5, 6)] * 3), "HW")}, [{"size": [3, 3]
 FAMILY.each("resize", {"no layout": feed(images(SHAPES))}, [{"size": [3, 3]}])
 FAMILY.each("resize", {"int32": feed(images(SHAPES, np.int32), "HWC")}, [{"size": [3, 3]}])
 FAMILY.each(
-    "resize", {"int16": feed(images(SHAPES, np.int16), "HWC"), "uint16": feed(images(SHAPES, np.uint16), "HWC")}, [{"size": [3, 9]}]
+    "resize",
+    {"int16": feed(images(SHAPES, np.int16), "HWC"), "uint16": feed(images(SHAPES, np.uint16), "HWC")},
+    [{"size": [3, 9]}],
 )

@@ -12,7 +12,20 @@ FLOATS = feed([i * 600 - 300 for i in images(SHAPES, np.float32)], "HWC")
 PLAIN = feed(images([(2, 6)] * 3))
 EQUAL = feed(images([(2, 3, 4)] * 3), "HWC")
 INPUTS = {"pixels": PIXELS, "floats": FLOATS}
-ALL_TYPES = ["UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FLOAT16", "FLOAT", "FLOAT64", "BOOL"]
+ALL_TYPES = [
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "UINT64",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "FLOAT16",
+    "FLOAT",
+    "FLOAT64",
+    "BOOL",
+]
 SPECIAL = {
     name: feed([np.array(values, dtype)] * 3)
     for name, values, dtype in (
@@ -82,7 +95,16 @@ FAMILY.each(
 FAMILY.each(
     "squeeze",
     {"row": feed(images([(1, 4, 1)] * 3), "HWC"), "pixels": PIXELS},
-    [{"axes": [0]}, {"axes": [0, 2]}, {"axis_names": "C"}, {"axes": [1]}, {}, {"axes": [-1]}, {"axes": [5]}, {"axis_names": "X"}],
+    [
+        {"axes": [0]},
+        {"axes": [0, 2]},
+        {"axis_names": "C"},
+        {"axes": [1]},
+        {},
+        {"axes": [-1]},
+        {"axes": [5]},
+        {"axis_names": "X"},
+    ],
     exact=True,
 )
 FAMILY.each(
@@ -103,9 +125,26 @@ FAMILY.each(
     exact=True,
 )
 for operator in ("cat", "stack"):
-    for given in ({}, {"axis": 1}, {"axis": -1}, {"axis": 9}, {"axis_name": "W"}, {"axis_name": "X"}, {"axis_name": "XY"}, {"axis": 0, "axis_name": "H"}):
-        FAMILY.add(f"{operator} {given}", lambda m, o=operator, g=given: getattr(m.fn, o)(PIXELS(m), PIXELS(m), **g), exact=True)
-        FAMILY.add(f"{operator} plain {given}", lambda m, o=operator, g=given: getattr(m.fn, o)(PLAIN(m), PLAIN(m), PLAIN(m), **g), exact=True)
+    for given in (
+        {},
+        {"axis": 1},
+        {"axis": -1},
+        {"axis": 9},
+        {"axis_name": "W"},
+        {"axis_name": "X"},
+        {"axis_name": "XY"},
+        {"axis": 0, "axis_name": "H"},
+    ):
+        FAMILY.add(
+            f"{operator} {given}",
+            lambda m, o=operator, g=given: getattr(m.fn, o)(PIXELS(m), PIXELS(m), **g),
+            exact=True,
+        )
+        FAMILY.add(
+            f"{operator} plain {given}",
+            lambda m, o=operator, g=given: getattr(m.fn, o)(PLAIN(m), PLAIN(m), PLAIN(m), **g),
+            exact=True,
+        )
     FAMILY.add(f"{operator} one", lambda m, o=operator: getattr(m.fn, o)(PIXELS(m)), exact=True)
     FAMILY.add(f"{operator} types", lambda m, o=operator: getattr(m.fn, o)(PIXELS(m), FLOATS(m)))
     FAMILY.add(f"{operator} ranks", lambda m, o=operator: getattr(m.fn, o)(PIXELS(m), PLAIN(m)))
@@ -152,7 +191,9 @@ FAMILY.add("x[newaxis]", lambda m: PIXELS(m)[m.newaxis], exact=True)
 FAMILY.add("x[:, newaxis('F'), 0]", lambda m: PIXELS(m)[:, m.newaxis("F"), 0], exact=True)
 FAMILY.add("x[::0]", lambda m: PIXELS(m)[::0])
 FAMILY.add("x[n]", lambda m: PIXELS(m)[feed([np.int32(0), np.int32(1), np.int32(-1)])(m)], exact=True)
-FAMILY.add("shape", lambda m: (PIXELS(m).shape(), PIXELS(m).shape(dtype=m.types.FLOAT), m.fn.shapes(PIXELS(m))), exact=True)
+FAMILY.add(
+    "shape", lambda m: (PIXELS(m).shape(), PIXELS(m).shape(dtype=m.types.FLOAT), m.fn.shapes(PIXELS(m))), exact=True
+)
 FAMILY.add("layout property", lambda m: PIXELS(m).property("layout"), exact=True)
 FAMILY.add("unknown property", lambda m: PIXELS(m).property("nonsense"))
 FAMILY.add("per_frame", lambda m: (m.fn.per_frame(PLAIN(m)), m.fn.per_frame(PIXELS(m), replace=True)), exact=True)

@@ -25,11 +25,20 @@ for kind in KINDS:
     FAMILY.each("rotate", INPUTS, [{"angle": 31.5, **kind}, {"angle": ANGLES, "keep_size": True, **kind}])
     FAMILY.each("rotate", PIXELS, [{"angle": ANGLES, "size": [6, 9], **kind}])
     FAMILY.each("warp_affine", INPUTS, [{"matrix": MATRIX, **kind}])
-    FAMILY.each("warp_affine", VOLUMES, [{"matrix": [0.7, 0.3, 0.1, 2, -0.2, 1.1, 0, 3, 0.1, 0.1, 0.9, 1], **kind}], tolerance=3e-5)
+    FAMILY.each(
+        "warp_affine",
+        VOLUMES,
+        [{"matrix": [0.7, 0.3, 0.1, 2, -0.2, 1.1, 0, 3, 0.1, 0.1, 0.9, 1], **kind}],
+        tolerance=3e-5,
+    )
     FAMILY.each("rotate", VOLUMES, [{"angle": 20, "axis": axis, **kind} for axis in ([0, 0, 1], [1, 0, 0], [1, 2, 3])])
 FAMILY.each("rotate", PIXELS, [{"angle": float(a)} for a in range(0, 360, 15)])
 FAMILY.each("rotate", PIXELS, [{"angle": 30.0, "dtype": "types.FLOAT"}, {"angle": 3.0, "dtype": "types.INT16"}])
-FAMILY.each("rotate", PIXELS, [{"angle": 3.0, "interp_type": "types.INTERP_CUBIC"}, {}, {"angle": 5.0, "keep_size": True, "size": [3, 3]}])
+FAMILY.each(
+    "rotate",
+    PIXELS,
+    [{"angle": 3.0, "interp_type": "types.INTERP_CUBIC"}, {}, {"angle": 5.0, "keep_size": True, "size": [3, 3]}],
+)
 FAMILY.each("rotate", VOLUMES, [{"angle": 3.0}])
 FAMILY.each("warp_affine", PIXELS, [{}, {"matrix": [1.0, 2.0]}])
 FAMILY.each("warp_affine", PIXELS, [{"matrix": MATRIX, "inverse_map": False, "size": [9, 8]}])

@@ -33,10 +33,18 @@ WINDOWS = [
 ]
 FAMILY.each("crop", {"pixels": PIXELS}, WINDOWS)
 FAMILY.each("crop", {"floats": FLOATS, "planes": PLANES, "frames": FRAMES}, WINDOWS[:3])
-FAMILY.each("crop", {"volumes": VOLUMES}, [{"crop": [2, 3, 4]}, {"crop_d": 2, "crop_h": 3, "crop_w": 3, "crop_pos_z": 1.0}])
-FAMILY.each("crop", {"pixels": PIXELS}, [{"crop": [3, 3], "dtype": f"types.{t}"} for t in ("FLOAT", "FLOAT16", "UINT8", "INT16")])
 FAMILY.each(
-    "crop", {"pixels": PIXELS}, [{"crop": [12, 12], "out_of_bounds_policy": "pad", "fill_values": f} for f in ([7], [1, 2, 3])]
+    "crop", {"volumes": VOLUMES}, [{"crop": [2, 3, 4]}, {"crop_d": 2, "crop_h": 3, "crop_w": 3, "crop_pos_z": 1.0}]
+)
+FAMILY.each(
+    "crop",
+    {"pixels": PIXELS},
+    [{"crop": [3, 3], "dtype": f"types.{t}"} for t in ("FLOAT", "FLOAT16", "UINT8", "INT16")],
+)
+FAMILY.each(
+    "crop",
+    {"pixels": PIXELS},
+    [{"crop": [12, 12], "out_of_bounds_policy": "pad", "fill_values": f} for f in ([7], [1, 2, 3])],
 )
 FAMILY.each("crop_mirror_normalize", {"pixels": PIXELS}, WINDOWS)
 FAMILY.each(
@@ -90,7 +98,9 @@ for anchor, shape, given in (
     ([0.5, 0.5], [0.6, 0.6], {}),
     ([1.0, 2.0], [0.3, 0.2], {"normalized_anchor": False}),
 ):
-    FAMILY.add(f"slice at {anchor}, {shape}, {given}", lambda m, a=anchor, s=shape, g=given: m.fn.slice(PIXELS(m), a, s, **g))
+    FAMILY.add(
+        f"slice at {anchor}, {shape}, {given}", lambda m, a=anchor, s=shape, g=given: m.fn.slice(PIXELS(m), a, s, **g)
+    )
 FAMILY.add(
     "slice at integers",
     lambda m: m.fn.slice(PIXELS(m), m.types.Constant(np.int32([1, 2])), m.types.Constant(np.int32([3, 2]))),

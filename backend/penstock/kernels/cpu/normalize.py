@@ -42,7 +42,9 @@ def _to_pixels(source, mirror, mean, factor, shift, target, like):  # type: igno
                 out[x, c] = converted((np.float32(pixel[c]) - mean[c]) * factor[c] + shift, like)
 
 
-def crop_mirror_normalize(source: np.ndarray, layout: str, plan: Any, permutation: list[int], target: np.ndarray) -> None:
+def crop_mirror_normalize(
+    source: np.ndarray, layout: str, plan: Any, permutation: list[int], target: np.ndarray
+) -> None:
     """Fills ``target`` as ``plan`` (a ``CmnPlan``) says.
 
     Args:
@@ -86,7 +88,9 @@ def converted_fill(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if dtype.kind == "f":
         return values.astype(dtype)
     limits = np.iinfo(dtype)
-    return np.clip(np.where(values >= 0, np.floor(values + 0.5), np.ceil(values - 0.5)), limits.min, limits.max).astype(dtype)
+    return np.clip(np.where(values >= 0, np.floor(values + 0.5), np.ceil(values - 0.5)), limits.min, limits.max).astype(
+        dtype
+    )
 
 
 def _normalize(part: np.ndarray, layout: str, plan: Any, window: np.ndarray, output: str) -> None:

@@ -126,7 +126,9 @@ def resample_image(source: np.ndarray, vertical: Taps, horizontal: Taps, target:
 
 def resample_axis(source: np.ndarray, axis: int, taps: Taps, target: np.ndarray) -> None:
     """Resamples one axis of a contiguous array of any rank."""
-    _resample_axis(_folded_around(source, axis), taps.starts, taps.weights, _folded_around(target, axis), target.dtype.type(0))
+    _resample_axis(
+        _folded_around(source, axis), taps.starts, taps.weights, _folded_around(target, axis), target.dtype.type(0)
+    )
 
 
 def _folded_around(array: np.ndarray, axis: int) -> np.ndarray:

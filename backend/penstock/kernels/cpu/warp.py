@@ -63,7 +63,7 @@ def _linear_2d(source, m, has_fill, fill, target, like):  # type: ignore[no-unty
             fx = np.float32(sx - x0)
             fy = np.float32(sy - y0)
             x1, y1 = x0 + 1, y0 + 1
-            if 0 <= x0 and x1 < width and 0 <= y0 and y1 < height:
+            if x0 >= 0 and x1 < width and y0 >= 0 and y1 < height:
                 for c in range(channels):
                     top = source[y0, x0, c] + (np.float32(source[y0, x1, c]) - source[y0, x0, c]) * fx
                     low = source[y1, x0, c] + (np.float32(source[y1, x1, c]) - source[y1, x0, c]) * fx

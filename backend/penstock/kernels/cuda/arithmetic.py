@@ -67,7 +67,7 @@ def _body(function: str, result: DALIDataType, types: Sequence[DALIDataType]) ->
     name = _RENAMED.get(function, function)
     suffix = "" if result == FLOAT64 else "f"
     if function == "rsqrt" and result != FLOAT64:
-        return "return a == 0 ? nanf(\"\") : 1.0f / sqrtf(a);"
+        return 'return a == 0 ? nanf("") : 1.0f / sqrtf(a);'
     operands = "a, b" if len(types) == 2 else "a"
     return f"return {name}{suffix}({operands});"
 
@@ -82,7 +82,7 @@ def _comparison(function: str, types: Sequence[DALIDataType]) -> str:
     return f"return a {symbol} b;"
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _kernel(function: str, result: DALIDataType, types: tuple[DALIDataType, ...]) -> Any:
     names = "abc"[: len(types)]
     loads = []

@@ -50,12 +50,12 @@ def cuda_type(dtype: DALIDataType) -> str:
     return CUDA_TYPES[dtype]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _source(name: str) -> str:
     return (_FOLDER / "common.cuh").read_text() + (_FOLDER / f"{name}.cu").read_text()
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def kernel(file: str, instance: str, preamble: str = "") -> Any:
     """The kernel ``instance`` (e.g. ``window<uint8, float>``) of ``file``.cu, compiled for the current device.
 

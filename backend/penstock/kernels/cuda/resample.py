@@ -86,7 +86,9 @@ def resample_images(jobs: Sequence[ImageResampling]) -> None:
         counts.append(int(entry["out_height"]) * math.prod(source.shape[:-3]))
     shared = int((descriptors["columns"] * descriptors["channels"]).max()) * 4
     if shared > _MOST_SHARED:
-        raise RuntimeError(f"Images of {shared // 4} values a row are not supported on GPU: at most {_MOST_SHARED // 4}")
+        raise RuntimeError(
+            f"Images of {shared // 4} values a row are not supported on GPU: at most {_MOST_SHARED // 4}"
+        )
     types = [cuda_type(from_numpy_dtype(array.dtype)) for array in (sources[0], jobs[0].target)]
     function = kernel("resample", f"resample<{types[0]}, {types[1]}>")
     launch(function, descriptors, counts, upload(starts), upload(weights), shared=shared)

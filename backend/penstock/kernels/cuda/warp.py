@@ -14,7 +14,10 @@ _WARP = np.dtype(
     [
         ("source", np.uint64),
         ("target", np.uint64),
-        *((name, np.int32) for name in ("depth", "height", "width", "channels", "out_depth", "out_height", "out_width")),
+        *(
+            (name, np.int32)
+            for name in ("depth", "height", "width", "channels", "out_depth", "out_height", "out_width")
+        ),
         *((name, np.int32) for name in ("volumetric", "linear", "has_fill")),
         ("matrix", np.float32, 12),
         ("fill", np.float32),

@@ -72,7 +72,9 @@ def copy_windows(copies: Sequence[WindowCopy]) -> None:
     for entry, copy, source in zip(descriptors, copies, sources):
         _describe(entry, copy, source)
     types = [cuda_type(from_numpy_dtype(array.dtype)) for array in (sources[0], copies[0].target)]
-    launch(kernel("window", f"window<{types[0]}, {types[1]}>"), descriptors, [blocks_for(c.target.shape) for c in copies])
+    launch(
+        kernel("window", f"window<{types[0]}, {types[1]}>"), descriptors, [blocks_for(c.target.shape) for c in copies]
+    )
 
 
 def _describe(entry: Any, copy: WindowCopy, source: Any) -> None:

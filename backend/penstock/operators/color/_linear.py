@@ -63,5 +63,7 @@ class ColourMatrixOperator(LinearColourOperator):
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         if sample.shapes[0][-1] != 3:
-            raise RuntimeError(f"Images must have 3 channels, got {sample.shapes[0][-1]} in shape {list(sample.shapes[0])}")
+            raise RuntimeError(
+                f"Images must have 3 channels, got {sample.shapes[0][-1]} in shape {list(sample.shapes[0])}"
+            )
         return super().infer(sample)

@@ -40,7 +40,9 @@ class ColorSpaceConversion(Operator):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != UINT8:
-            raise RuntimeError(f"Color space conversion is supported only for uint8 input, got {dtype_name(batch.dtype)}")
+            raise RuntimeError(
+                f"Color space conversion is supported only for uint8 input, got {dtype_name(batch.dtype)}"
+            )
         return [OutputSpec(UINT8, self.input_layout(workspace), batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

@@ -25,7 +25,14 @@ class ColorTwist(ColourMatrixOperator):
         ),
         arguments=(
             Argument("brightness", "float", 1.0, "Factor; 1 changes nothing.", tensor=True, per_frame=True),
-            Argument("contrast", "float", 1.0, "Factor of the distance from `contrast_center`; 1 changes nothing.", tensor=True, per_frame=True),
+            Argument(
+                "contrast",
+                "float",
+                1.0,
+                "Factor of the distance from `contrast_center`; 1 changes nothing.",
+                tensor=True,
+                per_frame=True,
+            ),
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
             Argument("hue", "float", 0.0, "Change of hue, in degrees.", tensor=True, per_frame=True),
             Argument("image_type", "DALIImageType", RGB, "Colour space of the input."),

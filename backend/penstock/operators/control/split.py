@@ -15,7 +15,13 @@ class Split(Operator):
         name="_conditional__Split",
         inputs=(Input("input"),),
         arguments=(
-            Argument("predicate", "bool", doc="Which of the outputs a sample goes to: one value a sample.", required=True, tensor=True),
+            Argument(
+                "predicate",
+                "bool",
+                doc="Which of the outputs a sample goes to: one value a sample.",
+                required=True,
+                tensor=True,
+            ),
             Argument("_if_stmt", "bool", False, "Made from an `if` statement; for messages.", hidden=True),
         ),
         outputs=2,

@@ -26,7 +26,9 @@ class ValidateLogical(Operator):
         if len(batch):
             where = f"the {self.args['expression_side']} argument of the logical expression `{self.args['expression_name']}`"
             if batch.ndim() != 0:
-                raise RuntimeError(f"Logical expressions take scalars (0-d tensors): {where} has {batch.ndim()} dimensions.")
+                raise RuntimeError(
+                    f"Logical expressions take scalars (0-d tensors): {where} has {batch.ndim()} dimensions."
+                )
             if batch.dtype != BOOL:
                 raise RuntimeError(f"Logical expressions take booleans: {where} is of type {dtype_name(batch.dtype)}.")
         workspace.outputs = [batch]

@@ -12,9 +12,7 @@ class Cast(Operator):
     schema = Schema(
         name="Cast",
         inputs=(Input("input", doc="Data of any type and shape."),),
-        arguments=(
-            Argument("dtype", "DALIDataType", doc="Type of the output.", required=True),
-        ),
+        arguments=(Argument("dtype", "DALIDataType", doc="Type of the output.", required=True),),
     )
 
     def run(self, workspace: Workspace) -> None:

@@ -11,7 +11,10 @@ class CastLike(Operator):
 
     schema = Schema(
         name="CastLike",
-        inputs=(Input("input_0", doc="Data of any type and shape."), Input("input_1", device="any", doc="Its type is taken.")),
+        inputs=(
+            Input("input_0", doc="Data of any type and shape."),
+            Input("input_1", device="any", doc="Its type is taken."),
+        ),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

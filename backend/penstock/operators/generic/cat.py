@@ -32,7 +32,11 @@ class Cat(Operator):
             raise RuntimeError(f"`axis_name` must be a single character, got '{name}'")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
-        dtype, rank, layout = common_type(workspace.inputs), common_rank(workspace.inputs), common_layout(workspace.inputs)
+        dtype, rank, layout = (
+            common_type(workspace.inputs),
+            common_rank(workspace.inputs),
+            common_layout(workspace.inputs),
+        )
         name = self.args["axis_name"]
         if name is not None:
             if name not in layout:

@@ -32,7 +32,9 @@ class ExpandDims(Operator):
             raise RuntimeError("`new_axis_names` was given, but the data has no layout to insert them in")
         rank = batch.ndim() + len(axes)
         if any(not 0 <= axis < rank for axis in axes):
-            raise RuntimeError(f"Data has not enough dimensions to add new ones at {axes}: the output has {rank} dimensions")
+            raise RuntimeError(
+                f"Data has not enough dimensions to add new ones at {axes}: the output has {rank} dimensions"
+            )
         shapes = []
         for shape in batch.shapes:
             rest = iter(shape)

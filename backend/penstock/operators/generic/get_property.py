@@ -16,9 +16,7 @@ class GetProperty(Operator):
     schema = Schema(
         name="GetProperty",
         inputs=(Input("input", device="any", doc="Data of any kind, on CPU or GPU."),),
-        arguments=(
-            Argument("key", "string", doc="`layout` or `source_info`.", required=True),
-        ),
+        arguments=(Argument("key", "string", doc="`layout` or `source_info`.", required=True),),
     )
 
     def setup(self) -> None:

@@ -13,7 +13,9 @@ class PerFrame(Operator):
         name="PerFrame",
         inputs=(Input("input", doc="Data with at least one dimension."),),
         arguments=(
-            Argument("replace", "bool", False, "Replace the layout's first letter by F instead of refusing another one."),
+            Argument(
+                "replace", "bool", False, "Replace the layout's first letter by F instead of refusing another one."
+            ),
         ),
     )
 

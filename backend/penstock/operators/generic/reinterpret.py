@@ -23,9 +23,21 @@ class Reinterpret(Operator):
         arguments=(
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
             Argument("layout", "layout", None, "Layout of the output."),
-            Argument("rel_shape", "float[]", None, "Extents relative to those of the input's dimensions; negative: takes what is left.", tensor=True),
+            Argument(
+                "rel_shape",
+                "float[]",
+                None,
+                "Extents relative to those of the input's dimensions; negative: takes what is left.",
+                tensor=True,
+            ),
             Argument("shape", "int32[]", None, "Extents of the output.", tensor=True),
-            Argument("src_dims", "int32[]", None, "The input dimension that each output extent comes from; -1: a new one of extent 1.", tensor=True),
+            Argument(
+                "src_dims",
+                "int32[]",
+                None,
+                "The input dimension that each output extent comes from; -1: a new one of extent 1.",
+                tensor=True,
+            ),
         ),
     )
 
@@ -41,7 +53,9 @@ class Reinterpret(Operator):
             sample = Sample(self, workspace, index)
             shape = data.shape
             if size_in != size_out and (not shape or shape[-1] * size_in % size_out):
-                raise RuntimeError(f"The last dimension of shape {list(shape)} is not a whole number of {kind.name} elements")
+                raise RuntimeError(
+                    f"The last dimension of shape {list(shape)} is not a whole number of {kind.name} elements"
+                )
             new = (*shape[:-1], shape[-1] * size_in // size_out) if size_in != size_out else shape
             view = data.reshape(-1).view(kind)
             wanted = self._wanted(sample)

@@ -22,9 +22,21 @@ class Reshape(Operator):
         min_inputs=1,
         arguments=(
             Argument("layout", "layout", None, "Layout of the output."),
-            Argument("rel_shape", "float[]", None, "Extents relative to those of the input's dimensions; negative: takes what is left.", tensor=True),
+            Argument(
+                "rel_shape",
+                "float[]",
+                None,
+                "Extents relative to those of the input's dimensions; negative: takes what is left.",
+                tensor=True,
+            ),
             Argument("shape", "int32[]", None, "Extents of the output.", tensor=True),
-            Argument("src_dims", "int32[]", None, "The input dimension that each output extent comes from; -1: a new one of extent 1.", tensor=True),
+            Argument(
+                "src_dims",
+                "int32[]",
+                None,
+                "The input dimension that each output extent comes from; -1: a new one of extent 1.",
+                tensor=True,
+            ),
         ),
     )
 
@@ -39,7 +51,9 @@ class Reshape(Operator):
         if len(workspace.inputs) == 2 and (self.given("shape") or self.given("rel_shape")):
             raise RuntimeError("The new shape is given twice: as an input and as an argument")
         if self._nothing_given and len(workspace.inputs) == 1:
-            raise RuntimeError("Reshape needs the new shape, or the new layout: give `shape`, `rel_shape`, `src_dims` or `layout`")
+            raise RuntimeError(
+                "Reshape needs the new shape, or the new layout: give `shape`, `rel_shape`, `src_dims` or `layout`"
+            )
         shapes = [self._shape(workspace, index) for index in range(len(batch))]
         workspace.outputs = [self._view(batch, shapes)]
 
@@ -88,7 +102,9 @@ class Reshape(Operator):
     def _from_input(sample: Sample) -> list[int]:
         data = sample.inputs[1]
         if data.ndim != 1 or data.dtype.kind not in "iu":
-            raise RuntimeError(f"The new shape must be a 1-D tensor of integers, got one of {data.dtype} with {data.ndim} dimensions")
+            raise RuntimeError(
+                f"The new shape must be a 1-D tensor of integers, got one of {data.dtype} with {data.ndim} dimensions"
+            )
         return data.tolist()
 
     def volume(self, shape: tuple[int, ...], workspace: Workspace) -> float | None:

@@ -19,7 +19,13 @@ class Shapes(Operator):
         inputs=(Input("input", device="any", doc="Data of any kind, on CPU or GPU; only its shape is looked at."),),
         arguments=(
             Argument("dtype", "DALIDataType", INT64, "Type of the output."),
-            Argument("type", "DALIDataType", INT64, "Old name of `dtype`.", deprecated=Deprecation("0.27", renamed_to="dtype")),
+            Argument(
+                "type",
+                "DALIDataType",
+                INT64,
+                "Old name of `dtype`.",
+                deprecated=Deprecation("0.27", renamed_to="dtype"),
+            ),
         ),
         aliases=(Alias("_Shape", fn="_shape"),),
     )

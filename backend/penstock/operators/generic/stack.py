@@ -30,7 +30,11 @@ class Stack(Operator):
             raise RuntimeError(f"`axis_name` must be a single character, got '{name}'")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
-        dtype, rank, layout = common_type(workspace.inputs), common_rank(workspace.inputs), common_layout(workspace.inputs)
+        dtype, rank, layout = (
+            common_type(workspace.inputs),
+            common_rank(workspace.inputs),
+            common_layout(workspace.inputs),
+        )
         axis = resolve_axis(self.args["axis"], rank + 1)
         workspace.state = axis
         name = self.args["axis_name"]

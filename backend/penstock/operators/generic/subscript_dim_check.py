@@ -20,5 +20,7 @@ class SubscriptDimCheck(Operator):
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
         if len(batch) and self.args["num_subscripts"] > batch.ndim():
-            raise IndexError(f"Too many indices ({self.args['num_subscripts']}) for data with {batch.ndim()} dimensions")
+            raise IndexError(
+                f"Too many indices ({self.args['num_subscripts']}) for data with {batch.ndim()} dimensions"
+            )
         workspace.outputs = [batch.relabelled()]

@@ -45,7 +45,10 @@ class TensorSubscript(Operator):
             if self.args[f"step_{axis}"] == 0:
                 raise RuntimeError(f"The step of the range in dimension {axis} is zero")
         self.count = max(
-            [self.args["num_subscripts"], *(a + 1 for a in range(_MOST_SUBSCRIPTS) if self.given_at[a] or self.ranges[a])]
+            [
+                self.args["num_subscripts"],
+                *(a + 1 for a in range(_MOST_SUBSCRIPTS) if self.given_at[a] or self.ranges[a]),
+            ]
         )
 
     def run(self, workspace: Workspace) -> None:

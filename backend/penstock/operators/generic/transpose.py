@@ -16,7 +16,9 @@ class Transpose(Operator):
         inputs=(Input("input", doc="Data of any type and shape."),),
         arguments=(
             Argument("output_layout", "layout", None, "Layout of the output."),
-            Argument("perm", "int32[]", None, "The input dimension that each output dimension is; by default reversed."),
+            Argument(
+                "perm", "int32[]", None, "The input dimension that each output dimension is; by default reversed."
+            ),
             Argument("transpose_layout", "bool", True, "Permute the layout too."),
         ),
     )

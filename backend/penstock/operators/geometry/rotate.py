@@ -26,13 +26,33 @@ class Rotate(WarpingOperator):
             ),
         ),
         arguments=(
-            Argument("angle", "float", doc="In degrees, counter-clockwise.", required=True, tensor=True, per_frame=True),
-            Argument("axis", "float[]", None, "For volumes: the direction (x, y, z) of the axis of rotation.", tensor=True, per_frame=True),
+            Argument(
+                "angle", "float", doc="In degrees, counter-clockwise.", required=True, tensor=True, per_frame=True
+            ),
+            Argument(
+                "axis",
+                "float[]",
+                None,
+                "For volumes: the direction (x, y, z) of the axis of rotation.",
+                tensor=True,
+                per_frame=True,
+            ),
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
-            Argument("fill_value", "float", None, "What lies outside of the input; without it, the nearest pixel of the border."),
+            Argument(
+                "fill_value",
+                "float",
+                None,
+                "What lies outside of the input; without it, the nearest pixel of the border.",
+            ),
             Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "Filter for both enlarging and shrinking."),
             Argument("keep_size", "bool", False, "The output is as large as the input."),
-            Argument("output_dtype", "DALIDataType", None, "Old name of `dtype`.", deprecated=Deprecation("0.24", renamed_to="dtype")),
+            Argument(
+                "output_dtype",
+                "DALIDataType",
+                None,
+                "Old name of `dtype`.",
+                deprecated=Deprecation("0.24", renamed_to="dtype"),
+            ),
             Argument("size", "float[]", [], "Output extents (height, width) or (depth, height, width).", tensor=True),
         ),
         sequences=True,

@@ -29,11 +29,31 @@ class WarpAffine(WarpingOperator):
         min_inputs=1,
         arguments=(
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
-            Argument("fill_value", "float", None, "What lies outside of the input; without it, the nearest pixel of the border."),
+            Argument(
+                "fill_value",
+                "float",
+                None,
+                "What lies outside of the input; without it, the nearest pixel of the border.",
+            ),
             Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "Filter for both enlarging and shrinking."),
-            Argument("inverse_map", "bool", True, "The matrix maps output to input coordinates; False: input to output."),
-            Argument("matrix", "float[]", [], "2x3 (3x4 for volumes) matrix in x, y(, z) order, row by row.", tensor=True, per_frame=True),
-            Argument("output_dtype", "DALIDataType", None, "Old name of `dtype`.", deprecated=Deprecation("0.24", renamed_to="dtype")),
+            Argument(
+                "inverse_map", "bool", True, "The matrix maps output to input coordinates; False: input to output."
+            ),
+            Argument(
+                "matrix",
+                "float[]",
+                [],
+                "2x3 (3x4 for volumes) matrix in x, y(, z) order, row by row.",
+                tensor=True,
+                per_frame=True,
+            ),
+            Argument(
+                "output_dtype",
+                "DALIDataType",
+                None,
+                "Old name of `dtype`.",
+                deprecated=Deprecation("0.24", renamed_to="dtype"),
+            ),
             Argument("size", "float[]", [], "Output extents (height, width) or (depth, height, width).", tensor=True),
         ),
         sequences=True,

@@ -79,17 +79,23 @@ class ResizingOperator(Operator):
             raise RuntimeError("`roi_start` and `roi_end` must be given together")
         groups = [group for group in _SIZE_ARGUMENTS if any(self.given(name) for name in group if name in self.args)]
         if len(groups) > 1:
-            raise RuntimeError(f"{' and '.join('`' + group[0] + '`' for group in groups)} cannot be given together: both tell the size")
+            raise RuntimeError(
+                f"{' and '.join('`' + group[0] + '`' for group in groups)} cannot be given together: both tell the size"
+            )
         if groups and groups[0][0] in ("resize_shorter", "resize_longer") and self.given("mode"):
             raise RuntimeError(f"`mode` cannot be given together with `{groups[0][0]}`, which implies it")
         if not groups:
-            raise RuntimeError("The output size is not given: use `size`, `resize_x`, `resize_y`, `resize_shorter` or `resize_longer`")
+            raise RuntimeError(
+                "The output size is not given: use `size`, `resize_x`, `resize_y`, `resize_shorter` or `resize_longer`"
+            )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         layout = self.input_layout(workspace)
         if batch.dtype not in (UINT8, INT16, UINT16, FLOAT):
-            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}. Supported are: uint8, int16, uint16, float")
+            raise RuntimeError(
+                f"Unsupported input type: {dtype_name(batch.dtype)}. Supported are: uint8, int16, uint16, float"
+            )
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
         if dtype not in (batch.dtype, FLOAT):
             raise RuntimeError(
@@ -124,7 +130,12 @@ class ResizingOperator(Operator):
         """The sizes and regions that the arguments ask for."""
         requested, mode = self._requested(sample, len(extents))
         return plan_axes(
-            extents, requested, mode, self._max_size(len(extents)), self._roi(sample, extents), self.args["subpixel_scale"]
+            extents,
+            requested,
+            mode,
+            self._max_size(len(extents)),
+            self._roi(sample, extents),
+            self.args["subpixel_scale"],
         )
 
     def _requested(self, sample: Sample, count: int) -> tuple[list[float], str]:
@@ -168,7 +179,6 @@ class ResizingOperator(Operator):
     def compute(self, sample: Sample) -> None:
         first, _ = sample.workspace.state
         resample(np.ascontiguousarray(sample.inputs[0]), sample.outputs[0], first, sample.plan)
-
 
     def compute_batch(self, workspace: Workspace) -> None:
         resample_batch(workspace)

@@ -65,7 +65,9 @@ def _wanted_extents(sample: Sample, layout: str) -> dict[str, float]:
     return {letter: value for letter, value in values.items() if int(value)}
 
 
-def copy_region(source: np.ndarray, region: Region, fill: Sequence[float], channel_axis: int | None, target: np.ndarray) -> None:
+def copy_region(
+    source: np.ndarray, region: Region, fill: Sequence[float], channel_axis: int | None, target: np.ndarray
+) -> None:
     """Takes a region of ``source`` into ``target``, converted to its type; what lies outside is filled.
 
     Args:
@@ -101,7 +103,9 @@ def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axi
                 sample.inputs[0],
                 sample.outputs[0],
                 anchor=sample.plan.anchor,
-                fill=[sample["fill_value"]] if fill is None else fill_per_channel(fill, _channels(sample, channel_axis)),
+                fill=[sample["fill_value"]]
+                if fill is None
+                else fill_per_channel(fill, _channels(sample, channel_axis)),
                 channel_axis=channel_axis,
             )
             for sample in workspace.live

@@ -20,8 +20,22 @@ class GaussianBlur(Operator):
         inputs=(Input("input", doc="Images of any numeric type; channels first, last or absent."),),
         arguments=(
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
-            Argument("sigma", "float[]", [0.0], "Standard deviation of the Gaussian, in pixels: one value, or one for each axis in the layout's order.", tensor=True, per_frame=True),
-            Argument("window_size", "int32[]", [0], "Diameter of the window, odd: one value, or one for each axis in the layout's order; 0: follows from sigma.", tensor=True, per_frame=True),
+            Argument(
+                "sigma",
+                "float[]",
+                [0.0],
+                "Standard deviation of the Gaussian, in pixels: one value, or one for each axis in the layout's order.",
+                tensor=True,
+                per_frame=True,
+            ),
+            Argument(
+                "window_size",
+                "int32[]",
+                [0],
+                "Diameter of the window, odd: one value, or one for each axis in the layout's order; 0: follows from sigma.",
+                tensor=True,
+                per_frame=True,
+            ),
         ),
         sequences=True,
         volumetric=True,
@@ -39,7 +53,9 @@ class GaussianBlur(Operator):
             raise RuntimeError(f"The output of a blur is of the input's type or FLOAT, got {dtype_name(dtype)}")
         axes = [axis for axis in range(batch.ndim()) if not layout or layout[axis] != "C"]
         if len(batch) and not 1 <= len(axes) <= 3:
-            raise RuntimeError(f"Gaussian blur takes data with 1 to 3 spatial dimensions, got {len(axes)} in layout '{layout}'")
+            raise RuntimeError(
+                f"Gaussian blur takes data with 1 to 3 spatial dimensions, got {len(axes)} in layout '{layout}'"
+            )
         workspace.state = axes
         return [OutputSpec(dtype, layout, batch.ndim())]
 

@@ -16,11 +16,26 @@ class Pad(Operator):
         name="Pad",
         inputs=(Input("input", doc="Data of any type and shape."),),
         arguments=(
-            Argument("align", "int32[]", None, "Extents are rounded up to a multiple of it: one value, or one for each axis.", tensor=True),
-            Argument("axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of.", tensor=True),
-            Argument("axis_names", "layout", None, "Letters of the dimensions that the other arguments speak of, as in the layout."),
+            Argument(
+                "align",
+                "int32[]",
+                None,
+                "Extents are rounded up to a multiple of it: one value, or one for each axis.",
+                tensor=True,
+            ),
+            Argument(
+                "axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of.", tensor=True
+            ),
+            Argument(
+                "axis_names",
+                "layout",
+                None,
+                "Letters of the dimensions that the other arguments speak of, as in the layout.",
+            ),
             Argument("fill_value", "float", 0.0, "What the new elements are.", tensor=True),
-            Argument("shape", "int32[]", None, "The least extents of the output; -1: the greatest of the batch.", tensor=True),
+            Argument(
+                "shape", "int32[]", None, "The least extents of the output; -1: the greatest of the batch.", tensor=True
+            ),
         ),
         batchwise=True,
     )

@@ -5,7 +5,17 @@ from __future__ import annotations
 from penstock.kernels.windows import apply_policy, check_policy
 from penstock.operators.image._boxes import box_region, check_box_arguments, check_box_inputs
 from penstock.operators.image._windows import copy_region, copy_regions, window_type
-from penstock.schema import Argument, Deprecation, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Deprecation,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 
 
 @register_operator
@@ -26,19 +36,56 @@ class Slice(Operator):
         ),
         min_inputs=1,
         arguments=(
-            Argument("axes", "int32[]", [1, 0], "Indices of the dimensions that the other arguments speak of.", tensor=True),
-            Argument("axis_names", "layout", "WH", "Letters of the dimensions that the other arguments speak of, as in the layout."),
+            Argument(
+                "axes", "int32[]", [1, 0], "Indices of the dimensions that the other arguments speak of.", tensor=True
+            ),
+            Argument(
+                "axis_names",
+                "layout",
+                "WH",
+                "Letters of the dimensions that the other arguments speak of, as in the layout.",
+            ),
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
             Argument("end", "int32[]", None, "End of the slice in samples.", tensor=True),
-            Argument("fill_values", "float[]", [0.0], "What pixels outside of the input are, with out_of_bounds_policy=\"pad\": one value, or one for each channel."),
-            Argument("image_type", "DALIImageType", None, "Colour space of the input.", deprecated=Deprecation("0.24", removed=True)),
+            Argument(
+                "fill_values",
+                "float[]",
+                [0.0],
+                'What pixels outside of the input are, with out_of_bounds_policy="pad": one value, or one for each channel.',
+            ),
+            Argument(
+                "image_type",
+                "DALIImageType",
+                None,
+                "Colour space of the input.",
+                deprecated=Deprecation("0.24", removed=True),
+            ),
             Argument("normalized_anchor", "bool", True, "The positional anchor is a fraction of the input's extent."),
             Argument("normalized_shape", "bool", True, "The positional shape is a fraction of the input's extent."),
-            Argument("out_of_bounds_policy", "string", "error", "A window that reaches outside of the input: `error`, `pad` or `trim_to_shape`."),
-            Argument("output_dtype", "DALIDataType", None, "Old name of `dtype`.", deprecated=Deprecation("0.24", renamed_to="dtype")),
+            Argument(
+                "out_of_bounds_policy",
+                "string",
+                "error",
+                "A window that reaches outside of the input: `error`, `pad` or `trim_to_shape`.",
+            ),
+            Argument(
+                "output_dtype",
+                "DALIDataType",
+                None,
+                "Old name of `dtype`.",
+                deprecated=Deprecation("0.24", renamed_to="dtype"),
+            ),
             Argument("rel_end", "float[]", None, "End of the slice as a fraction of the input's extent.", tensor=True),
-            Argument("rel_shape", "float[]", None, "Extents relative to those of the input's dimensions; negative: takes what is left.", tensor=True),
-            Argument("rel_start", "float[]", None, "Start of the slice as a fraction of the input's extent.", tensor=True),
+            Argument(
+                "rel_shape",
+                "float[]",
+                None,
+                "Extents relative to those of the input's dimensions; negative: takes what is left.",
+                tensor=True,
+            ),
+            Argument(
+                "rel_start", "float[]", None, "Start of the slice as a fraction of the input's extent.", tensor=True
+            ),
             Argument("shape", "int32[]", None, "Extents of the slice in samples.", tensor=True),
             Argument("start", "int32[]", None, "Start of the slice in samples.", tensor=True),
         ),

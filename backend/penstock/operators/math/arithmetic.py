@@ -22,9 +22,24 @@ class Arithmetic(Operator):
         min_inputs=1,
         variadic=True,
         arguments=(
-            Argument("expression_desc", "string", doc="The function and its operands, e.g. `add(&0 $0:int32)`.", required=True),
-            Argument("integer_constants", "int64[]", None, "Constants of integer types, in the order in which operands number them."),
-            Argument("real_constants", "float[]", None, "Constants of floating point types, in the order in which operands number them."),
+            Argument(
+                "expression_desc",
+                "string",
+                doc="The function and its operands, e.g. `add(&0 $0:int32)`.",
+                required=True,
+            ),
+            Argument(
+                "integer_constants",
+                "int64[]",
+                None,
+                "Constants of integer types, in the order in which operands number them.",
+            ),
+            Argument(
+                "real_constants",
+                "float[]",
+                None,
+                "Constants of floating point types, in the order in which operands number them.",
+            ),
         ),
         hidden=True,
         aliases=(Alias("ArithmeticGenericOp", fn="_arithmetic_generic_op_1"),),
@@ -41,7 +56,9 @@ class Arithmetic(Operator):
     def _constant(self, operand: Operand) -> float | int:
         values = self.args["real_constants" if operand.is_real else "integer_constants"] or []
         if operand.index >= len(values):
-            raise RuntimeError(f"'{self.args['expression_desc']}' names constant {operand.index}, but {len(values)} are given")
+            raise RuntimeError(
+                f"'{self.args['expression_desc']}' names constant {operand.index}, but {len(values)} are given"
+            )
         return values[operand.index]
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

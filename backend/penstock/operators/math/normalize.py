@@ -23,12 +23,23 @@ class Normalize(Operator):
         inputs=(Input("input", doc="Data of any type and shape."),),
         arguments=(
             Argument("axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of."),
-            Argument("axis_names", "layout", None, "Letters of the dimensions that the other arguments speak of, as in the layout."),
+            Argument(
+                "axis_names",
+                "layout",
+                None,
+                "Letters of the dimensions that the other arguments speak of, as in the layout.",
+            ),
             Argument("batch", "bool", False, "Compute mean and deviation over the whole batch."),
             Argument("ddof", "int32", 0, "Subtracted from the number of elements in the variance's denominator."),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
             Argument("epsilon", "float", 0.0, "Added to the variance."),
-            Argument("mean", "float", None, "The mean to subtract, of extent 1 along the normalized axes; by default computed.", tensor=True),
+            Argument(
+                "mean",
+                "float",
+                None,
+                "The mean to subtract, of extent 1 along the normalized axes; by default computed.",
+                tensor=True,
+            ),
             Argument("scale", "float", 1.0, "Multiplied with the normalized value."),
             Argument("shift", "float", 0.0, "Added last."),
             Argument("stddev", "float", None, "The standard deviation to divide by; by default computed.", tensor=True),
@@ -84,7 +95,9 @@ class Normalize(Operator):
             return xp.float32(value.reshape(-1)[0])
         expected = tuple(1 if axis in axes else extent for axis, extent in enumerate(sample.shapes[0]))
         if value.shape != expected and any(v not in (1, e) for v, e in zip(value.shape, expected)):
-            raise RuntimeError(f"`{name}` has shape {list(value.shape)}, expected {list(expected)}: extent 1 along the normalized axes")
+            raise RuntimeError(
+                f"`{name}` has shape {list(value.shape)}, expected {list(expected)}: extent 1 along the normalized axes"
+            )
         return xp.asarray(value)
 
     def _normalize_one(self, sample: Sample, xp: Any) -> None:
@@ -108,7 +121,9 @@ class Normalize(Operator):
             return
         kept = [axis for axis in range(len(samples[0].shapes[0])) if axis not in axes]
         if len({tuple(sample.shapes[0][axis] for axis in kept) for sample in samples}) > 1:
-            raise RuntimeError("With `batch=True`, samples must have equal extents in the dimensions that are not normalized")
+            raise RuntimeError(
+                "With `batch=True`, samples must have equal extents in the dimensions that are not normalized"
+            )
         data = [sample.inputs[0].astype(xp.float32) for sample in samples]
         count = sum(int(np.prod([d.shape[axis] for axis in axes], dtype=np.int64)) for d in data)
         mean: Any = xp.float32(self.args["mean"]) if self.given("mean") else None

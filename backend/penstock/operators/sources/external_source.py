@@ -21,7 +21,9 @@ class ExternalSource(Operator):
             Argument("dtype", "DALIDataType", None, "The type that the data must have."),
             Argument("layout", "layout", None, "The layout of the data, one letter a dimension."),
             Argument("ndim", "int32", None, "The number of dimensions that each sample must have."),
-            Argument("no_copy", "bool", False, "Use the fed memory in place; it must stay unchanged until the run is over."),
+            Argument(
+                "no_copy", "bool", False, "Use the fed memory in place; it must stay unchanged until the run is over."
+            ),
             Argument("repeat_last", "bool", False, "When nothing new was fed, give the last batch again."),
         ),
         stateful=True,
@@ -33,7 +35,9 @@ class ExternalSource(Operator):
         if ndim is not None and layout and len(layout) != ndim:
             raise RuntimeError(f"Number of dimensions in the layout '{layout}' does not match the given `ndim`: {ndim}")
         if ndim is not None and ndim < 0:
-            raise RuntimeError(f"Incorrect number of dimensions ({ndim}). Use positive values for tensors or 0 for scalars.")
+            raise RuntimeError(
+                f"Incorrect number of dimensions ({ndim}). Use positive values for tensors or 0 for scalars."
+            )
         self._queue: deque[TensorList] = deque()
         self._last: TensorList | None = None
 
@@ -51,7 +55,7 @@ class ExternalSource(Operator):
                 raise RuntimeError(f"The layout '{layout}' cannot describe {batch.ndim()}-dimensional data")
             if layout and batch.layout() and batch.layout() != layout:
                 raise RuntimeError(
-                    f"Expected data with layout: \"{layout}\" and got data with layout: \"{batch.layout()}\"."
+                    f'Expected data with layout: "{layout}" and got data with layout: "{batch.layout()}".'
                 )
             if not batch.layout() and layout:
                 batch = batch.relabelled(layout=layout)
