@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import tritonclient.grpc.aio as triton
+
 from common import arguments, read_batch, run, show
 
 

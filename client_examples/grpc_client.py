@@ -6,6 +6,7 @@ python client_examples/grpc_client.py digit.png other.jpg
 from __future__ import annotations
 
 import tritonclient.grpc as triton
+
 from common import arguments, read_batch, run, show
 
 

@@ -12,8 +12,9 @@ import os
 import numpy as np
 import tritonclient.grpc as triton
 import tritonclient.utils.shared_memory as shared_memory
-from common import arguments, read_batch, run, show
 from tritonclient.utils import serialize_byte_tensor
+
+from common import arguments, read_batch, run, show
 
 
 def main() -> None:

@@ -75,7 +75,7 @@ def external_source(
     layouts, dtypes, ndims = (
         _per_output(value, count, label) for value, label in ((layout, "layout"), (dtype, "dtype"), (ndim, "ndim"))
     )
-    names = _per_output(name, count, "name") if isinstance(name, (list, tuple)) else [name] * count
+    names: list[Any] = _per_output(name, count, "name") if isinstance(name, (list, tuple)) else [name] * count
     if count > 1 and isinstance(name, str):
         names = [f"{name}[{i}]" for i in range(count)]
     shared = _source_of(

@@ -278,11 +278,11 @@ class ScalarConstant:
                 raise TypeError(f"Expected a bool, int or float, got {value!r} of type {type(value)}")
         if not isinstance(value, (bool, int, float, np.number, np.bool_)):
             raise TypeError(f"Expected a bool, int or float, got {value!r} of type {type(value)}")
-        self.dtype = DALIDataType(dtype)
-        self.value = self._converted(value)
+        self.dtype: DALIDataType = DALIDataType(dtype)
+        self.value: Any = self._converted(value)
         self.shape: list[int] = []
 
-    def _converted(self, value: Any) -> bool | int | float:
+    def _converted(self, value: Any) -> Any:
         kind = numpy_dtype(self.dtype).kind
         if kind == "b":
             return bool(value)

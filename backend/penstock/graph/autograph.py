@@ -55,7 +55,7 @@ def convert(function: Callable[..., Any]) -> Callable[..., Any]:
     if code is None:
         return function
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-    closure = tuple(cells[name] if name in cells else _TOOLS_CELL for name in code.co_freevars)
+    closure = tuple(cells.get(name, _TOOLS_CELL) for name in code.co_freevars)
     converted = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     converted.__kwdefaults__ = function.__kwdefaults__
     converted._penstock_do_not_convert = True  # type: ignore[attr-defined]

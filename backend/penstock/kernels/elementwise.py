@@ -129,7 +129,7 @@ def evaluate(function: str, operands: list[np.ndarray], out: np.ndarray) -> None
     """Computes ``function`` of broadcast operands into ``out``, whose dtype is the type of the result."""
     with np.errstate(all="ignore"):
         if function in _COMPARISONS:
-            _compare(_COMPARISONS[function], *operands, out)
+            _compare(_COMPARISONS[function], operands[0], operands[1], out)
             return
         same = [operand if operand.dtype == out.dtype else operand.astype(out.dtype) for operand in operands]
         if out.dtype == np.bool_ and function in ("lshift", "rshift"):

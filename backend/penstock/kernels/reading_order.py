@@ -11,8 +11,9 @@ The rules are DALI's, so that both read the same data in the same order:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ class OrderSettings:
         shuffle_list: shuffle the list once, before all epochs, too.
         seed: of those picks.
         epoch_shuffle_seed: shuffle the whole list before each epoch, with this seed; None: do not. Sticks to the shard.
+        groups: sizes of the groups (files) that the epochs' shuffle moves as a whole; None: it moves single samples.
     """
 
     size: int
@@ -47,6 +49,7 @@ class OrderSettings:
     buffer_size: int = 1024
     seed: int = 0
     epoch_shuffle_seed: int | None = None
+    groups: tuple[int, ...] | None = None
 
     def start(self, shard: int) -> int:
         """Where a shard begins."""
@@ -78,6 +81,7 @@ class ReadingOrder:
         self.settings = settings
         self._generator = MinimalStandard(settings.seed)
         self._epoch = 0
+        self._units = self._initial_units()
         self._order = self._initial_order()
         self._begin_epoch()
         self._cursor = settings.start(settings.shard_id)
@@ -145,7 +149,11 @@ class ReadingOrder:
 
     # -- the order of storage ----------------------------------------------------------------------------------
 
-    def _initial_order(self) -> list[int] | range:
+    def _initial_units(self) -> Sequence[int]:
+        groups = self.settings.groups
+        return range(self.settings.size if groups is None else len(groups))
+
+    def _initial_order(self) -> Sequence[int]:
         if self.settings.shuffle and self.settings.shuffle_list:
             return std_shuffle(self.settings.size, mersenne_twister(DEFAULT_SHUFFLE_SEED))
         return range(self.settings.size)
@@ -154,7 +162,16 @@ class ReadingOrder:
         self._epoch += 1
         seed = self.settings.epoch_shuffle_seed
         if seed is not None:
-            self._order = shuffled_by_64_bits(self._order, (self._epoch << 32) + seed)
+            self._units = shuffled_by_64_bits(self._units, (self._epoch << 32) + seed)
+            self._order = self._expanded(self._units)
+
+    def _expanded(self, units: list[int]) -> list[int]:
+        """The samples of the units (samples, or groups of them) in their order."""
+        groups = self.settings.groups
+        if groups is None:
+            return units
+        ends = list(accumulate(groups))
+        return [index for unit in units for index in range(ends[unit] - groups[unit], ends[unit])]
 
     # -- checkpoints -------------------------------------------------------------------------------------------
 
@@ -175,6 +192,7 @@ class ReadingOrder:
     def restore(self, state: dict[str, Any]) -> None:
         """Continues from what :meth:`state` gave; the epochs' shuffles are repeated."""
         self._epoch = 0
+        self._units = self._initial_units()
         self._order = self._initial_order()
         while self._epoch < state["epoch"]:
             self._begin_epoch()
@@ -218,7 +236,7 @@ def _twist(state: np.ndarray) -> None:
         state[begin:end] = state[_MIDDLE - begin : _MIDDLE - begin + end - begin] ^ (joined >> np.uint64(1)) ^ odd
 
 
-def shuffled_by_64_bits(items: list[int] | range, seed: int) -> list[int]:
+def shuffled_by_64_bits(items: Sequence[int], seed: int) -> list[int]:
     """``items`` in the order into which ``std::shuffle`` with ``std::mt19937_64(seed)`` brings them.
 
     Two positions are taken from each draw.

@@ -363,7 +363,9 @@ class Pipeline:
             plan, self._batch_size or 0, self._num_threads or 1, self._device_id, depth, self._affinity()
         )
         self._executor.enable_memory_stats = self._enable_memory_stats
-        self._feeds = {step.node.name: step for step in plan.operators if hasattr(step.operator, "feed")}
+        self._feeds: dict[str, Any] = {
+            step.node.name: step for step in plan.operators if hasattr(step.operator, "feed")
+        }
         self._readers = {step.node.name: step for step in plan.operators if hasattr(step.operator, "reader_meta")}
         self.start_py_workers()
         if self._checkpoint is not None:
@@ -610,15 +612,19 @@ class Pipeline:
         """The number of samples in an epoch: of the reader ``name``, or of each reader by name."""
         self.build()
         if name is not None:
-            return self._reader(name).operator.reader_meta()["epoch_size"]
-        return {key: step.operator.reader_meta()["epoch_size"] for key, step in self._readers.items()}
+            return self._meta_of(self._reader(name))["epoch_size"]
+        return {key: self._meta_of(step)["epoch_size"] for key, step in self._readers.items()}
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
         """How a reader shards and pads its data: of the reader ``name``, or of each by name."""
         self.build()
         if name is not None:
-            return self._reader(name).operator.reader_meta()
-        return {key: step.operator.reader_meta() for key, step in self._readers.items()}
+            return self._meta_of(self._reader(name))
+        return {key: self._meta_of(step) for key, step in self._readers.items()}
+
+    @staticmethod
+    def _meta_of(step: Any) -> dict[str, Any]:
+        return step.operator.reader_meta()
 
     def _reader(self, name: str) -> Any:
         if name not in self._readers:
@@ -779,7 +785,8 @@ def _queue_depths(depth: Any) -> tuple[int, int]:
 
 
 def _checked_outputs(name: str, value: Any, kind: type) -> Any:
-    values = value if isinstance(value, (list, tuple)) else [value]
+    values: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
+    item: Any
     for item in values:
         if item is not None and not isinstance(item, kind):
             raise TypeError(

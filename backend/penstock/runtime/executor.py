@@ -211,10 +211,10 @@ class Executor:
             slots[slot] = batch
             if self.enable_memory_stats:
                 self._note_memory(step, batch)
-        for index, error in workspace.failures.items():
+        for index, cause in workspace.failures.items():
             if index not in known:
                 position = index if positions is None else positions[index]
-                failures.setdefault(position, self._error(step, error, position))
+                failures.setdefault(position, self._error(step, cause, position))
 
     def _error(self, step: Step, cause: BaseException, sample: int | None) -> OperatorError:
         node = step.node

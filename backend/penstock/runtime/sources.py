@@ -98,6 +98,7 @@ class Source:
         self.sample = 0
         self._wants_info = False
         mode = _cycle_mode(self.cycle)
+        self._call: Callable[..., Any]
         if _is_iterable(self.source):
             self._call = self._iterating(mode).__next__
             return

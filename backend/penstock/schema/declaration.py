@@ -121,7 +121,7 @@ class Schema:
         return tuple(self.name.split("__")[:-1]) if not self.name.startswith("_") else self._private_module()
 
     def _private_module(self) -> tuple[str, ...]:
-        head, _, tail = self.name[1:].rpartition("__")
+        head, _, _ = self.name[1:].rpartition("__")
         return ("_" + head,) if head else ()
 
     @cached_property

@@ -146,30 +146,6 @@ class Sample:
         batch = self._workspace.arguments.get(name)
         return None if batch is None else batch.samples[self.index]
 
-    def input_layout(self, workspace: Workspace, index: int = 0) -> str:
-        """The layout of an input, or the first that is declared for its rank where the data has none.
-
-        Raises:
-            ValueError: the operator does not take such a layout, or data of such a rank.
-        """
-        batch, declared = workspace.inputs[index], self.schema.input(index).layouts
-        layout = batch.layout()
-        if not declared or layout in declared:
-            return layout
-        if layout:
-            raise ValueError(
-                f'The layout "{layout}" does not match any of the allowed layouts for input {index}. '
-                f"Valid layouts are: {', '.join(declared)}."
-            )
-        fitting = next((candidate for candidate in declared if len(candidate) == batch.ndim()), None)
-        if fitting is None and len(batch):
-            ranks = sorted({len(candidate) for candidate in declared})
-            raise ValueError(
-                f"The number of dimensions {batch.ndim()} does not match any of the allowed layouts for input {index}: "
-                f"{', '.join(declared)} ({', '.join(map(str, ranks))} dimensions)."
-            )
-        return fitting or declared[0]
-
     def given(self, name: str) -> bool:
         """Whether the user gave the argument, as a constant or from the graph."""
         return name in self._workspace.arguments or name in self._operator.explicit

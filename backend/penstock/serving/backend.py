@@ -25,7 +25,7 @@ from penstock.serving.model_files import find_model_file, load_pipeline
 from penstock.serving.probing import probe, source_steps
 from penstock.serving.requests import InputSpec, OutputSpec, RequestError, part_of, samples_of, to_batch
 
-_NEVER_PREFETCHED = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
+_NEVER_PREFETCHED: dict[str, Any] = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
 
 
 def _pb_utils() -> Any:

@@ -63,6 +63,7 @@ class Tensor:
     def squeeze(self, dim: int | None = None) -> bool:
         """Removes dimension ``dim``, or all dimensions of extent 1, in place; tells whether anything was removed."""
         shape = self._array.shape
+        axes: tuple[int, ...]
         if dim is not None:
             axes = (dim % len(shape),) if shape and shape[dim] == 1 else ()
         else:

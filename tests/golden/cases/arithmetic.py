@@ -119,7 +119,7 @@ FAMILY.add("division by zero", lambda m: INT(m) // 0)
 FAMILY.add("modulo zero", lambda m: INT(m) % 0)
 FAMILY.add("float division by zero", lambda m: INT(m) / 0)
 FAMILY.add("array operand", lambda m: INT(m) + np.ones(4, np.float32))
-FAMILY.add("list operand", lambda m: INT(m) + [1, 2, 3, 4])
+FAMILY.add("list operand", lambda m: INT(m) + [1, 2, 3, 4])  # noqa: RUF005
 FAMILY.add("text operand", lambda m: INT(m) + "a")
 FAMILY.add("constants alone", lambda m: m.types.Constant(1) + m.types.Constant(2))
 GRID, ROW = feed([np.arange(6, dtype=np.int32).reshape(2, 3)] * 3), feed([np.arange(3, dtype=np.int32)] * 3)

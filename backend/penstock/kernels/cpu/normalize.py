@@ -9,7 +9,7 @@ from numba import njit
 
 from penstock.kernels.cpu.convert import converted
 
-_OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy"}
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 
 @njit(**_OPTIONS)

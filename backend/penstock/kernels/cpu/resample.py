@@ -5,13 +5,15 @@ Vertical taps are summed into a row of floats, which is contiguous and so is vec
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.filters import Taps
 
-_OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy"}
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 
 @njit(**_OPTIONS)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
 
-_OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy"}
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 
 # The position in the input is computed anew after so many pixels, and between by adding up, as the reference does.

@@ -81,7 +81,8 @@ class TensorSubscript(Operator):
             else:
                 index.append(slice(None))
         # The ellipsis keeps a part without dimensions an array.
-        part = data[(*index, Ellipsis)]
+        index.append(Ellipsis)
+        part = data[tuple(index)]
         if not part.size:
             return part
         return np.ascontiguousarray(part).reshape(part.shape) if isinstance(part, np.ndarray) else part.copy()

@@ -105,7 +105,7 @@ def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axi
                 anchor=sample.plan.anchor,
                 fill=[sample["fill_value"]]
                 if fill is None
-                else fill_per_channel(fill, _channels(sample, channel_axis)),
+                else fill_per_channel(fill, _channels(sample, channel_axis)).tolist(),
                 channel_axis=channel_axis,
             )
             for sample in workspace.live

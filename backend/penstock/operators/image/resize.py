@@ -64,7 +64,8 @@ class Resize(ResizingOperator):
                 "mode",
                 "string",
                 "default",
-                "How sizes that are not given follow: `default` (same scale as those given), `stretch` (unchanged), `not_larger` (fits inside), `not_smaller` (covers).",
+                "How sizes that are not given follow: `default` (same scale), `stretch` (unchanged), `not_larger` (fits inside), "
+                "`not_smaller` (covers).",
             ),
             Argument("resize_longer", "float", 0.0, "Extent of the longer axis; the other follows.", tensor=True),
             Argument("resize_shorter", "float", 0.0, "Extent of the shorter axis; the other follows.", tensor=True),

@@ -89,6 +89,10 @@ class Reader(Operator):
         """Like :meth:`read`, for readers that have arguments of each sample's own."""
         return self.read(item)
 
+    def groups(self) -> tuple[int, ...] | None:
+        """Sizes of the groups of items that the shuffle between epochs keeps together; None: there are none."""
+        return None
+
     def source_info(self, item: Any) -> str:
         """Where the item comes from."""
         return ""
@@ -116,6 +120,7 @@ class Reader(Operator):
             pad_last_batch=args["pad_last_batch"],
             shuffle=args["random_shuffle"],
             shuffle_list=self.shuffles_list,
+            groups=self.groups(),
             buffer_size=args["initial_fill"],
             seed=self.seed,
             epoch_shuffle_seed=(DEFAULT_SHUFFLE_SEED if epoch_seed is None else epoch_seed)

@@ -25,8 +25,8 @@ _ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
 class Numpy(Reader):
     """Reads arrays, or regions of them; all arrays of a batch must be of one type and rank.
 
-    The files are given by ``files``, by ``file_list`` (a text file with a path in each line), or by ``file_root``: those in
-    that folder and in the folders there.
+    The files are given by ``files``, by ``file_list`` (a text file with a path in each line), or by
+    ``file_root``: those in that folder and in the folders there.
 
     >>> arrays = fn.readers.numpy(file_root="arrays", roi_start=[0, 0], roi_shape=[64, 64])  # doctest: +SKIP
     """
