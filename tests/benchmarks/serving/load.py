@@ -1,0 +1,158 @@
+"""A load generator that costs little: prepared requests over kept connections, one thread each."""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+def http_request(model: str, tensor: dict[str, Any], data: bytes, output: str) -> bytes:
+    """An inference request with binary tensors, ready to be sent.
+
+    Args:
+        model: which to ask.
+        tensor: name, datatype and shape of the input.
+        data: the input's binary content.
+        output: the name of the output that is wanted.
+    """
+    header = json.dumps(
+        {
+            "inputs": [tensor | {"parameters": {"binary_data_size": len(data)}}],
+            "outputs": [{"name": output, "parameters": {"binary_data": True}}],
+        }
+    ).encode()
+    lines = (
+        f"POST /v2/models/{model}/infer HTTP/1.1",
+        "Host: localhost",
+        f"Inference-Header-Content-Length: {len(header)}",
+        f"Content-Length: {len(header) + len(data)}",
+    )
+    return "\r\n".join([*lines, "", ""]).encode() + header + data
+
+
+def image_request(model: str, encoded: bytes) -> bytes:
+    """A request for one encoded image to be preprocessed."""
+    tensor = {"name": "encoded_image", "datatype": "BYTES", "shape": [1, 1]}
+    return http_request(model, tensor, struct.pack("<I", len(encoded)) + encoded, "image")
+
+
+def numbers_request(model: str) -> bytes:
+    """A request for four numbers to be passed on."""
+    tensor = {"name": "numbers", "datatype": "FP32", "shape": [1, 4]}
+    return http_request(model, tensor, np.arange(4, dtype=np.float32).tobytes(), "same")
+
+
+class Connection:
+    """A kept HTTP connection that sends prepared requests and reads the answers into the same memory every time."""
+
+    def __init__(self, address: str) -> None:
+        host, port = address.rsplit(":", 1)
+        self._socket = socket.create_connection((host, int(port)), timeout=60)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._buffer = bytearray(1 << 20)
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._socket.close()
+
+    def ask(self, request: bytes) -> memoryview:
+        """Sends a request and waits for the answer.
+
+        Returns:
+            The answer's binary part; valid until the next call.
+
+        Raises:
+            RuntimeError: the server refused.
+        """
+        self._socket.sendall(request)
+        view, filled, head = memoryview(self._buffer), 0, -1
+        while head < 0:
+            received = self._socket.recv_into(view[filled:])
+            if not received:
+                raise RuntimeError("the server closed the connection")
+            filled += received
+            head = self._buffer.find(b"\r\n\r\n", 0, filled)
+        status, *lines = bytes(view[:head]).decode().split("\r\n")
+        fields = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+        end = head + 4 + int(fields["content-length"])
+        if end > len(self._buffer):
+            raise RuntimeError(f"an answer of {end} bytes is longer than expected")
+        while filled < end:
+            filled += self._socket.recv_into(view[filled:end])
+        if " 200 " not in f"{status} ":
+            raise RuntimeError(f"{status}: {bytes(view[head + 4 : end]).decode(errors='replace')}")
+        return view[head + 4 + int(fields.get("inference-header-content-length", 0)) : end]
+
+
+@dataclass
+class Measurement:
+    """What a load did.
+
+    Attributes:
+        seconds: from the first request to the last answer.
+        latencies: of each request, in seconds.
+    """
+
+    seconds: float = 0.0
+    latencies: list[float] = field(default_factory=list)
+
+    @property
+    def throughput(self) -> float:
+        """Answers per second."""
+        return len(self.latencies) / self.seconds
+
+    def percentile(self, percent: float) -> float:
+        """The latency in seconds that so many percent of the requests stay within."""
+        ordered = sorted(self.latencies)
+        return ordered[min(len(ordered) - 1, math.ceil(len(ordered) * percent / 100))]
+
+
+def put_load(
+    address: str, requests: Sequence[bytes], clients: int, seconds: float = math.inf, count: int | None = None
+) -> Measurement:
+    """Keeps a server busy: each client sends the next request when the last is answered.
+
+    Args:
+        address: host:port of HTTP.
+        requests: sent in turn.
+        clients: how many are in flight.
+        seconds, count: when to end, whichever comes first.
+    """
+    result, failures = Measurement(), []
+    numbers: Iterator[int] = iter(range(count if count is not None else 1 << 60))
+    started = time.perf_counter()
+
+    def client() -> None:
+        connection = Connection(address)
+        latencies = []
+        try:
+            for number in numbers:
+                sent = time.perf_counter()
+                if sent - started > seconds:
+                    break
+                connection.ask(requests[number % len(requests)])
+                latencies.append(time.perf_counter() - sent)
+        except Exception as error:
+            failures.append(error)
+        finally:
+            connection.close()
+            result.latencies += latencies
+
+    threads = [threading.Thread(target=client) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    result.seconds = time.perf_counter() - started
+    if failures:
+        raise failures[0]
+    return result

@@ -1,0 +1,11 @@
+"""A pipeline that does nothing: what the backend `penstock` costs by itself."""
+
+from penstock import fn, pipeline_def, types
+from penstock.plugin.triton import autoserialize
+
+
+@autoserialize
+@pipeline_def(batch_size=64)
+def passing():
+    numbers = fn.external_source(name="numbers", dtype=types.FLOAT, ndim=1)
+    return fn.copy(numbers, name="same")

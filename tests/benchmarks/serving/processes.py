@@ -1,0 +1,55 @@
+"""What processes cost, as Linux tells it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def tree(root: int) -> list[int]:
+    """A process and all below it."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            fields = _stat(int(entry.name))
+            if fields:
+                parents[int(entry.name)] = int(fields[1])
+    found = [root]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found
+
+
+def cpu_seconds(root: int) -> float:
+    """Processor time that a process and all below it have used."""
+    return sum((int(fields[11]) + int(fields[12])) / _TICKS for fields in map(_stat, tree(root)) if fields)
+
+
+def resident_bytes(root: int) -> int:
+    """Memory of a process and all below it that is resident, without what they share with one another."""
+    total = 0
+    for one in tree(root):
+        try:
+            resident, shared = map(int, (Path("/proc") / str(one) / "statm").read_text().split()[1:3])
+        except OSError:
+            continue
+        total += (resident - shared) * _PAGE
+    return total
+
+
+def busy_seconds() -> float:
+    """Processor time that the whole machine has used since it started."""
+    user, nice, system, _, _, irq, soft = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:8])
+    return (user + nice + system + irq + soft) / _TICKS
+
+
+def _stat(process: int) -> list[str]:
+    """The fields of ``/proc/<process>/stat`` behind the name: state, parent, ..."""
+    try:
+        text = (Path("/proc") / str(process) / "stat").read_text()
+    except OSError:
+        return []
+    return text[text.rindex(")") + 2 :].split()
