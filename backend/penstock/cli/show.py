@@ -31,7 +31,7 @@ def command(path: Path) -> None:
             inputs = ", ".join(node.name for node in op.inputs)
             table.add_row(op.schema.name, op.device, inputs, ", ".join(node.name for node in op.outputs))
         console = Console(highlight=False)
-        console.print(f"{file}, batches of up to {pipeline.max_batch_size}\n")
+        console.print(f"{file}, batches of up to {pipeline.max_batch_size}\n", soft_wrap=True)
         console.print(table)
         console.print(f"\noutputs: {', '.join(node.name for node in graph.outputs)}")
     finally:

@@ -322,7 +322,11 @@ class LocalServer:
     def _explanation(self) -> str:
         """The errors of the log, or its end."""
         lines = self._log_lines()
-        errors = [readable(line) for line in lines if re.match(r"E\d{4} |error: ", line)]
+        errors = [
+            readable(line)
+            for line in lines
+            if re.match(r"E\d{4} |error: |\S+: (unrecognized|ambiguous|option|invalid) ", line)
+        ]
         return "\n".join(f"  {line}" for line in (errors or lines)[-8:]).strip() or "it wrote no log"
 
     def _live(self) -> subprocess.Popen[bytes]:

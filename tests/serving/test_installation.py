@@ -1,0 +1,91 @@
+"""Where Triton is, and the backend directory that it is started with."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from penstock.serving.environment import find_environment
+from penstock.serving.installation import Installation, InstallationError, check_stub, find_installation, lay_out
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Installation:
+    return find_installation(find_environment())
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Installation:
+    """The files of an installed Triton that matter, without content."""
+    backends = tmp_path / "tritonserver" / "backends"
+    (backends / "python").mkdir(parents=True)
+    for name in ("libtriton_python.so", "triton_python_backend_stub"):
+        (backends / "python" / name).touch()
+    binary = tmp_path / "tritonserver" / "bin" / "tritonserver"
+    binary.parent.mkdir()
+    binary.write_text("#!/bin/sh\n")
+    binary.chmod(0o755)
+    return Installation(binary, backends, backends / "python" / "triton_python_backend_stub", from_wheel=False)
+
+
+def test_the_wheel_is_laid_out_in_a_folder_of_its_own(wheel: Installation, tmp_path: Path) -> None:
+    backends = lay_out(wheel, tmp_path)
+    assert backends == tmp_path / "backends"
+    # Triton refuses a link to the library; the stub finds its libraries only through a link.
+    assert not (backends / "python" / "libtriton_python.so").is_symlink()
+    assert (backends / "python" / "triton_python_backend_stub").resolve() == wheel.stub.resolve()
+    assert "TritonPythonModel" in (backends / "penstock" / "model.py").read_text()
+
+
+def test_laying_out_again_changes_nothing(wheel: Installation, tmp_path: Path) -> None:
+    assert lay_out(wheel, tmp_path) == lay_out(wheel, tmp_path)
+
+
+def test_an_installed_triton_comes_first_and_gets_our_backend(
+    installed: Installation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(installed.binary.parent), prepend=os.pathsep)
+    found = find_installation(find_environment())
+    assert found == installed
+    assert lay_out(found, tmp_path / "unused") == installed.backends
+    assert (installed.backends / "penstock" / "model.py").is_file()
+    assert not (tmp_path / "unused").exists()
+
+
+def test_a_directory_that_cannot_be_written(wheel: Installation, tmp_path: Path) -> None:
+    (tmp_path / "backends").write_text("a file, where a folder should go")
+    with pytest.raises(InstallationError, match=r"backend directory '.*backends' cannot be written"):
+        lay_out(wheel, tmp_path)
+
+
+def test_an_installed_triton_without_python_backend(installed: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed.stub.unlink()
+    monkeypatch.setenv("PATH", str(installed.binary.parent))
+    with pytest.raises(InstallationError, match="cannot run Python backends"):
+        find_installation(None)
+
+
+def test_no_triton_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(InstallationError, match=r"no tritonserver.*`penstock setup`"):
+        find_installation(None)
+
+
+def test_the_stub_has_its_libraries(wheel: Installation) -> None:
+    environment = find_environment()
+    variables = dict(os.environ)
+    if environment.libraries is not None:
+        variables["LD_LIBRARY_PATH"] = str(environment.libraries)
+    check_stub(wheel, variables)
+
+
+def test_a_stub_without_its_python_is_refused(wheel: Installation, tmp_path: Path) -> None:
+    # A copy finds none of the wheel's libraries beside itself.
+    copy = tmp_path / wheel.stub.name
+    copy.write_bytes(wheel.stub.read_bytes())
+    copy.chmod(0o755)
+    with pytest.raises(InstallationError, match=r"needs libraries that are not here: .*libcudart"):
+        check_stub(replace(wheel, stub=copy), {"PATH": os.environ["PATH"]})
