@@ -344,6 +344,13 @@ class _Rewriter(ast.NodeTransformer):
         node.func = ast.copy_location(_tool("callee", node.func), node.func)
         return node
 
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        self.generic_visit(node)
+        if node.value is None or not isinstance(node.target, ast.Name):
+            return node
+        # A variable that is shared between functions cannot be annotated.
+        return ast.copy_location(ast.Assign([node.target], node.value), node)
+
     def visit_While(self, node: ast.While) -> ast.AST:
         self.generic_visit(node)
         node.test = ast.copy_location(_tool("refuse_loop", node.test), node.test)

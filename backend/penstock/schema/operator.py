@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -221,8 +221,18 @@ class Operator:
         raise NotImplementedError(f"{type(self).__name__} does not run on CPU")
 
     def compute_batch(self, workspace: Workspace) -> None:
-        """Fills the outputs of the whole batch, on the current CuPy stream."""
-        raise NotImplementedError(f"{type(self).__name__} does not run on GPU")
+        """Fills the outputs of the whole batch, on the current CuPy stream.
+
+        An operator without kernels of its own computes on the host, and its data is copied there and back.
+        """
+        on_host = replace(
+            workspace, inputs=[batch.as_cpu() for batch in workspace.inputs], outputs=[], device="cpu", samples=[]
+        )
+        specs = [OutputSpec(batch.dtype, batch.layout(), batch.ndim()) for batch in workspace.outputs]
+        shapes = self.infer_batch(on_host, len(specs))
+        on_host.outputs = [on_host.allocate(s, spec) for s, spec in zip(shapes, specs)]
+        self.compute_samples(on_host, shapes[0] if shapes else [])
+        workspace.outputs = [TensorListGPU.upload(batch) for batch in on_host.outputs]
 
     # -- what is the same for all ------------------------------------------------------------------------------
 

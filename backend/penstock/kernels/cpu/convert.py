@@ -14,7 +14,7 @@ def converted(value: Any, like: Any) -> Any:
     raise TypeError("for use inside of numba kernels")
 
 
-@overload(converted, inline="always")
+@overload(converted)
 def _converted(value, like):  # type: ignore[no-untyped-def]
     if isinstance(like, types.Float):
         return lambda value, like: type(like)(value)

@@ -1,0 +1,135 @@
+"""Mistakes in calls are found where they are made, with the types of errors that DALI raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import Pipeline, fn, ops, pipeline_def, types
+
+
+def images(**arguments: Any) -> Any:
+    return fn.external_source(lambda: [np.zeros((4, 5, 3), np.uint8)] * 2, **arguments)
+
+
+def build(define: Callable[[], Any], **options: Any) -> Pipeline:
+    settings = {"batch_size": 2, "num_threads": 1} | options
+    pipeline = pipeline_def(define, **settings)()
+    pipeline.build()
+    return pipeline
+
+
+@pytest.mark.parametrize(
+    ("define", "kind", "text"),
+    [
+        (lambda: fn.crop(images(), foo=1), KeyError, 'Argument "foo" is not defined for operator "Crop"'),
+        (lambda: fn.rotate(images()), RuntimeError, "angle"),
+        (lambda: fn.rotate(), ValueError, "expects from 1 to 1 inputs, but received 0"),
+        (lambda: fn.rotate(images(), images(), angle=1.0), ValueError, "received 2"),
+        (lambda: fn.rotate(images(), angle="a"), ValueError, "could not convert"),
+        (lambda: fn.rotate(images(), angle=[1.0, 2.0]), TypeError, "list"),
+        (lambda: fn.cast(images(), dtype=float), TypeError, ""),
+        (lambda: fn.cast(images(), dtype=types.FLOAT, device="tpu"), ValueError, "Unsupported device"),
+        (lambda: fn.cast(images(), dtype=types.FLOAT, device="gpu"), RuntimeError, "incompatible device"),
+        (lambda: fn.cast(images().gpu(), dtype=types.FLOAT, device="cpu"), RuntimeError, "incompatible device"),
+        (lambda: fn.rotate(images(), angle=images().gpu()), ValueError, "must be on CPU"),
+        (lambda: fn.cast(images(), dtype=fn.random.coin_flip()), TypeError, "DataNode"),
+        (lambda: fn.cast("a", dtype=types.FLOAT), TypeError, "Received input `0` of type 'str'"),
+        (lambda: fn.cast(None, dtype=types.FLOAT), TypeError, "NoneType"),
+        (lambda: tuple(fn.cat([images(), images()], [images()] * 3)), ValueError, "same length"),
+        (lambda: 1 if images() else 2, TypeError, "enable_conditionals"),
+        (lambda: tuple(images()), TypeError, "iterated"),
+        (lambda: images()["a"], TypeError, "index"),
+        (lambda: images()[...], NotImplementedError, "Ellipsis"),
+        (lambda: images() + "a", TypeError, "'bool', 'int' or 'float'"),
+        (lambda: None, NotImplementedError, ""),
+        (lambda: "a", TypeError, "Illegal output type"),
+        (lambda: [images(), images()], TypeError, "nested"),
+        (lambda: images(layout="HW")[0], RuntimeError, ""),
+        (
+            lambda: (fn.cast(images(), dtype=types.FLOAT, name="a"), fn.cast(images(), dtype=types.FLOAT, name="a")),
+            RuntimeError,
+            "non-unique names",
+        ),
+    ],
+)
+def test_mistakes(define: Callable[[], Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text.replace("(", r"\(") or None):
+        build(define).run()
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"batch_size": None}, ValueError),
+        ({"batch_size": 0}, ValueError),
+        ({"num_threads": None}, TypeError),
+        ({"num_threads": 0}, ValueError),
+        ({"prefetch_queue_depth": 0}, ValueError),
+        ({"output_dtype": "a"}, TypeError),
+        ({"output_dtype": [types.FLOAT, types.FLOAT]}, RuntimeError),
+        ({"foo": 0}, TypeError),
+        ({"device_id": 99}, RuntimeError),
+    ],
+)
+def test_settings_that_are_refused(options: dict[str, Any], kind: type[BaseException]) -> None:
+    with pytest.raises(kind):
+        build(lambda: images(), **options)
+
+
+def test_errors_name_the_users_line() -> None:
+    def define() -> Any:
+        return fn.crop(images(), crop=[10, 10])
+
+    pipeline = build(define)
+    with pytest.raises(RuntimeError) as caught:
+        pipeline.run()
+    text = str(caught.value)
+    assert "test_calls.py" in text
+    assert "fn.crop(images(), crop=[10, 10])" in text
+    assert "penstock.fn.crop" in text
+
+
+def test_multiple_input_sets() -> None:
+    def define() -> Any:
+        cast = fn.cast([images(), images()], dtype=types.FLOAT)
+        assert isinstance(cast, list)
+        return tuple(cast)
+
+    outputs = build(define).run()
+    assert [batch.dtype for batch in outputs] == [types.FLOAT, types.FLOAT]
+
+
+def test_class_face_takes_arguments_at_both_places() -> None:
+    def define() -> Any:
+        resize = ops.Resize(resize_x=10)
+        return resize(images(), interp_type=types.INTERP_NN)
+
+    assert build(define).run()[0].shape() == [(8, 10, 3)] * 2
+
+
+def test_class_face_refuses_unknown_arguments() -> None:
+    with pytest.raises(KeyError, match="foo"):
+        ops.Resize(foo=1)
+    with pytest.raises(ValueError, match="tpu"):
+        ops.Resize(device="tpu", resize_x=3)
+
+
+def test_deprecated_arguments_warn_and_work() -> None:
+    with pytest.warns(DeprecationWarning, match="output_dtype"):
+        pipeline = build(lambda: fn.crop(images(), crop=[2, 2], output_dtype=types.FLOAT))
+    assert pipeline.run()[0].dtype == types.FLOAT
+
+
+def test_unused_operators_are_pruned_and_preserved_ones_are_not() -> None:
+    def define(preserve: bool) -> Any:
+        fn.cast(images(), dtype=types.FLOAT, preserve=preserve, name="unused")
+        return images()
+
+    for preserve in (False, True):
+        pipeline = build(lambda p=preserve: define(p))
+        names = [step.node.name for step in pipeline.executor.plan.operators]
+        assert ("unused" in names) is preserve

@@ -1,0 +1,261 @@
+"""`if`, `and`, `or`, `not` and ternaries on nodes choose per sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import fn, pipeline_def, types
+from penstock.pipeline import do_not_convert
+
+
+def flag() -> Any:
+    return fn.external_source(lambda: [np.array(i % 2, np.bool_) for i in range(4)])
+
+
+def number() -> Any:
+    return fn.external_source(lambda: [np.array(i, np.int32) for i in range(4)])
+
+
+def values(define: Callable[[], Any]) -> Any:
+    pipeline = pipeline_def(define, batch_size=4, num_threads=1, enable_conditionals=True, seed=1)()
+    outputs = [[np.array(t).tolist() for t in batch] for batch in pipeline.run()]
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def constants() -> Any:
+    if flag():
+        y = 1
+    else:
+        y = 2
+    return y
+
+
+def tuples() -> Any:
+    n = number()
+    if flag():
+        y = (n, n + 1)
+    else:
+        y = (n + 2, n + 3)
+    return y[0], y[1]
+
+
+def early_return() -> Any:
+    n = number()
+    if flag():
+        return n
+    return n * 10
+
+
+def chain() -> Any:
+    n = number()
+    if n == 0:
+        y = n + 10
+    elif n == 1:
+        y = n + 20
+    elif n == 2:
+        y = n + 30
+    else:
+        y = n
+    return y
+
+
+def nested() -> Any:
+    n = number()
+    if n > 0:
+        if flag():
+            y = n + 100
+        else:
+            y = n + 200
+    else:
+        y = n
+    return y
+
+
+def doubled_above_one(n: Any) -> Any:
+    if n > 1:
+        return n * 2
+    return n
+
+
+class Holder:
+    value: Any = None
+
+    def choose(self, n: Any) -> Any:
+        if n > 1:
+            self.value = n + 1
+        else:
+            self.value = n + 2
+        return self.value
+
+
+def loop() -> Any:
+    n = number()
+    for i in range(3):
+        if n > i:
+            n = n + 10
+    return n
+
+
+def dictionary() -> Any:
+    n = number()
+    if n > 1:
+        d = {"a": n}
+    else:
+        d = {"a": n + 1}
+    return d["a"]
+
+
+def only_one_branch() -> Any:
+    n = number()
+    y = n
+    if n > 1:
+        y += 5
+    return y
+
+
+def unused_in_one_branch() -> Any:
+    n = number()
+    if n > 1:
+        unused = n + 1  # noqa: F841
+    return n
+
+
+@pytest.mark.parametrize(
+    ("define", "expected"),
+    [
+        (constants, [2, 1, 2, 1]),
+        (tuples, [[2, 1, 4, 3], [3, 2, 5, 4]]),
+        (early_return, [0, 1, 20, 3]),
+        (chain, [10, 21, 32, 3]),
+        (nested, [0, 101, 202, 103]),
+        (lambda: doubled_above_one(number()), [0, 1, 4, 6]),
+        (lambda: Holder().choose(number()), [2, 3, 3, 4]),
+        (loop, [0, 31, 32, 33]),
+        (dictionary, [1, 2, 2, 3]),
+        (only_one_branch, [0, 1, 7, 8]),
+        (unused_in_one_branch, [0, 1, 2, 3]),
+        (lambda: number() if flag() else -number(), [0, 1, -2, 3]),
+        (lambda: flag() and (number() > 1), [False, False, False, True]),
+        (lambda: flag() or (number() > 1), [False, True, True, True]),
+        (lambda: not number(), [True, False, False, False]),
+        (lambda: True and number() > 1, [False, False, True, True]),
+    ],
+)
+def test_each_sample_takes_its_branch(define: Callable[[], Any], expected: Any) -> None:
+    assert values(define) == expected
+
+
+def one_branch_only() -> Any:
+    if flag():
+        y = number()
+    return y
+
+
+def no_else_return() -> Any:
+    n = number()
+    if flag():
+        return n
+    return None
+
+
+def different_structures() -> Any:
+    n = number()
+    if flag():
+        y: Any = (n, n)
+    else:
+        y = n
+    return y
+
+
+def text_results() -> Any:
+    if flag():
+        y = "a"
+    else:
+        y = "b"
+    return y
+
+
+def different_types() -> Any:
+    n = number()
+    if flag():
+        y = n
+    else:
+        y = fn.cast(n, dtype=types.FLOAT)
+    return y
+
+
+def node_in_while() -> Any:
+    n = number()
+    while n > 1:
+        n = n - 1
+    return n
+
+
+def vector_condition() -> Any:
+    x = fn.external_source(lambda: [np.array([i], np.int32) for i in range(4)])
+    if x:
+        y = 1
+    else:
+        y = 2
+    return y
+
+
+@pytest.mark.parametrize(
+    ("define", "kind"),
+    [
+        (one_branch_only, RuntimeError),
+        (no_else_return, RuntimeError),
+        (different_structures, ValueError),
+        (text_results, TypeError),
+        (different_types, RuntimeError),
+        (node_in_while, TypeError),
+        (vector_condition, RuntimeError),
+        (lambda: number() and flag(), RuntimeError),
+    ],
+)
+def test_what_cannot_be_merged_is_refused(define: Callable[[], Any], kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        values(define)
+
+
+def test_functions_that_are_not_to_be_converted() -> None:
+    @do_not_convert
+    def plain(n: Any) -> Any:
+        return n if n is not None else 0
+
+    assert values(lambda: plain(number())) == [0, 1, 2, 3]
+
+
+def test_randomness_does_not_depend_on_the_branch() -> None:
+    def drawn() -> Any:
+        if flag():
+            y = fn.random.uniform(range=[0, 1], seed=3)
+        else:
+            y = fn.random.uniform(range=[0, 1], seed=3)
+        return y
+
+    def whole() -> Any:
+        return fn.random.uniform(range=[0, 1], seed=3) * 1.0
+
+    assert values(drawn) == values(whole)
+
+
+def test_samples_keep_their_places_in_errors() -> None:
+    def define() -> Any:
+        image = fn.external_source(lambda: [np.zeros((4 if i != 3 else 1, 4, 3), np.uint8) for i in range(4)])
+        if flag():
+            y = fn.crop(image, crop=(2, 2))
+        else:
+            y = fn.crop(image, crop=(2, 2), crop_pos_x=0.0)
+        return y
+
+    pipeline = pipeline_def(define, batch_size=4, num_threads=1, enable_conditionals=True, prefetch_queue_depth=1)()
+    pipeline.build()
+    pipeline._feed_from_sources()
+    result = pipeline.executor.run_once(isolate=True)
+    assert list(result.failures) == [3]
+    assert [shape[0] for shape in result.outputs[0].shapes] == [2, 2, 2, 0]
