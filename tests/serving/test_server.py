@@ -6,13 +6,17 @@ import json
 import os
 import signal
 import socket
+import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from penstock.serving.environment import describe, find_environment
 from penstock.serving.server import LocalServer, ServerError, readable
 
 IDENTITY_CONFIG = """
@@ -39,6 +43,14 @@ class TritonPythonModel:
 
     def execute(self, requests):
         return []
+"""
+
+PIPELINE = """
+from penstock import fn, pipeline_def, types
+
+@pipeline_def(batch_size=4)
+def doubled():
+    return fn.cast(fn.external_source(name="x", dtype=types.FLOAT, ndim=1) * 2, dtype=types.FLOAT, name="y")
 """
 
 
@@ -140,6 +152,23 @@ def test_notices_a_dead_model_and_leaves_nothing_behind(repository: Path, tmp_pa
         _ = server.pid
 
 
+def test_a_numpy_with_which_the_data_would_be_wrong_is_refused(tmp_path: Path) -> None:
+    # Given as an Environment, it is not judged beforehand: the backend itself has to notice.
+    environment = replace(describe(sys.executable), triton=find_environment().triton)
+    (tmp_path / "preprocess" / "1").mkdir(parents=True)
+    (tmp_path / "preprocess" / "config.pbtxt").write_text('backend: "penstock"\n')
+    (tmp_path / "preprocess" / "1" / "pipeline.py").write_text(PIPELINE)
+    server = LocalServer(tmp_path, environment=environment)
+    if int(np.__version__.split(".")[0]) < 2:
+        with server:
+            assert all(model.ready for model in server.models())
+    else:
+        with pytest.raises(
+            ServerError, match=r"cannot exchange data with numpy 2.*Serve from an environment with numpy 1.26"
+        ):
+            server.start()
+
+
 def test_flags_replace_those_set_by_default() -> None:
     server = LocalServer(
         "models", http_port=1, flags=["--http-port=5", "--exit-timeout-secs=3", "--backend-config=a,b=c"]
@@ -159,6 +188,7 @@ def test_flags_replace_those_set_by_default() -> None:
         ("Internal: ValueError: no file\n\nAt:\n  backend.py(3): initialize\n", "ValueError: no file"),
         ('E1121 06:52:24.068356 4591 model.cc:798] "failed to load"', "failed to load"),
         ("Invalid argument: unexpected dims", "unexpected dims"),
+        ("Internal: ConfigurationError: Invalid argument: wrong\n\nAt:\n  a.py(1): b\n", "wrong"),
         ("nothing special", "nothing special"),
     ],
 )

@@ -245,9 +245,10 @@ def _check_stub(pb_utils: Any) -> None:
     """Refuses a numpy with which this server's stub is known to exchange wrong data."""
     if int(np.__version__.split(".")[0]) < 2:
         return
-    sent = np.arange(3, dtype=np.float32)
-    # A stub built before numpy 2 reads wrong values without an error; with byte strings it would crash.
-    received = pb_utils.Tensor("probe", sent).as_numpy()
+    sent = np.arange(1, 4, dtype=np.float32)
+    # A stub built before numpy 2 reads wrong values without an error; with byte strings it would crash. Through DLPack,
+    # because a tensor that was made of an array gives that very array back.
+    received = pb_utils.Tensor.from_dlpack("probe", sent).as_numpy()
     if received.shape != sent.shape or not np.array_equal(received, sent):
         raise ConfigurationError(
             f"this Triton's Python backend cannot exchange data with numpy {np.__version__}: it was built before numpy 2. Serve from "

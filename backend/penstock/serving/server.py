@@ -316,7 +316,7 @@ class LocalServer:
             models = self.models()
         failed = [model for model in models if not model.ready]
         if failed and not self._allow_failures:
-            details = "\n".join(f"  {model.name}: {readable(model.reason)}" for model in failed)
+            details = "\n".join(f"  {model.name}: {readable(model.reason) or 'no reason given'}" for model in failed)
             raise ServerError(f"{len(failed)} of {len(models)} models cannot be served:\n{details}")
 
     def _explanation(self) -> str:
@@ -379,7 +379,8 @@ def readable(text: str) -> str:
     """
     text = re.sub(r"^[EWI]\d{4} [\d:.]+ \d+ \S+:\d+\] ", "", text).strip().strip('"')
     text = re.split(r"(?:\\n|\n)+At:(?:\\n|\n)", text)[0]
-    return re.sub(r"^(?:(?:Internal|Unavailable|Invalid argument): )+(?=\S)", "", text).replace("\\n", "\n").strip()
+    text = re.sub(r"^(?:(?:Internal|Unavailable): )+(?=\S)", "", text)
+    return re.sub(r"^(?:\w+Error: )?Invalid argument: ", "", text).replace("\\n", "\n").strip()
 
 
 def _variables(environment: Environment) -> dict[str, str]:
