@@ -73,6 +73,16 @@ def _call(operator: str, source: Define, given: dict[str, Any]) -> Define:
     return define
 
 
+def unpacked(define: Define) -> Define:
+    """The definition with the outputs of an operator that has several as a tuple, which a pipeline may return."""
+
+    def outputs(module: Any) -> Any:
+        made = define(module)
+        return tuple(made) if isinstance(made, list) else made
+
+    return outputs
+
+
 def placed(module: Any, node: Any) -> Any:
     """The node on the device where the case is to run."""
     return node.gpu() if getattr(module, "on_gpu", False) else node

@@ -1,4 +1,4 @@
-"""Audio operators against DALI."""
+"""Audio: spectra, mel bands, decibels, cepstra, filters, resampling and decoding."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
-from side_by_side import difference
+import soundfile
+from case import Family, unpacked
 
+FAMILY = Family("audio", gpu=False)
+ONE = {"batch_size": 1}
 RANDOM = np.random.RandomState(0)
-TIMES = np.arange(8000) / 16000
-SOUND = (0.4 * np.sin(2 * np.pi * 440 * TIMES**2) + 0.2 * (RANDOM.rand(8000) - 0.5)).astype(np.float32)
-QUIET_ENDS = np.concatenate([np.zeros(3000), SOUND, np.zeros(5000)]).astype(np.float32)
+TIMES = np.arange(2600) / 5200
+SOUND = (0.4 * np.sin(2 * np.pi * 440 * TIMES**2) + 0.2 * (RANDOM.rand(2600) - 0.5)).astype(np.float32)
+QUIET_ENDS = np.concatenate([np.zeros(3000), SOUND, np.zeros(2500)]).astype(np.float32)
 INTEGERS = {
     "INT8": (SOUND * 100).astype(np.int8),
     "UINT8": (SOUND * 100 + 128).astype(np.uint8),
@@ -107,7 +109,6 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "preemphasis": lambda dali: dali.fn.preemphasis_filter(sound(dali)),
     "preemphasis zero": lambda dali: dali.fn.preemphasis_filter(sound(dali), border="zero", preemph_coeff=0.5),
     "preemphasis reflect": lambda dali: dali.fn.preemphasis_filter(sound(dali), border="reflect"),
-    "preemphasis of one": lambda dali: dali.fn.preemphasis_filter(constant(dali, SOUND[:1]), border="reflect"),
     "preemphasis border": lambda dali: dali.fn.preemphasis_filter(sound(dali), border="x"),
     "preemphasis two": lambda dali: dali.fn.preemphasis_filter(constant(dali, SOUND.reshape(-1, 2), "tc")),
     "preemphasis half": lambda dali: dali.fn.preemphasis_filter(sound(dali), dtype=dali.types.FLOAT16),
@@ -142,8 +143,8 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "nonsilent double": lambda dali: dali.fn.nonsilent_region(dali.fn.cast(sound(dali), dtype=dali.types.FLOAT64)),
     "power spectrum": lambda dali: dali.fn.power_spectrum(sound(dali)),
     "power spectrum magnitude": lambda dali: dali.fn.power_spectrum(sound(dali), power=1),
-    "power spectrum axis": lambda dali: dali.fn.power_spectrum(constant(dali, SOUND.reshape(80, 100)), axis=0),
-    "power spectrum longer": lambda dali: dali.fn.power_spectrum(constant(dali, SOUND.reshape(80, 100)), nfft=128),
+    "power spectrum axis": lambda dali: dali.fn.power_spectrum(constant(dali, SOUND.reshape(26, 100)), axis=0),
+    "power spectrum longer": lambda dali: dali.fn.power_spectrum(constant(dali, SOUND.reshape(26, 100)), nfft=128),
     "power spectrum odd": lambda dali: dali.fn.power_spectrum(constant(dali, SOUND[:77])),
     "power spectrum int": lambda dali: dali.fn.power_spectrum(constant(dali, INTEGERS["INT16"])),
     "resample rates": lambda dali: dali.fn.audio_resample(sound(dali), in_rate=16000.0, out_rate=22050.0),
@@ -164,37 +165,9 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", DEFINITIONS)
-def test_the_same_results(name: str) -> None:
-    assert difference(DEFINITIONS[name], batch_size=2) == ""
-
-
-@pytest.mark.parametrize("scale", [1.5, 0.5, 0.3333, 1.0, 3.0])
-@pytest.mark.parametrize("quality", [0.0, 20.0, 50.0, 100.0])
-def test_resampling(scale: float, quality: float) -> None:
-    assert difference(lambda dali: dali.fn.audio_resample(sound(dali), scale=scale, quality=quality)) == ""
-
-
-@pytest.mark.parametrize("source", [*INTEGERS, "FLOAT"])
-@pytest.mark.parametrize("target", [*INTEGERS, "FLOAT"])
-def test_types_of_resampling(source: str, target: str) -> None:
-    def define(dali: Any) -> Any:
-        data = constant(dali, INTEGERS.get(source, SOUND))
-        resampled = dali.fn.audio_resample(data, scale=0.75, dtype=getattr(dali.types, target))
-        # Float32 does not tell neighbouring integers of 32 bits apart: compared are their upper halves.
-        return resampled // 65536 if target.endswith("32") else resampled
-
-    assert difference(define) == ""
-
-
-@pytest.mark.parametrize("source", INTEGERS)
-def test_silence_in_integers(source: str) -> None:
-    assert difference(lambda dali: dali.fn.nonsilent_region(constant(dali, INTEGERS[source]), cutoff_db=-3.0)) == ""
-
-
-def encoded(samples: np.ndarray, kind: str = "WAV", subtype: str = "PCM_16") -> np.ndarray:
-    soundfile = pytest.importorskip("soundfile")
+def encoded(samples: np.ndarray, coding: str = "WAV PCM_16") -> np.ndarray:
     file = io.BytesIO()
+    kind, subtype = coding.split()
     soundfile.write(file, samples, 16000, format=kind, subtype=subtype)
     return np.frombuffer(file.getvalue(), np.uint8)
 
@@ -223,32 +196,56 @@ DECODERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", DECODERS)
-def test_decoding(name: str) -> None:
-    assert difference(DECODERS[name]) == ""
+for name, define in DEFINITIONS.items():
+    FAMILY.add(name, unpacked(define), options=ONE)
+for name, define in DECODERS.items():
+    FAMILY.add(f"decoding {name}", unpacked(define), options=ONE)
 
 
-@pytest.mark.parametrize("dtype", ["INT16", "INT32", "FLOAT"])
-@pytest.mark.parametrize("settings", [{}, {"downmix": True}, {"sample_rate": 22050.0}])
-def test_types_of_decoding(dtype: str, settings: dict[str, Any]) -> None:
+def _resampled(scale: float, quality: float) -> Callable[[Any], Any]:
+    return lambda dali: dali.fn.audio_resample(constant(dali, SOUND[:600]), scale=scale, quality=quality)
+
+
+def _in_range(dali: Any, node: Any, dtype: str) -> Any:
+    """Float32 does not tell neighbouring integers of 32 bits apart: compared are their upper halves."""
+    return node // 65536 if dtype.endswith("32") else node
+
+
+def _resampled_between(source: str, target: str) -> Callable[[Any], Any]:
     def define(dali: Any) -> Any:
-        data = constant(dali, encoded(STEREO))
-        audio, _ = dali.fn.decoders.audio(data, dtype=getattr(dali.types, dtype), **settings)
-        return audio // 65536 if dtype == "INT32" else audio
+        data = constant(dali, INTEGERS.get(source, SOUND)[:600])
+        return _in_range(dali, dali.fn.audio_resample(data, scale=0.75, dtype=getattr(dali.types, target)), target)
 
-    assert difference(define) == ""
+    return define
 
 
-@pytest.mark.parametrize(
-    "coding", ["WAV PCM_U8", "WAV PCM_24", "WAV FLOAT", "WAV ULAW", "FLAC PCM_16", "AIFF PCM_16", "OGG VORBIS"]
-)
-@pytest.mark.parametrize("dtype", ["INT16", "FLOAT"])
-def test_formats(coding: str, dtype: str) -> None:
-    data = encoded(STEREO, *coding.split())
-    # Two versions of the Vorbis decoder differ in the last bits.
-    tolerance = 1e-4 if "VORBIS" in coding else 1e-5
+def _silence(source: str) -> Callable[[Any], Any]:
+    return lambda dali: dali.fn.nonsilent_region(constant(dali, INTEGERS[source]), cutoff_db=-3.0)
+
+
+def _decoded(coding: str, dtype: str, settings: dict[str, Any]) -> Callable[[Any], Any]:
+    data = encoded(STEREO[:500], coding)
 
     def define(dali: Any) -> Any:
-        return dali.fn.decoders.audio(constant(dali, data), dtype=getattr(dali.types, dtype))
+        audio, _ = dali.fn.decoders.audio(constant(dali, data), dtype=getattr(dali.types, dtype), **settings)
+        return _in_range(dali, audio, dtype)
 
-    assert difference(define, tolerance=tolerance) == ""
+    return define
+
+
+for quality in (0.0, 20.0, 50.0, 100.0):
+    for scale in (1.5, 0.5, 0.3333, 1.0, 3.0):
+        FAMILY.add(f"resampling by {scale}, {quality=}", _resampled(scale, quality), options=ONE)
+for source in (*INTEGERS, "FLOAT"):
+    for target in (*INTEGERS, "FLOAT"):
+        FAMILY.add(f"resampling {source} to {target}", _resampled_between(source, target), options=ONE)
+for source in INTEGERS:
+    FAMILY.add(f"silence in {source}", unpacked(_silence(source)), options=ONE)
+for dtype in ("INT16", "INT32", "FLOAT"):
+    for settings in ({}, {"downmix": True}, {"sample_rate": 22050.0}):
+        FAMILY.add(f"decoding to {dtype}, {settings}", _decoded("WAV PCM_16", dtype, settings), options=ONE)
+for coding in ("WAV PCM_U8", "WAV PCM_24", "WAV FLOAT", "WAV ULAW", "FLAC PCM_16", "AIFF PCM_16"):
+    for dtype in ("INT16", "FLOAT"):
+        FAMILY.add(f"decoding {coding} to {dtype}", _decoded(coding, dtype, {}), options=ONE)
+# What Vorbis decodes to depends on the version of its library in the last bits.
+FAMILY.add("decoding OGG VORBIS", _decoded("OGG VORBIS", "FLOAT", {}), tolerance=1e-4, options=ONE)

@@ -1,4 +1,4 @@
-"""Random operators give the very numbers that DALI gives: same seed, same values, over several batches."""
+"""Random operators: the very numbers, over several batches."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
-from side_by_side import difference
+from case import Family, unpacked
 
-IMAGE = np.random.RandomState(0).randint(0, 256, (20, 30, 3)).astype(np.uint8)
+FAMILY = Family("randomness", gpu=False)
+IMAGE = np.random.RandomState(0).randint(0, 256, (5, 6, 3)).astype(np.uint8)
 INTEGERS = ("INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64")
 NUMBERS = (*INTEGERS, "FLOAT", "FLOAT64")
 
@@ -23,8 +23,8 @@ def image(dali: Any, dtype: str = "UINT8", layout: str = "HWC") -> Any:
 
 DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "uniform": lambda dali: dali.fn.random.uniform(),
-    "uniform range": lambda dali: dali.fn.random.uniform(range=[-1.5, 3.7], seed=1234567890123, shape=[1000]),
-    "uniform values": lambda dali: dali.fn.random.uniform(values=[-5.5, 100.5, 7], shape=[1000]),
+    "uniform range": lambda dali: dali.fn.random.uniform(range=[-1.5, 3.7], seed=1234567890123, shape=[60]),
+    "uniform values": lambda dali: dali.fn.random.uniform(values=[-5.5, 100.5, 7], shape=[60]),
     "uniform like": lambda dali: dali.fn.random.uniform(image(dali), seed=5),
     "uniform empty": lambda dali: dali.fn.random.uniform(shape=[0, 3]),
     "uniform scalar shape": lambda dali: dali.fn.random.uniform(shape=3),
@@ -42,8 +42,8 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "uniform half": lambda dali: dali.fn.random.uniform(dtype=dali.types.FLOAT16),
     "uniform bool": lambda dali: dali.fn.random.uniform(dtype=dali.types.BOOL),
     "legacy uniform": lambda dali: dali.fn.uniform(range=[0, 1], shape=[5]),
-    "normal": lambda dali: dali.fn.random.normal(shape=[3000]),
-    "normal scaled": lambda dali: dali.fn.random.normal(mean=3.1, stddev=1.7, shape=[1800], seed=5),
+    "normal": lambda dali: dali.fn.random.normal(shape=[60]),
+    "normal scaled": lambda dali: dali.fn.random.normal(mean=3.1, stddev=1.7, shape=[60], seed=5),
     "normal negative": lambda dali: dali.fn.random.normal(stddev=-1),
     "normal computed": lambda dali: dali.fn.random.normal(
         mean=dali.fn.random.normal(), stddev=dali.fn.random.uniform()
@@ -54,9 +54,9 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "coin uint8": lambda dali: dali.fn.random.coin_flip(dtype=dali.types.UINT8, shape=[20]),
     "coin float": lambda dali: dali.fn.random.coin_flip(dtype=dali.types.FLOAT),
     "legacy coin": lambda dali: dali.fn.coin_flip(probability=0.3),
-    "choice": lambda dali: dali.fn.random.choice(7, shape=[1000]),
+    "choice": lambda dali: dali.fn.random.choice(7, shape=[60]),
     "choice scalar": lambda dali: dali.fn.random.choice(7),
-    "choice weighted": lambda dali: dali.fn.random.choice(4, p=[0.1, 0.2, 0.3, 0.4], shape=[1000]),
+    "choice weighted": lambda dali: dali.fn.random.choice(4, p=[0.1, 0.2, 0.3, 0.4], shape=[60]),
     "choice array": lambda dali: dali.fn.random.choice(np.float32([0.5, 2, 8]), shape=[4, 5]),
     "choice rows": lambda dali: dali.fn.random.choice(image(dali)),
     "choice a row of rows": lambda dali: dali.fn.random.choice(image(dali), shape=[3]),
@@ -71,9 +71,9 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "choice negative": lambda dali: dali.fn.random.choice(2, p=[-0.5, 1.5]),
     "choice of nothing": lambda dali: dali.fn.random.choice(0),
     "choice of a float": lambda dali: dali.fn.random.choice(2.5),
-    "beta": lambda dali: dali.fn.random.beta(shape=[1000]),
-    "beta small": lambda dali: dali.fn.random.beta(alpha=0.5, beta=2.5, shape=[1000]),
-    "beta double": lambda dali: dali.fn.random.beta(alpha=20, beta=1.5, shape=[1000], dtype=dali.types.FLOAT64),
+    "beta": lambda dali: dali.fn.random.beta(shape=[60]),
+    "beta small": lambda dali: dali.fn.random.beta(alpha=0.5, beta=2.5, shape=[60]),
+    "beta double": lambda dali: dali.fn.random.beta(alpha=20, beta=1.5, shape=[60], dtype=dali.types.FLOAT64),
     "beta negative": lambda dali: dali.fn.random.beta(alpha=-1),
     "beta int": lambda dali: dali.fn.random.beta(dtype=dali.types.INT32),
     "gaussian": lambda dali: dali.fn.noise.gaussian(image(dali), mean=3.1, stddev=30),
@@ -116,7 +116,7 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
         roi_start=[0, 5], roi_shape=[1000, 6], crop_shape=[10, 10], in_shape=[1000, 12]
     ),
     "roi, image": lambda dali: dali.fn.roi_random_crop(
-        image(dali), roi_start=[3, 5, 0], roi_shape=[4, 6, 3], crop_shape=[10, 10, 3]
+        image(dali), roi_start=[1, 2, 0], roi_shape=[2, 3, 3], crop_shape=[4, 4, 3]
     ),
     "roi, one for all": lambda dali: dali.fn.roi_random_crop(roi_start=[3, 5], roi_end=[40], crop_shape=[10, 10]),
     "roi, reversed": lambda dali: dali.fn.roi_random_crop(roi_start=[3, 5], roi_end=[2, 8], crop_shape=[10, 10]),
@@ -146,69 +146,71 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", DEFINITIONS)
-def test_the_same_numbers(name: str) -> None:
-    assert difference(DEFINITIONS[name], batch_size=4, iterations=3, exact=True) == ""
+for name, define in DEFINITIONS.items():
+    FAMILY.add(name, unpacked(define), exact=True, iterations=2)
 
 
-@pytest.mark.parametrize("dtype", NUMBERS)
-@pytest.mark.parametrize("distribution", ["uniform", "normal"])
-def test_types(distribution: str, dtype: str) -> None:
+def _numbers(distribution: str, dtype: str) -> Callable[[Any], Any]:
     settings = {"range": [-5.5, 100.5]} if distribution == "uniform" else {"mean": 5.0, "stddev": 60.0}
-
-    def define(dali: Any) -> Any:
-        make = getattr(dali.fn.random, distribution)
-        return make(dtype=getattr(dali.types, dtype), shape=[500], seed=5, **settings)
-
-    assert difference(define, iterations=2, exact=True) == ""
+    return lambda dali: getattr(dali.fn.random, distribution)(
+        dtype=getattr(dali.types, dtype), shape=[60], seed=5, **settings
+    )
 
 
-@pytest.mark.parametrize("dtype", [*INTEGERS, "FLOAT"])
-@pytest.mark.parametrize("kind", ["gaussian", "salt_and_pepper", "shot"])
-def test_types_of_noise(kind: str, dtype: str) -> None:
-    assert difference(lambda dali: getattr(dali.fn.noise, kind)(image(dali, dtype)), iterations=2, exact=True) == ""
+def _noise(kind: str, dtype: str) -> Callable[[Any], Any]:
+    return lambda dali: getattr(dali.fn.noise, kind)(image(dali, dtype))
 
 
-@pytest.mark.parametrize("probability", [-0.1, 0, 0.3, 1, 1.1])
-def test_probabilities(probability: float) -> None:
-    def define(dali: Any) -> Any:
-        return dali.fn.random.coin_flip(probability=probability, shape=[1000])
-
-    assert difference(define, exact=True) == ""
+def _coins(probability: float) -> Callable[[Any], Any]:
+    return lambda dali: dali.fn.random.coin_flip(probability=probability, shape=[60])
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 8, 300])
-@pytest.mark.parametrize("repetitions", [False, True])
-@pytest.mark.parametrize("fixed", [False, True])
-def test_permutations(size: int, repetitions: bool, fixed: bool) -> None:
-    def define(dali: Any) -> Any:
-        return dali.fn.batch_permutation(allow_repetitions=repetitions, no_fixed_points=fixed)
-
-    assert difference(define, batch_size=size, iterations=3, exact=True) == ""
+def _order(repetitions: bool, no_fixed_points: bool) -> Callable[[Any], Any]:
+    return lambda dali: dali.fn.batch_permutation(allow_repetitions=repetitions, no_fixed_points=no_fixed_points)
 
 
-@pytest.mark.parametrize("height", [1, 3, 7, 10, 480, 1000])
-@pytest.mark.parametrize("width", [1, 5, 10, 640, 1000])
-def test_windows(height: int, width: int) -> None:
+def _windows(height: int, width: int) -> Callable[[Any], Any]:
+    odd = {"random_area": [0.5, 0.6], "random_aspect_ratio": [1.9, 2.1], "num_attempts": 2}
+
     def define(dali: Any) -> Any:
         shape = np.int64([height, width])
-        odd = {"random_area": [0.5, 0.6], "random_aspect_ratio": [1.9, 2.1], "num_attempts": 2}
         return *dali.fn.random_crop_generator(shape), *dali.fn.random_crop_generator(shape, **odd)
 
-    assert difference(define, batch_size=32, iterations=2, exact=True) == ""
+    return define
 
 
-def test_branches() -> None:
-    def define(dali: Any) -> Any:
-        take = dali.fn.external_source(lambda: [np.bool_(i in (1, 2, 5)) for i in range(6)])
-        data = dali.fn.external_source(lambda: [np.zeros(5, np.float32)] * 6)
-        if take:
-            noisy = dali.fn.noise.gaussian(data, seed=5)
-            number = dali.fn.random.uniform()
-            order = dali.fn.batch_permutation()
-        else:
-            noisy, number = data, 0.0
-            order = -1
-        return noisy, number, order
+def _branches(dali: Any) -> Any:
+    size = 8
+    take = dali.fn.external_source(lambda: [np.bool_(i in (1, 2, 5, 7)) for i in range(size)])
+    data = dali.fn.external_source(lambda: [np.zeros(5, np.float32)] * size)
+    if take:
+        noisy = dali.fn.noise.gaussian(data, seed=5)
+        number = dali.fn.random.uniform()
+        order = dali.fn.batch_permutation()
+    else:
+        noisy, number = data, 0.0
+        order = -1
+    return noisy, number, order
 
-    assert difference(define, batch_size=6, iterations=3, exact=True, enable_conditionals=True) == ""
+
+for dtype in NUMBERS:
+    for distribution in ("uniform", "normal"):
+        FAMILY.add(f"{distribution} {dtype}", _numbers(distribution, dtype), exact=True, iterations=2)
+    for kind in ("gaussian", "salt_and_pepper", "shot"):
+        FAMILY.add(f"{kind} {dtype}", _noise(kind, dtype), exact=True, iterations=2)
+for probability in (-0.1, 0.0, 0.3, 1.0, 1.1):
+    FAMILY.add(f"coin {probability}", _coins(probability), exact=True)
+for repetitions in (False, True):
+    for no_fixed_points in (False, True):
+        for size in (1, 2, 5, 8, 50):
+            FAMILY.add(
+                f"permutation of {size}, {repetitions=}, {no_fixed_points=}",
+                _order(repetitions, no_fixed_points),
+                exact=True,
+                iterations=2,
+                options={"batch_size": size},
+            )
+for height in (1, 3, 7, 10, 480, 1000):
+    for width in (1, 5, 10, 640, 1000):
+        FAMILY.add(f"windows of {height}x{width}", _windows(height, width), exact=True, options={"batch_size": 24})
+FAMILY.add("branches", _branches, exact=True, iterations=3, options={"batch_size": 8, "enable_conditionals": True})
