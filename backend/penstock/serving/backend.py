@@ -182,6 +182,9 @@ def _complete_tensors(completed: Any, config: dict[str, Any], expected: Any) -> 
         if not config.get(kind):
             for tensor in given:
                 add(tensor.as_dict())
+                if tensor.ragged:
+                    # Not among the properties that the call allows, but kept if it is in the configuration.
+                    config[kind][-1]["allow_ragged_batch"] = True
 
 
 def _fallbacks(config: dict[str, Any]) -> dict[str, Any]:

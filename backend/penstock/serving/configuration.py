@@ -67,9 +67,8 @@ class TensorConfiguration:
     ragged: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry as Triton's auto-completion takes it."""
-        entry = {"name": self.name, "data_type": self.data_type, "dims": list(self.dims)}
-        return entry | {"allow_ragged_batch": True} if self.ragged else entry
+        """The entry as Triton's auto-completion takes it, which knows no ragged inputs."""
+        return {"name": self.name, "data_type": self.data_type, "dims": list(self.dims)}
 
 
 @dataclass(frozen=True)
