@@ -1,0 +1,60 @@
+"""Tensors of requests to samples, and batches to tensors of responses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.serving.requests import InputSpec, OutputSpec, RequestError, part_of, samples_of, to_batch
+from penstock.tensors import TensorListCPU
+from penstock.types import UINT8
+
+
+def test_rows_are_samples_without_a_copy() -> None:
+    tensor = np.arange(6, dtype=np.float32).reshape(2, 3)
+    samples = samples_of(tensor, InputSpec("x", is_bytes=False, ndim=1))
+    assert [sample.tolist() for sample in samples] == [[0, 1, 2], [3, 4, 5]]
+    assert all(np.shares_memory(sample, tensor) for sample in samples)
+
+
+def test_scalars_and_bytes() -> None:
+    scalars = samples_of(np.array([[1], [2]]), InputSpec("x", is_bytes=False, ndim=0))
+    assert [sample.shape for sample in scalars] == [(), ()]
+    texts = samples_of(np.array([[b"ab"], [b"c"]], dtype=np.object_), InputSpec("x", is_bytes=True))
+    assert [sample.tolist() for sample in texts] == [[97, 98], [99]]
+
+
+def test_wrong_ranks_and_types() -> None:
+    with pytest.raises(RequestError, match="2 dimensions"):
+        samples_of(np.zeros((2, 3)), InputSpec("x", is_bytes=False, ndim=2))
+    with pytest.raises(RequestError, match="batch dimension"):
+        samples_of(np.array(3), InputSpec("x", is_bytes=False))
+    with pytest.raises(RequestError, match="bytes are expected"):
+        samples_of(np.array([[3]], dtype=np.object_), InputSpec("x", is_bytes=True))
+
+
+def test_samples_become_a_batch() -> None:
+    samples = [np.zeros(3, np.uint8), np.ones(5, np.uint8)]
+    batch = to_batch(samples, InputSpec("x", is_bytes=False, layout="X"))
+    assert batch.dtype == UINT8
+    assert batch.layout() == "X"
+    assert np.shares_memory(batch.samples[1], samples[1])
+
+
+def test_parts_of_a_dense_batch_are_views() -> None:
+    batch = TensorListCPU.allocate([(2, 3)] * 4, UINT8)
+    part = part_of(batch, 1, 3, OutputSpec("y"))
+    assert part.shape == (2, 2, 3)
+    assert np.shares_memory(part, batch._elements)
+    assert part_of(batch, 3, 4, OutputSpec("y")).shape == (1, 2, 3)
+
+
+def test_parts_of_other_kinds() -> None:
+    ragged = TensorListCPU([np.zeros(3, np.uint8), np.zeros(2, np.uint8)])
+    with pytest.raises(RequestError, match="different shapes"):
+        part_of(ragged, 0, 2, OutputSpec("y"))
+    assert part_of(ragged, 0, 2, OutputSpec("y", is_bytes=True)).tolist() == [[b"\0\0\0"], [b"\0\0"]]
+    scalars = TensorListCPU([np.array(1), np.array(2)])
+    assert part_of(scalars, 0, 2, OutputSpec("y")).tolist() == [[1], [2]]
+    frames = TensorListCPU([np.zeros((4, 5)), np.zeros((4, 5))])
+    assert part_of(frames, 0, 2, OutputSpec("y", split=True)).shape == (8, 5)
