@@ -13,10 +13,15 @@ from penstock.graph import call_operator
 from penstock.schema import Schema
 from penstock.schema.documentation import docstring, signature
 from penstock.schema.registry import load_package, subscribe
+from penstock.tfrecord import read as read_tfrecord
 
 __all__ = ["external_source"]
 
-_SPECIAL: dict[str, Callable[..., Any]] = {"external_source": external_source}
+_SPECIAL: dict[str, Callable[..., Any]] = {
+    "external_source": external_source,
+    "readers.tfrecord": read_tfrecord,
+    "tfrecord_reader": read_tfrecord,
+}
 
 
 def _make_function(schema: Schema) -> Callable[..., Any]:

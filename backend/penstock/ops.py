@@ -12,10 +12,15 @@ from penstock.graph.calls import DEVICES
 from penstock.schema import Schema
 from penstock.schema.documentation import docstring, signature
 from penstock.schema.registry import load_package, subscribe
+from penstock.tfrecord import TFRecord
 
 __all__ = ["Compose", "ExternalSource"]
 
-_SPECIAL: dict[str, Any] = {"ExternalSource": ExternalSource}
+_SPECIAL: dict[str, Any] = {
+    "ExternalSource": ExternalSource,
+    "readers__TFRecord": TFRecord,
+    "TFRecordReader": TFRecord,
+}
 
 
 class OperatorFace:

@@ -1,0 +1,141 @@
+"""`readers.tfrecord`: features of the records in TFRecord files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.kernels.codecs.tfrecord import STRING, Feature, parse_example, record_data, take
+from penstock.kernels.storage import read_range, read_text
+from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
+from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.types import from_numpy_dtype
+
+
+class Record(NamedTuple):
+    """Where a record stands."""
+
+    path: str
+    start: int
+    size: int
+
+
+def read_index(path: str, index_path: str) -> list[Record]:
+    """The records of a file, from an index with the start and size of a record in each line."""
+    records = []
+    for number, line in enumerate(read_text(index_path).splitlines(), 1):
+        try:
+            start, size = map(int, line.split()[:2])
+        except ValueError:
+            raise ValueError(f"Line {number} of '{index_path}' is not a record's start and size: {line!r}") from None
+        records.append(Record(path, start, size))
+    return records
+
+
+def _count_features(arguments: dict[str, Any]) -> int:
+    return len(arguments.get("features") or ())
+
+
+_FILES = (
+    Argument(
+        "index_path", "string[]", doc="Paths of the indices: a record's start and size in each line.", required=True
+    ),
+    Argument("path", "string[]", doc="Paths of the TFRecord files.", required=True),
+    Argument("use_o_direct", "bool", False, "Accepted for compatibility."),
+)
+
+
+@register_operator
+class TFRecord(Reader):
+    """Gives the wanted features of ``tf.train.Example`` records, one output for each.
+
+    ``fn.readers.tfrecord`` takes ``features`` as a dictionary and returns one, from names to outputs.
+    """
+
+    shuffles_list = False
+
+    schema = Schema(
+        name="readers___TFRecord",
+        devices=("cpu",),
+        arguments=(
+            *READER_ARGUMENTS,
+            *EPOCH_SHUFFLE_ARGUMENTS,
+            *_FILES,
+            Argument("feature_names", "string[]", doc="Names of the features.", required=True),
+            Argument("features", "tfrecord.Feature[]", doc="What to take under those names.", required=True),
+        ),
+        outputs=_count_features,
+        random=True,
+        stateful=True,
+        hidden=True,
+        aliases=(Alias("_TFRecordReader", "1.0"),),
+    )
+
+    def named_features(self) -> list[tuple[str, Any]]:
+        """What to take, with its name."""
+        names, features = self.args["feature_names"], self.args["features"]
+        if len(names) != len(features):
+            raise ValueError(f"{len(names)} names are given for {len(features)} features")
+        return list(zip(names, features))
+
+    def setup(self) -> None:
+        args = self.args
+        if len(args["path"]) != len(args["index_path"]):
+            raise ValueError(f"{len(args['index_path'])} indices are given for {len(args['path'])} files")
+        self._features: list[tuple[str, Feature]] = []
+        for name, given in self.named_features():
+            feature = Feature(given.kind, given.shape, given.default_value, getattr(given, "partial_shape", None))
+            if feature.kind == STRING and (feature.shape is None or len(feature.shape)):
+                raise ValueError(
+                    f"The feature '{name}' is a list of strings: only single strings (shape ()) can be read"
+                )
+            self._features.append((name, feature))
+        super().setup()
+
+    def list_items(self) -> Sequence[Record]:
+        self._files = [read_index(path, index) for path, index in zip(self.args["path"], self.args["index_path"])]
+        return [record for file in self._files for record in file]
+
+    def groups(self) -> tuple[int, ...]:
+        return tuple(map(len, self._files))
+
+    def output_specs(self) -> list[OutputSpec]:
+        return [OutputSpec(from_numpy_dtype(feature.dtype), "", feature.ndim) for _, feature in self._features]
+
+    def read(self, item: Record) -> list[np.ndarray]:
+        found = parse_example(record_data(read_range(item.path, item.start, item.size)))
+        return [take(feature, name, found) for name, feature in self._features]
+
+    def source_info(self, item: Record) -> str:
+        return f"{item.path} at index {item.start}"
+
+
+@register_operator
+class TFRecordByName(TFRecord):
+    """Gives the wanted features of ``tf.train.Example`` records, by name.
+
+    >>> features = {"image": tfrecord.FixedLenFeature((), tfrecord.string, "")}
+    >>> inputs = fn.readers.tfrecord(path="a.tfrecord", index_path="a.idx", features=features)  # doctest: +SKIP
+    >>> images = fn.decoders.image(inputs["image"])  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="readers__TFRecord",
+        devices=("cpu",),
+        arguments=(
+            *READER_ARGUMENTS,
+            *EPOCH_SHUFFLE_ARGUMENTS,
+            *_FILES,
+            Argument("features", "dict[str,tfrecord.Feature]", doc="What to take, by name.", required=True),
+        ),
+        outputs=_count_features,
+        random=True,
+        stateful=True,
+        aliases=(Alias("TFRecordReader", "1.0", fn="tfrecord_reader"),),
+        fn="readers.tfrecord",
+    )
+
+    def named_features(self) -> list[tuple[str, Any]]:
+        return list(self.args["features"].items())

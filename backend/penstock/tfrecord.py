@@ -1,0 +1,79 @@
+"""Features of TFRecord files, for ``fn.readers.tfrecord``.
+
+>>> features = {
+...     "image": FixedLenFeature((), string, ""),
+...     "label": FixedLenFeature([1], int64, -1),
+... }
+>>> inputs = fn.readers.tfrecord(path="data.tfrecord", index_path="data.idx", features=features)  # doctest: +SKIP
+>>> images = fn.decoders.image(inputs["image"])  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.graph import call_operator
+from penstock.kernels.codecs.tfrecord import FLOAT32, INT64, STRING, Feature
+
+__all__ = ["Feature", "FixedLenFeature", "TFRecord", "VarLenFeature", "float32", "int64", "read", "string"]
+
+int64, string, float32 = INT64, STRING, FLOAT32
+
+
+def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: Any) -> Feature:
+    """A feature with as many values in each record.
+
+    Args:
+        shape: of the result; ``()`` for a number or a string.
+        dtype: ``int64``, ``float32`` or ``string``.
+        default_value: stands for values that a record lacks.
+    """
+    return Feature(dtype, list(shape), default_value)
+
+
+def VarLenFeature(*arguments: Any) -> Feature:
+    """A feature with any number of values: ``VarLenFeature([shape,] dtype, default_value)``.
+
+    Args:
+        shape: the extents of all dimensions but the first.
+        dtype: ``int64`` or ``float32``.
+        default_value: accepted for compatibility; a record without the feature gives an empty array.
+    """
+    if len(arguments) not in (2, 3):
+        raise TypeError(f"VarLenFeature takes (dtype, default_value) or (shape, dtype, default_value), got {arguments}")
+    shape, dtype, default = arguments if len(arguments) == 3 else (None, *arguments)
+    return Feature(dtype, None, default, None if shape is None else list(shape))
+
+
+def read(
+    *,
+    path: Any,
+    index_path: Any,
+    features: dict[str, Feature],
+    device: str | None = None,
+    name: str | None = None,
+    **arguments: Any,
+) -> dict[str, Any]:
+    """Reads features of TFRecord files: a node for each name in ``features``.
+
+    Args:
+        path: of the files.
+        index_path: of their indices: text files with the start and size of a record in each line.
+        features: what to take, by name; see :func:`FixedLenFeature` and :func:`VarLenFeature`.
+        arguments: of all readers: ``random_shuffle``, ``num_shards`` ...
+    """
+    own = {"path": path, "index_path": index_path, "feature_names": list(features), "features": list(features.values())}
+    nodes = call_operator("readers___TFRecord", (), own | arguments, device, name, "penstock.fn.readers.tfrecord")
+    return dict(zip(features, nodes if isinstance(nodes, list) else [nodes]))
+
+
+class TFRecord:
+    """The same as an operator class: ``ops.readers.TFRecord(...)()``."""
+
+    def __init__(self, *, path: Any, index_path: Any, features: dict[str, Feature], **arguments: Any) -> None:
+        self._arguments = {"path": path, "index_path": index_path, "features": features} | arguments
+
+    def __call__(self, **arguments: Any) -> dict[str, Any]:
+        """A node for each feature, by name."""
+        return read(**(self._arguments | arguments))
