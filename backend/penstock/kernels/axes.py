@@ -15,7 +15,9 @@ def resolve_axes(axes: Sequence[int] | None, axis_names: str | None, layout: str
         ndim: of the data.
 
     Raises:
-        RuntimeError: there is no such dimension, or one is named twice.
+        RuntimeError: the layout has no such letter.
+        IndexError: there is no such dimension.
+        ValueError: a dimension is named twice.
     """
     if axis_names:
         missing = [name for name in axis_names if name not in layout]
@@ -27,14 +29,14 @@ def resolve_axes(axes: Sequence[int] | None, axis_names: str | None, layout: str
     else:
         return None
     if len(set(found)) != len(found):
-        raise RuntimeError(f"Repeated axis index in {list(axis_names or axes or ())}")
+        raise ValueError(f"Repeated axis index in {list(axis_names or axes or ())}")
     return found
 
 
 def resolve_axis(axis: int, ndim: int) -> int:
     """The index, counted from the front."""
     if not -ndim <= axis < ndim:
-        raise RuntimeError(
+        raise IndexError(
             f"Axis {axis} is out of range: the data has {ndim} dimensions, so it may be from {-ndim} to {ndim - 1}"
         )
     return axis % ndim

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,7 @@ class Arithmetic(Operator):
             for operand in self.expression.operands
             if operand.dtype is not None
         }
+        self._uploaded: dict[int, dict[Operand, Any]] = {}
 
     def _constant(self, operand: Operand) -> float | int:
         values = self.args["real_constants" if operand.is_real else "integer_constants"] or []
@@ -89,17 +91,31 @@ class Arithmetic(Operator):
         evaluate(self.expression.function, operands, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.arithmetic import evaluate_batch
+        from penstock.kernels.cuda.arithmetic import compute_function
+        from penstock.kernels.cuda.launch import locate_all
+
+        inputs = [locate_all(batch) for batch in workspace.inputs]
+        targets = locate_all(workspace.outputs[0])
+        constants = self._constants_on_gpu()
+        jobs = [
+            (
+                [inputs[o.index][s.index] if o.is_input else constants[o] for o in self.expression.operands],
+                targets[s.index],
+            )
+            for s in workspace.live
+        ]
+        compute_function(self.expression.function, self.types, workspace.outputs[0].dtype, jobs)
+
+    def _constants_on_gpu(self) -> dict[Operand, Any]:
+        """Where the constants are on the current device; they are uploaded once."""
+        from penstock.kernels.cuda.launch import locate
         from penstock.tensors.cuda import require_cupy
 
         cupy = require_cupy()
-        constants = {operand: cupy.asarray(value) for operand, value in self.constants.items()}
-        jobs = []
-        for sample in workspace.live:
-            inputs = sample.inputs
-            operands = [inputs[o.index] if o.is_input else constants[o] for o in self.expression.operands]
-            jobs.append((operands, sample.outputs[0]))
-        evaluate_batch(self.expression.function, self.types, workspace.outputs[0].dtype, jobs)
+        device = cupy.cuda.Device().id
+        if device not in self._uploaded:
+            self._uploaded[device] = {o: locate(cupy.asarray(value)) for o, value in self.constants.items()}
+        return self._uploaded[device]
 
 
 def _common_layout(one: str, other: str) -> str:

@@ -1,0 +1,27 @@
+"""Looking numbers up in a table."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def _look_up(source, table, target):  # type: ignore[no-untyped-def]
+    last = table.size - 1
+    for i in range(source.size):
+        key = source[i]
+        target[i] = table[key] if 0 <= key < last else table[last]
+
+
+def look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
+    """Fills ``target`` with the entries of ``table`` that ``source`` numbers; numbers out of range take the last one.
+
+    Args:
+        source: integers, contiguous.
+        table: entries; the last is for numbers that have none.
+        target: of the table's type and the source's shape, contiguous.
+    """
+    # Entries are moved as they are, so that types of one size share one kernel.
+    bits = f"u{table.itemsize}"
+    _look_up(source.reshape(-1), table.view(bits), target.reshape(-1).view(bits))

@@ -1,0 +1,49 @@
+"""What the operators that fill tensors have in common: where the shape comes from, and how the value spreads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
+
+SHAPE = Argument("shape", "int32[]", None, "Extents of the output; by default it is a scalar.", tensor=True)
+LAYOUT = Argument("layout", "layout", None, "Layout of the output.")
+
+
+class ShapedFilling(Operator):
+    """The base of operators whose output has the shape and layout that arguments tell."""
+
+    def shaped(self, workspace: Workspace, dtype: Any) -> OutputSpec:
+        """What the output is: its rank is that of the argument `shape`."""
+        layout = self.args["layout"] or ""
+        ndim = len(self.args["shape"] or ())
+        computed = workspace.arguments.get("shape")
+        if computed is not None and computed.shapes:
+            ndim = int(np.prod(computed.shapes[0], dtype=np.int64))
+        if layout and len(layout) != ndim:
+            raise RuntimeError(f"Layout '{layout}' names {len(layout)} dimensions, but the output shape has {ndim}")
+        return OutputSpec(dtype, layout, ndim)
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        shape = tuple(sample["shape"] or ())
+        if min(shape, default=0) < 0:
+            raise RuntimeError(f"Extents cannot be negative: {list(shape)}")
+        return shape
+
+
+def spread(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """``value`` broadcast to ``shape``; of a value with more elements than that, the first ones.
+
+    Raises:
+        RuntimeError: the shapes do not broadcast.
+    """
+    try:
+        common = np.broadcast_shapes(value.shape, shape)
+    except ValueError:
+        raise RuntimeError(f"Shapes {list(shape)} and {list(value.shape)} can't be broadcast") from None
+    spread_out = np.broadcast_to(value, common)
+    if common == shape:
+        return spread_out
+    return spread_out.reshape(-1)[: int(np.prod(shape, dtype=np.int64))].reshape(shape)

@@ -1,0 +1,34 @@
+"""`full`: tensors filled with a value."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.operators.generic._filling import LAYOUT, SHAPE, ShapedFilling, spread
+from penstock.schema import Input, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class Full(ShapedFilling):
+    """A tensor for each sample that holds a value throughout, or a smaller tensor broadcast.
+
+    >>> fn.full(fn.random.uniform(), shape=[2, 3])
+    """
+
+    schema = Schema(
+        name="Full",
+        devices=("cpu",),
+        inputs=(Input("fill_value", doc="A number, or a tensor that broadcasts to the output's shape."),),
+        arguments=(LAYOUT, SHAPE),
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        return [self.shaped(workspace, workspace.inputs[0].dtype)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        shape = super().infer(sample)
+        sample.plan = spread(sample.inputs[0], shape)
+        return shape
+
+    def compute(self, sample: Sample) -> None:
+        np.copyto(sample.outputs[0], sample.plan)

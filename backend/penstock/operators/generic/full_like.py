@@ -1,0 +1,37 @@
+"""`full_like`: tensors filled with a value, in the shapes of others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.operators.generic._filling import spread
+from penstock.schema import Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class FullLike(Operator):
+    """A tensor of the shape, layout and type of the first input that holds the second, broadcast."""
+
+    schema = Schema(
+        name="FullLike",
+        devices=("cpu",),
+        inputs=(
+            Input("data_like", device="any", doc="Data whose shapes are taken; its contents do not matter."),
+            Input("fill_value", device="cpu", doc="A number, or a tensor that broadcasts to the output's shape."),
+        ),
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        return [OutputSpec(batch.dtype, batch.layout(), batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return sample.shapes[0]
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.convert import cast
+
+        value, target = np.ascontiguousarray(sample.inputs[1]), sample.outputs[0]
+        converted = np.empty(np.shape(sample.inputs[1]), target.dtype)
+        cast(value, converted)
+        np.copyto(target, spread(converted, target.shape))

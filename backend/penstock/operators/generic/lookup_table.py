@@ -1,0 +1,85 @@
+"""`lookup_table`: replaces integers by the values that belong to them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import (
+    Argument,
+    Deprecation,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.types import BOOL, FLOAT, FLOAT16, FLOAT64, dtype_name, numpy_dtype
+
+_LARGEST_KEY = 65535
+
+
+@register_operator
+class LookupTable(Operator):
+    """Each element becomes the value whose key it is; elements that are no key become ``default_value``.
+
+    >>> fn.lookup_table(labels, keys=[1, 3], values=[10, 30], dtype=types.INT32)
+    """
+
+    schema = Schema(
+        name="LookupTable",
+        inputs=(Input("input", doc="Integers of any shape."),),
+        arguments=(
+            Argument("default_value", "float", 0.0, "Value of elements that are no key."),
+            Argument("dtype", "DALIDataType", FLOAT, "Type of the output; integers are rounded and saturated."),
+            Argument("keys", "int32[]", [], "The keys, from 0 to 65535; of equal ones, the last counts."),
+            Argument("output_dtype", "DALIDataType", FLOAT, deprecated=Deprecation("0.24", renamed_to="dtype")),
+            Argument("values", "float[]", [], "The value of each key."),
+        ),
+    )
+
+    def setup(self) -> None:
+        keys, values = self.args["keys"], self.args["values"]
+        if len(keys) != len(values):
+            raise RuntimeError(f"There are {len(keys)} keys but {len(values)} values")
+        if keys and not 0 <= min(keys) <= max(keys) <= _LARGEST_KEY:
+            raise RuntimeError(f"Keys must be from 0 to {_LARGEST_KEY}, got {min(keys)} to {max(keys)}")
+        # The last entry belongs to elements that are no key.
+        table = np.full(max(keys, default=-1) + 2, self.args["default_value"], np.float32)
+        for key, value in zip(keys, values):
+            table[key] = value
+        self._reals = table
+
+    def _table(self) -> np.ndarray:
+        from penstock.kernels.cpu.convert import cast
+
+        table = np.empty(self._reals.shape, numpy_dtype(self.args["dtype"]))
+        cast(self._reals, table)
+        return table
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if batch.dtype in (BOOL, FLOAT16, FLOAT, FLOAT64):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}; keys are integers")
+        workspace.state = self._table()
+        return [OutputSpec(self.args["dtype"], batch.layout(), batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return sample.shapes[0]
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.lookup import look_up
+
+        look_up(np.ascontiguousarray(sample.inputs[0]), sample.workspace.state, sample.outputs[0])
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.tensors.cuda import require_cupy
+
+        cupy = require_cupy()
+        table = cupy.asarray(workspace.state)
+        last = len(table) - 1
+        for sample in workspace.live:
+            data = sample.inputs[0]
+            known = (data >= 0) & (data < last)
+            sample.outputs[0][...] = table[cupy.where(known, data, last).astype(np.int32)]

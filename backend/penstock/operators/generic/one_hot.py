@@ -1,0 +1,106 @@
+"""`one_hot`: class numbers as vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import BOOL, FLOAT, FLOAT16, dtype_name, numpy_dtype
+
+
+@register_operator
+class OneHot(Operator):
+    """A new dimension of ``num_classes`` entries: ``on_value`` at the class's position, ``off_value`` elsewhere.
+
+    Samples of a single element count as scalars and give vectors, unless ``axis`` says where the dimension goes. A class
+    outside of the range gives ``off_value`` throughout.
+    """
+
+    schema = Schema(
+        name="OneHot",
+        inputs=(Input("input", doc="Numbers of classes, of any shape; fractions are cut off."),),
+        arguments=(
+            Argument("axis", "int32", -1, "Where the new dimension goes; -1: last."),
+            Argument("axis_name", "string", None, "Letter of the new dimension in the output's layout."),
+            Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
+            Argument("num_classes", "int32", 0, "Extent of the new dimension."),
+            Argument("off_value", "float", 0.0, "Value of the other entries, truncated to the output's type."),
+            Argument("on_value", "float", 1.0, "Value at the class's position, truncated to the output's type."),
+        ),
+    )
+
+    def setup(self) -> None:
+        name = self.args["axis_name"]
+        if name is not None and len(name) != 1:
+            raise RuntimeError(f"`axis_name` must be a single character, got '{name}'")
+        if self.args["num_classes"] < 0:
+            raise RuntimeError(f"`num_classes` cannot be negative: {self.args['num_classes']}")
+        if self.args["dtype"] in (BOOL, FLOAT16):
+            raise RuntimeError(f"Unsupported output type: {dtype_name(self.args['dtype'])}")
+        self._on, self._off = self._truncated("on_value"), self._truncated("off_value")
+
+    def _truncated(self, name: str) -> Any:
+        """The value in the output's type, as C converts it: through int32 or int64, whose upper bits are cut off."""
+        kind = numpy_dtype(self.args["dtype"])
+        value = self.args[name]
+        if kind.kind == "f":
+            return kind.type(value)
+        middle = np.iinfo(np.int32 if kind.itemsize < 4 or kind == np.int32 else np.int64)
+        whole = math.trunc(value) if math.isfinite(value) else middle.min
+        fits = middle.min <= whole <= middle.max
+        return np.array(whole if fits else middle.min, np.int64).astype(kind)[()]
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch, axis, name = workspace.inputs[0], self.args["axis"], self.args["axis_name"]
+        if batch.dtype in (BOOL, FLOAT16):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
+        ndim = 0 if axis == -1 and all(math.prod(shape) == 1 for shape in batch.shapes) else batch.ndim()
+        if not -1 <= axis <= ndim:
+            raise RuntimeError(f"`axis` is out of range, got {axis}: may be from -1 to {ndim}")
+        place = ndim if axis == -1 else axis
+        workspace.state = place
+        layout = ""
+        if name is not None:
+            known = batch.layout() if ndim else ""
+            if len(known) != ndim:
+                raise RuntimeError(
+                    f"`axis_name` needs an input whose {ndim} dimensions the layout names, got '{known}'"
+                )
+            layout = known[:place] + name + known[place:]
+        return [OutputSpec(self.args["dtype"], layout, ndim + 1)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        place, shape = sample.workspace.state, sample.shapes[0]
+        if self.args["axis"] == -1 and place == 0:
+            shape = ()
+        return (*shape[:place], self.args["num_classes"], *shape[place:])
+
+    def compute(self, sample: Sample) -> None:
+        self._fill(sample, np)
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.tensors.cuda import require_cupy
+
+        cupy = require_cupy()
+        for sample in workspace.live:
+            self._fill(sample, cupy)
+
+    def _fill(self, sample: Sample, xp: Any) -> None:
+        """``xp`` is numpy or CuPy."""
+        target, place = sample.outputs[0], sample.workspace.state
+        classes = _whole(sample.inputs[0], xp).reshape(target.shape[:place] + target.shape[place + 1 :])
+        positions = xp.arange(self.args["num_classes"], dtype=np.int32)
+        positions = positions.reshape((-1,) + (1,) * (classes.ndim - place))
+        target.fill(self._off)
+        target[xp.expand_dims(classes, place) == positions] = self._on
+
+
+def _whole(numbers: Any, xp: Any) -> Any:
+    """Class numbers as int32; those out of its range become -1."""
+    if numbers.dtype.kind != "f":
+        return numbers.astype(np.int32)
+    inside = xp.abs(numbers) < 2**31
+    return xp.where(inside, numbers, -1).astype(np.int32)

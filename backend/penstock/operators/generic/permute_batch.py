@@ -1,0 +1,53 @@
+"""`permute_batch`: the samples of a batch in another order."""
+
+from __future__ import annotations
+
+from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+
+
+@register_operator
+class PermuteBatch(Operator):
+    """Output sample i is input sample ``indices[i]``; nothing is copied.
+
+    >>> others = fn.permute_batch(images, indices=fn.batch_permutation())
+    """
+
+    schema = Schema(
+        name="PermuteBatch",
+        inputs=(Input("input", doc="Data of any type and shape."),),
+        arguments=(
+            Argument(
+                "indices",
+                "int32[]",
+                None,
+                "For each sample, the index of the sample that takes its place: a list as long as the batch, or one "
+                "computed number a sample.",
+                required=True,
+                tensor=True,
+            ),
+        ),
+        batchwise=True,
+    )
+
+    def run(self, workspace: Workspace) -> None:
+        batch = workspace.inputs[0]
+        indices = self._indices(workspace)
+        count = len(batch)
+        if len(indices) != count:
+            raise RuntimeError(f"{len(indices)} indices were given for a batch of {count} samples")
+        for sample, index in enumerate(indices):
+            if not 0 <= index < count:
+                raise IndexError(f"indices[{sample}] = {index} is out of range: the batch has {count} samples")
+            if index in workspace.failures and sample not in workspace.failures:
+                workspace.fail(sample, workspace.failures[index])
+        workspace.outputs = [batch.subset(indices)]
+
+    def _indices(self, workspace: Workspace) -> list[int]:
+        computed = workspace.arguments.get("indices")
+        if computed is None:
+            return self.args["indices"]
+        argument = self.schema.all_arguments["indices"]
+        indices = [argument.from_tensor(sample) for sample in computed.samples]
+        if computed.ndim() or any(len(index) != 1 for index in indices):
+            raise RuntimeError("A computed `indices` has one number a sample, as `batch_permutation` gives it")
+        return [index[0] for index in indices]

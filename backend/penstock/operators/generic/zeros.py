@@ -1,0 +1,27 @@
+"""`zeros`: tensors of zeros."""
+
+from __future__ import annotations
+
+from penstock.operators.generic._filling import LAYOUT, SHAPE, ShapedFilling
+from penstock.schema import Argument, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import INT32
+
+
+@register_operator
+class Zeros(ShapedFilling):
+    """A tensor of zeros for each sample.
+
+    >>> fn.zeros(shape=[2, 3], dtype=types.FLOAT)
+    """
+
+    schema = Schema(
+        name="Zeros",
+        devices=("cpu",),
+        arguments=(Argument("dtype", "DALIDataType", INT32, "Type of the output."), LAYOUT, SHAPE),
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        return [self.shaped(workspace, self.args["dtype"])]
+
+    def compute(self, sample: Sample) -> None:
+        sample.outputs[0].fill(0)

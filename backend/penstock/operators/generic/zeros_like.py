@@ -1,0 +1,27 @@
+"""`zeros_like`: tensors of zeros in the shapes of others."""
+
+from __future__ import annotations
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class ZerosLike(Operator):
+    """A tensor of zeros for each sample, of the shape, layout and, unless told otherwise, type of the input."""
+
+    schema = Schema(
+        name="ZerosLike",
+        devices=("cpu",),
+        inputs=(Input("data_like", device="any", doc="Data whose shapes are taken; its contents do not matter."),),
+        arguments=(Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),),
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch, dtype = workspace.inputs[0], self.args["dtype"]
+        return [OutputSpec(batch.dtype if dtype is None else dtype, batch.layout(), batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return sample.shapes[0]
+
+    def compute(self, sample: Sample) -> None:
+        sample.outputs[0].fill(0)

@@ -1,0 +1,31 @@
+"""`reductions.max`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, Reduction, extreme
+from penstock.schema import Input, Sample, Schema, register_operator
+from penstock.types import DALIDataType
+
+
+@register_operator
+class Max(Reduction):
+    """The largest element along some dimensions; NaN is passed over. Of no elements, the type's lowest finite value.
+
+    >>> fn.reductions.max(images, axis_names="HW")
+    """
+
+    schema = Schema(
+        name="reductions__Max",
+        inputs=(Input("input", doc="Data of an integer type or FLOAT."),),
+        arguments=REDUCTION_ARGUMENTS,
+    )
+
+    def result_type(self, dtype: DALIDataType) -> DALIDataType:
+        return dtype
+
+    def reduce(self, data: Any, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any], xp: Any) -> Any:
+        return extreme(data, axes, xp, largest=True)

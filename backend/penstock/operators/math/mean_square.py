@@ -1,0 +1,36 @@
+"""`reductions.mean_square`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, mean_of, widest
+from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.types import FLOAT, DALIDataType
+
+
+@register_operator
+class MeanSquare(TypedReduction):
+    """The mean of the elements' squares along some dimensions.
+
+    >>> fn.reductions.mean_square(signals, axes=[0])
+    """
+
+    schema = Schema(
+        name="reductions__MeanSquare",
+        inputs=(Input("input", doc="Data of an integer type or FLOAT."),),
+        arguments=(
+            *REDUCTION_ARGUMENTS,
+            Argument(
+                "dtype", "DALIDataType", None, "FLOAT (the default), or INT64 or UINT64, which cut fractions off."
+            ),
+        ),
+    )
+
+    def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:
+        return FLOAT, widest(dtype)
+
+    def reduce(self, data: Any, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any], xp: Any) -> Any:
+        return mean_of(data, axes, kind, True, xp)

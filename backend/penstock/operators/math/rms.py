@@ -1,0 +1,37 @@
+"""`reductions.rms`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, mean_of
+from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.types import FLOAT, DALIDataType
+
+
+@register_operator
+class RootMeanSquare(TypedReduction):
+    """The square root of the mean of the elements' squares along some dimensions.
+
+    >>> fn.reductions.rms(signals, axes=[0])
+    """
+
+    schema = Schema(
+        name="reductions__RMS",
+        inputs=(Input("input", doc="Data of an integer type or FLOAT."),),
+        arguments=(
+            *REDUCTION_ARGUMENTS,
+            Argument(
+                "dtype", "DALIDataType", None, "FLOAT (the default) or the input's type, which cuts fractions off."
+            ),
+        ),
+    )
+
+    def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:
+        return FLOAT, dtype
+
+    def reduce(self, data: Any, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any], xp: Any) -> Any:
+        mean = mean_of(data, axes, kind, True, xp)
+        return xp.sqrt(mean.astype(np.float64)).astype(kind)

@@ -1,0 +1,42 @@
+"""`reductions.std_dev`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, Reduction, deviation_of
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, DALIDataType, dtype_name
+
+
+@register_operator
+class StdDev(Reduction):
+    """The standard deviation along some dimensions, about a given mean.
+
+    >>> fn.reductions.std_dev(images, fn.reductions.mean(images, axis_names="HW"), axis_names="HW")
+    """
+
+    schema = Schema(
+        name="reductions__StdDev",
+        inputs=(
+            Input("data", doc="Data of an integer type or FLOAT."),
+            Input("mean", doc="FLOAT: one mean for all, or one for each element of the output."),
+        ),
+        arguments=(
+            *REDUCTION_ARGUMENTS,
+            Argument("ddof", "int32", 0, "Subtracted from the number of elements in the denominator."),
+        ),
+    )
+
+    def result_type(self, dtype: DALIDataType) -> DALIDataType:
+        return FLOAT
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        if workspace.inputs[1].dtype != FLOAT:
+            raise RuntimeError(f"The mean must be of type float, got {dtype_name(workspace.inputs[1].dtype)}")
+        return super().describe(workspace)
+
+    def reduce(self, data: Any, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any], xp: Any) -> Any:
+        return xp.sqrt(deviation_of(data, sample.inputs[1], axes, self.args["ddof"], xp))

@@ -1,0 +1,35 @@
+"""`reductions.sum`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, widest
+from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.types import FLOAT, DALIDataType, element_size
+
+
+@register_operator
+class Sum(TypedReduction):
+    """The sum of the elements along some dimensions. Integers are summed in 64 bits unless told otherwise; sums wrap.
+
+    >>> fn.reductions.sum(images, axis_names="HW")
+    """
+
+    schema = Schema(
+        name="reductions__Sum",
+        inputs=(Input("input", doc="Data of an integer type or FLOAT."),),
+        arguments=(
+            *REDUCTION_ARGUMENTS,
+            Argument("dtype", "DALIDataType", None, "INT64 or UINT64 (the default), FLOAT, or the input's type."),
+        ),
+    )
+
+    def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:
+        wide = widest(dtype)
+        return (wide, dtype) if element_size(dtype) == 8 else (wide, dtype, FLOAT)
+
+    def reduce(self, data: Any, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any], xp: Any) -> Any:
+        return data.sum(axis=axes, dtype=np.float64 if kind.kind == "f" else kind)

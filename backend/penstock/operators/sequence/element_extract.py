@@ -1,0 +1,48 @@
+"""`element_extract`: some frames of a sequence, each as an output of its own."""
+
+from __future__ import annotations
+
+from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+
+
+@register_operator
+class ElementExtract(Operator):
+    """Output i is frame ``element_map[i]`` of each sequence; nothing is copied.
+
+    >>> first, third = fn.element_extract(sequences, element_map=[0, 2])
+    """
+
+    schema = Schema(
+        name="ElementExtract",
+        inputs=(Input("input", doc="Sequences: at least two dimensions, the first of which is F or unnamed."),),
+        arguments=(Argument("element_map", "int32[]", None, "Indices of the frames, from 0.", required=True),),
+        outputs=lambda arguments: len(arguments.get("element_map") or ()),
+    )
+
+    def setup(self) -> None:
+        if not self.args["element_map"]:
+            raise RuntimeError("`element_map` must name at least one frame")
+        for index in self.args["element_map"]:
+            if index < 0:
+                raise RuntimeError(f"`element_map` counts frames from 0, found: {index}")
+
+    def run(self, workspace: Workspace) -> None:
+        batch = workspace.inputs[0]
+        layout = batch.layout()
+        if layout and layout[0] != "F":
+            raise RuntimeError(f"The input must be a sequence, whose layout starts with F, got '{layout}'")
+        if len(batch) and batch.ndim() < 2:
+            raise RuntimeError(f"The input must be a sequence of at least 2 dimensions, got {batch.ndim()}")
+        furthest = max(self.args["element_map"])
+        for index, shape in enumerate(batch.shapes):
+            if furthest >= shape[0] and index not in workspace.failures:
+                error = IndexError(f"`element_map` names frame {furthest} of a sequence of {shape[0]} frames")
+                workspace.fail(index, error)
+        workspace.outputs = [self._frames(workspace, index) for index in self.args["element_map"]]
+
+    @staticmethod
+    def _frames(workspace: Workspace, index: int) -> object:
+        batch = workspace.inputs[0]
+        # A sample that has failed gives an empty frame.
+        frames = [sample[index] if index < len(sample) else sample.reshape(-1)[:0] for sample in batch.samples]
+        return type(batch).of_samples(frames, batch.layout()[1:], batch.dtype, batch.ndim() - 1)

@@ -1,0 +1,59 @@
+"""`sequence_rearrange`: the frames of a sequence in another order, some more than once or not at all."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class SequenceRearrange(Operator):
+    """Output frame i is input frame ``new_order[i]``.
+
+    >>> backwards = fn.sequence_rearrange(sequences, new_order=[2, 1, 0])
+    """
+
+    schema = Schema(
+        name="SequenceRearrange",
+        inputs=(Input("input", doc="Sequences: at least two dimensions, the first of which is F or unnamed."),),
+        arguments=(
+            Argument("new_order", "int32[]", None, "Indices of input frames, from 0.", required=True, tensor=True),
+        ),
+    )
+
+    def setup(self) -> None:
+        if self.args["new_order"] == []:
+            raise RuntimeError("`new_order` must name at least one frame: empty sequences are not allowed")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        layout = batch.layout()
+        if layout and layout[0] != "F":
+            raise RuntimeError(f"The input must be a sequence, whose layout starts with F, got '{layout}'")
+        if len(batch) and batch.ndim() < 2:
+            raise RuntimeError(f"The input must be a sequence of at least 2 dimensions, got {batch.ndim()}")
+        return [OutputSpec(batch.dtype, layout, batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        computed = sample.tensor_argument("new_order")
+        if computed is not None and computed.ndim != 1:
+            raise RuntimeError(f"`new_order` has one dimension, got {computed.ndim}")
+        shape, order = sample.shapes[0], sample["new_order"]
+        if not order:
+            raise RuntimeError("`new_order` must name at least one frame: empty sequences are not allowed")
+        for position, index in enumerate(order):
+            if not 0 <= index < shape[0]:
+                raise IndexError(f"new_order[{position}] = {index} is out of range: the sequence has {shape[0]} frames")
+        sample.plan = np.array(order, np.intp)
+        return (len(order), *shape[1:])
+
+    def compute(self, sample: Sample) -> None:
+        np.take(sample.inputs[0], sample.plan, axis=0, out=sample.outputs[0])
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.tensors.cuda import require_cupy
+
+        cupy = require_cupy()
+        for sample in workspace.live:
+            cupy.take(sample.inputs[0], cupy.asarray(sample.plan), axis=0, out=sample.outputs[0])
