@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import queue
 import threading
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,6 +33,16 @@ class Result:
     outputs: list[TensorList] = field(default_factory=list)
     failures: dict[int, OperatorError] = field(default_factory=dict)
     ready: Any = None
+
+
+_prefetching: weakref.WeakSet[Executor] = weakref.WeakSet()
+
+
+@atexit.register
+def _finish_batches() -> None:
+    """Lets prefetching threads come to an end: one that is inside of a C++ library when the interpreter goes aborts it."""
+    for executor in list(_prefetching):
+        executor.finish(timeout=5)
 
 
 class Executor:
@@ -66,6 +78,7 @@ class Executor:
         self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
         self._done: deque[Result | BaseException] = deque()
         self._thread: threading.Thread | None = None
+        self._finishing = False
         self.peak_bytes: dict[str, list[int]] = {}
         self.enable_memory_stats = False
 
@@ -80,12 +93,14 @@ class Executor:
                 self._done.append(error)
             return
         if self._thread is None:
+            self._finishing = False
             self._thread = threading.Thread(target=self._prefetch, name="penstock-prefetch", daemon=True)
             self._thread.start()
+            _prefetching.add(self)
         self._scheduled.put(True)
 
     def _prefetch(self) -> None:
-        while self._scheduled.get():
+        while self._scheduled.get() and not self._finishing:
             try:
                 self._results.put(self.run_once())
             except BaseException as error:
@@ -100,11 +115,16 @@ class Executor:
 
     def close(self) -> None:
         """Ends the threads; batches that nobody took are dropped."""
-        if self._thread is not None:
-            self._scheduled.put(False)
-            self._thread.join()
-            self._thread = None
+        self.finish()
         self.workers.close()
+
+    def finish(self, timeout: float | None = None) -> None:
+        """Ends the prefetching thread after the batch that it is running, which is waited for."""
+        if self._thread is not None:
+            self._finishing = True
+            self._scheduled.put(False)
+            self._thread.join(timeout)
+            self._thread = None
 
     # -- one batch -------------------------------------------------------------------------------------------------
 
