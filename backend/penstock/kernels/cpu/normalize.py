@@ -12,6 +12,12 @@ from penstock.kernels.cpu.convert import converted
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 
+@njit(inline="always", **_OPTIONS)
+def normalized(value, mean, factor, shift):  # type: ignore[no-untyped-def]
+    """One value, normalized in float32; all that normalize images go by this order of operations."""
+    return (np.float32(value) - mean) * factor + shift
+
+
 @njit(**_OPTIONS)
 def _to_planes(source, mirror, mean, factor, shift, target, like):  # type: ignore[no-untyped-def]
     """source (H, W, C), contiguous in its last two dimensions -> target (C', H, W)."""
@@ -23,10 +29,10 @@ def _to_planes(source, mirror, mean, factor, shift, target, like):  # type: igno
             out = target[c, y]
             if mirror:
                 for x in range(width):
-                    out[x] = converted((np.float32(row[width - 1 - x, c]) - offset) * scale + shift, like)
+                    out[x] = converted(normalized(row[width - 1 - x, c], offset, scale, shift), like)
             else:
                 for x in range(width):
-                    out[x] = converted((np.float32(row[x, c]) - offset) * scale + shift, like)
+                    out[x] = converted(normalized(row[x, c], offset, scale, shift), like)
 
 
 @njit(**_OPTIONS)
@@ -39,7 +45,7 @@ def _to_pixels(source, mirror, mean, factor, shift, target, like):  # type: igno
         for x in range(width):
             pixel = row[width - 1 - x] if mirror else row[x]
             for c in range(channels):
-                out[x, c] = converted((np.float32(pixel[c]) - mean[c]) * factor[c] + shift, like)
+                out[x, c] = converted(normalized(pixel[c], mean[c], factor[c], shift), like)
 
 
 def crop_mirror_normalize(

@@ -1,136 +1,291 @@
-"""Separable resampling on CPU.
+"""Separable resampling on CPU, and what follows it before a network, in one pass.
 
-Vertical taps are summed into a row of floats, which is contiguous and so is vectorized; horizontal taps are read from it.
+For each line of the output, the rows above it are summed into one row of floats, which stays in the cache; then that
+row's columns are summed into the line. Only the rows and columns that the filters name are read, so a window of the
+output costs as much as it is large. Where the height grows, columns go first, since there are fewer rows to resample.
+Sums are of float32, in an order that does not depend on the window: a part of the output equals the part of the whole.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.normalize import normalized
+from penstock.kernels.cpu.simd import add_product, at, load, store, zeros
 from penstock.kernels.filters import Taps
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+# Columns are summed four values at a time, so lines of pixels have this many spare elements at their end.
+_SPARE = 4
+_NO_FILTER = Taps(np.empty(0, np.int32), np.empty((0, 0), np.float32))
+
+
+@dataclass(frozen=True)
+class Normalization:
+    """What follows a resize: ``(x - mean) * factor + shift``, per channel, for the C channels of the input.
+
+    Attributes:
+        mean, factor: float32, of shape (C,).
+        shift: added last.
+        planar: the output is (C', h, w), else (h, w, C').
+        fill: of the channels that the output has beyond C.
+    """
+
+    mean: np.ndarray
+    factor: np.ndarray
+    shift: float = 0.0
+    planar: bool = True
+    fill: float = 0.0
 
 
 @njit(**_OPTIONS)
-def _vertical(source, start, weights, row):  # type: ignore[no-untyped-def]
-    """row = sum over k of weights[k] * source[start + k]; rows are flat."""
-    first = source[start]
-    weight = weights[0]
-    for i in range(row.size):
-        row[i] = weight * np.float32(first[i])
-    for k in range(1, weights.size):
-        weight = weights[k]
-        if weight == np.float32(0):
-            continue
-        line = source[start + k]
-        for i in range(row.size):
-            row[i] += weight * np.float32(line[i])
+def _sum_rows(flat, first, stride, weights, row, count):  # type: ignore[no-untyped-def]
+    """row[i] = sum over k of weights[k] * flat[first + k * stride + i], for i below count."""
+    i = 0
+    while i < count:
+        if count < 32:
+            short = zeros(1)
+            place = first + i
+            for k in range(weights.size):
+                short = add_product(short, at(weights, k), load(flat, place, 1))
+                place += stride
+            store(row, i, short)
+            i += 1
+        else:
+            # The last block overlaps the one before it rather than to be shorter.
+            i = min(i, count - 32)
+            total = zeros(32)
+            place = first + i
+            for k in range(weights.size):
+                total = add_product(total, at(weights, k), load(flat, place, 32))
+                place += stride
+            store(row, i, total)
+            i += 32
 
 
 @njit(**_OPTIONS)
-def _horizontal(row, channels, starts, weights, target):  # type: ignore[no-untyped-def]
-    """target[x * channels + c] = sum over k of weights[x, k] * row[(starts[x] + k) * channels + c]."""
+def _sum_columns(row, first, channels, starts, weights, line):  # type: ignore[no-untyped-def]
+    """line[x * channels + c] = sum over k of weights[x, k] * row[(starts[x] - first + k) * channels + c]."""
     taps = weights.shape[1]
-    if channels == 3:
-        for x in range(starts.size):
-            base = starts[x] * 3
-            a = np.float32(0)
-            b = np.float32(0)
-            c = np.float32(0)
-            for k in range(taps):
-                weight = weights[x, k]
-                a += weight * row[base]
-                b += weight * row[base + 1]
-                c += weight * row[base + 2]
-                base += 3
-            target[3 * x] = a
-            target[3 * x + 1] = b
-            target[3 * x + 2] = c
-        return
+    flat = weights.ravel()
     for x in range(starts.size):
-        for c in range(channels):
-            base = starts[x] * channels + c
-            total = np.float32(0)
-            for k in range(taps):
-                total += weights[x, k] * row[base + k * channels]
-            target[channels * x + c] = total
+        pixel = (at(starts, x) - first) * channels
+        c = 0
+        while c < channels:
+            total = zeros(4)
+            place = pixel + c
+            for k in range(x * taps, (x + 1) * taps):
+                total = add_product(total, at(flat, k), load(row, place, 4))
+                place += channels
+            # Lanes beyond the channels spill into the next pixel, which is written after this one.
+            store(line, x * channels + c, total)
+            c += 4
+
+
+@njit(**_OPTIONS)
+def _resampled_columns(source, channels, starts, weights, first_row, rows):  # type: ignore[no-untyped-def]
+    """Some rows of an image whose rows are flat, with their columns resampled: float32, (rows, w * C + spare)."""
+    first = starts.min()
+    count = (starts.max() + weights.shape[1] - first) * channels
+    flat, stride = source.ravel(), source.shape[1]
+    row = np.empty(count + _SPARE, np.float32)
+    one = np.ones(1, np.float32)
+    lines = np.empty((rows, starts.size * channels + _SPARE), np.float32)
+    for y in range(rows):
+        _sum_rows(flat, (first_row + y) * stride + first * channels, stride, one, row, count)
+        _sum_columns(row, first, channels, starts, weights, lines[y])
+    return lines
+
+
+@njit(**_OPTIONS)
+def _buffers(channels, h_starts, h_weights, width):  # type: ignore[no-untyped-def]
+    """The first column that is read, how many values of a row are, and a row and a line of floats to sum into."""
+    first = h_starts.min() if h_starts.size else 0
+    count = (h_starts.max() + h_weights.shape[1] - first) * channels if h_starts.size else width * channels
+    return first, count, np.empty(count + _SPARE, np.float32), np.empty(width * channels + _SPARE, np.float32)
+
+
+@njit(**_OPTIONS)
+def _sum_line(flat, stride, channels, start, weights, first, count, h_starts, h_weights, row, line):  # type: ignore[no-untyped-def]
+    """One line of the output; without horizontal filters, the columns are resampled already."""
+    if h_starts.size:
+        _sum_rows(flat, start * stride + first * channels, stride, weights, row, count)
+        _sum_columns(row, first, channels, h_starts, h_weights, line)
+    else:
+        _sum_rows(flat, start * stride, stride, weights, line, count)
 
 
 @njit(**_OPTIONS)
 def _resample_plane(source, channels, v_starts, v_weights, h_starts, h_weights, target, like):  # type: ignore[no-untyped-def]
-    """Both axes of an image whose rows are flat: source (H, W*C) -> target (h, w*C)."""
-    row = np.empty(source.shape[1], np.float32)
-    line = np.empty(target.shape[1], np.float32)
-    for y in range(target.shape[0]):
-        _vertical(source, v_starts[y], v_weights[y], row)
-        _horizontal(row, channels, h_starts, h_weights, line)
+    """source (H, W * C), rows maybe longer -> target (h, w * C)."""
+    first, count, row, line = _buffers(channels, h_starts, h_weights, target.shape[1] // channels)
+    flat, stride = source.ravel(), source.shape[1]
+    for y in range(v_starts.size):
+        _sum_line(flat, stride, channels, v_starts[y], v_weights[y], first, count, h_starts, h_weights, row, line)
         out = target[y]
-        for i in range(line.size):
+        for i in range(out.size):
             out[i] = converted(line[i], like)
+
+
+@njit(**_OPTIONS)
+def _round(line, like):  # type: ignore[no-untyped-def]
+    """Brings values to those that the type of ``like`` holds. A loop of its own, so that it is vectorized."""
+    for i in range(line.size):
+        line[i] = np.float32(converted(line[i], like))
+
+
+@njit(**_OPTIONS)
+def _resample_to_planes(  # type: ignore[no-untyped-def]
+    source, channels, v_starts, v_weights, h_starts, h_weights, between, mean, factor, shift, target, like
+):
+    """source (H, W * C) -> target (C', h, w), of which the first C channels are written."""
+    width = target.shape[2]
+    first, count, row, line = _buffers(channels, h_starts, h_weights, width)
+    flat, stride = source.ravel(), source.shape[1]
+    plane = np.empty(width, np.float32)
+    for y in range(v_starts.size):
+        _sum_line(flat, stride, channels, v_starts[y], v_weights[y], first, count, h_starts, h_weights, row, line)
+        _round(line, between)
+        for c in range(channels):
+            offset, scale = mean[c], factor[c]
+            for x in range(width):
+                plane[x] = normalized(at(line, x * channels + c), offset, scale, shift)
+            out = target[c, y]
+            for x in range(width):
+                out[x] = converted(plane[x], like)
+
+
+@njit(**_OPTIONS)
+def _resample_to_pixels(  # type: ignore[no-untyped-def]
+    source, channels, v_starts, v_weights, h_starts, h_weights, between, mean, factor, shift, target, like
+):
+    """source (H, W * C) -> target (h, w, C'), of which the first C channels are written."""
+    width = target.shape[1]
+    first, count, row, line = _buffers(channels, h_starts, h_weights, width)
+    flat, stride = source.ravel(), source.shape[1]
+    for y in range(v_starts.size):
+        _sum_line(flat, stride, channels, v_starts[y], v_weights[y], first, count, h_starts, h_weights, row, line)
+        _round(line, between)
+        out = target[y]
+        for x in range(width):
+            for c in range(channels):
+                out[x, c] = converted(normalized(at(line, x * channels + c), mean[c], factor[c], shift), like)
 
 
 @njit(**_OPTIONS)
 def _resample_axis(source, starts, weights, target, like):  # type: ignore[no-untyped-def]
     """The middle axis of source (outer, n, inner) -> target (outer, m, inner)."""
-    row = np.empty(source.shape[2], np.float32)
+    size, inner = source.shape[1], source.shape[2]
+    flat = source.ravel()
+    row = np.empty(inner, np.float32)
     for o in range(source.shape[0]):
         for y in range(target.shape[1]):
-            _vertical(source[o], starts[y], weights[y], row)
+            _sum_rows(flat, (o * size + starts[y]) * inner, inner, weights[y], row, inner)
             out = target[o, y]
-            for i in range(row.size):
+            for i in range(inner):
                 out[i] = converted(row[i], like)
 
 
 @njit(**_OPTIONS)
 def _gather_plane(source, channels, rows, columns, target, like):  # type: ignore[no-untyped-def]
-    """Nearest neighbours of source (H, W*C) -> target (h, w*C)."""
+    """Nearest neighbours of source (H, W * C) -> target (h, w * C)."""
     for y in range(rows.size):
         line = source[rows[y]]
         out = target[y]
-        if channels == 3:
-            for x in range(columns.size):
-                base = 3 * columns[x]
-                out[3 * x] = converted(line[base], like)
-                out[3 * x + 1] = converted(line[base + 1], like)
-                out[3 * x + 2] = converted(line[base + 2], like)
-        else:
-            for x in range(columns.size):
-                base = channels * columns[x]
-                for c in range(channels):
-                    out[channels * x + c] = converted(line[base + c], like)
+        for x in range(columns.size):
+            base = channels * columns[x]
+            for c in range(channels):
+                out[channels * x + c] = converted(at(line, base + c), like)
 
 
-def resample_image(source: np.ndarray, vertical: Taps, horizontal: Taps, target: np.ndarray) -> None:
+def resample_image(
+    source: np.ndarray, vertical: Taps, horizontal: Taps, target: np.ndarray, columns_first: bool = False
+) -> None:
     """Resamples an image.
 
     Args:
-        source: contiguous, of shape (H, W, C).
-        vertical, horizontal: filters of the axes.
-        target: of shape (h, w, C); its dtype tells how results are rounded.
+        source: contiguous, of shape (H, W, C), of uint8, int16, uint16 or float32.
+        vertical, horizontal: filters of the axes, or of the part of them that is wanted.
+        target: contiguous, of shape (h, w, C); its dtype tells how results are rounded.
+        columns_first: resample columns before rows; quicker where the height grows.
     """
+    rows, vertical, horizontal = _ordered(source, vertical, horizontal, columns_first)
+    lines = target.reshape(target.shape[0], -1)
+    _resample_plane(rows, source.shape[2], *vertical, *horizontal, lines, target.dtype.type(0))
+
+
+def resample_normalized(
+    source: np.ndarray,
+    vertical: Taps,
+    horizontal: Taps,
+    between: np.dtype,
+    normalization: Normalization,
+    target: np.ndarray,
+    columns_first: bool = False,
+) -> None:
+    """Resamples an image, normalizes, converts and transposes it.
+
+    The result is bit for bit that of :func:`resample_image` into an array of dtype ``between``, followed by
+    :func:`penstock.kernels.cpu.normalize.crop_mirror_normalize`: a crop is a part of the filters (of ``starts`` and
+    ``weights``), and a mirrored axis has them reversed.
+
+    Args:
+        source: contiguous, of shape (H, W, C), of uint8, int16, uint16 or float32.
+        vertical, horizontal: filters of the axes, or of the part of them that is wanted.
+        between: the type that the resized image would have: the source's, or float32.
+        normalization: what follows.
+        target: contiguous, (C', h, w) or (h, w, C') as ``normalization`` says, with C' >= C; of float32, float16,
+            uint8 or int8.
+        columns_first: resample columns before rows; quicker where the height grows. Results differ in the last bit, so
+            this must be what the unfused resize uses.
+    """
+    if target.dtype == np.float16:
+        wide = np.empty(target.shape, np.float32)
+        resample_normalized(source, vertical, horizontal, between, normalization, wide, columns_first)
+        with np.errstate(over="ignore"):
+            target[...] = wide
+        return
     channels = source.shape[2]
-    _resample_plane(
-        source.reshape(source.shape[0], -1),
+    added = target[channels:] if normalization.planar else target[..., channels:]
+    if added.size:
+        added[...] = normalization.fill
+    rows, vertical, horizontal = _ordered(source, vertical, horizontal, columns_first)
+    kernel = _resample_to_planes if normalization.planar else _resample_to_pixels
+    kernel(
+        rows,
         channels,
-        vertical.starts,
-        vertical.weights,
-        horizontal.starts,
-        horizontal.weights,
-        target.reshape(target.shape[0], -1),
+        *vertical,
+        *horizontal,
+        between.type(0),
+        normalization.mean,
+        normalization.factor,
+        np.float32(normalization.shift),
+        target,
         target.dtype.type(0),
     )
 
 
+def _ordered(
+    source: np.ndarray, vertical: Taps, horizontal: Taps, columns_first: bool
+) -> tuple[np.ndarray, Taps, Taps]:
+    """The image as flat rows with the filters to apply, after the columns are done where they go first."""
+    rows = source.reshape(source.shape[0], -1)
+    if not columns_first:
+        return rows, vertical, horizontal
+    first = int(vertical.starts.min())
+    count = int(vertical.starts.max()) + vertical.weights.shape[1] - first
+    lines = _resampled_columns(rows, source.shape[2], *horizontal, first, count)
+    return lines, Taps(vertical.starts - np.int32(first), vertical.weights), _NO_FILTER
+
+
 def resample_axis(source: np.ndarray, axis: int, taps: Taps, target: np.ndarray) -> None:
-    """Resamples one axis of a contiguous array of any rank."""
-    _resample_axis(
-        _folded_around(source, axis), taps.starts, taps.weights, _folded_around(target, axis), target.dtype.type(0)
-    )
+    """Resamples one axis of a contiguous array of any rank into one of its dtype or float32."""
+    _resample_axis(_folded_around(source, axis), *taps, _folded_around(target, axis), target.dtype.type(0))
 
 
 def _folded_around(array: np.ndarray, axis: int) -> np.ndarray:
@@ -140,11 +295,5 @@ def _folded_around(array: np.ndarray, axis: int) -> np.ndarray:
 
 def gather_image(source: np.ndarray, rows: np.ndarray, columns: np.ndarray, target: np.ndarray) -> None:
     """Takes pixels (rows[y], columns[x]) of a contiguous image (H, W, C) into target (h, w, C)."""
-    _gather_plane(
-        source.reshape(source.shape[0], -1),
-        source.shape[2],
-        rows,
-        columns,
-        target.reshape(target.shape[0], -1),
-        target.dtype.type(0),
-    )
+    lines = target.reshape(target.shape[0], -1)
+    _gather_plane(source.reshape(source.shape[0], -1), source.shape[2], rows, columns, lines, target.dtype.type(0))

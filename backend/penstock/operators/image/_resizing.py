@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from penstock.kernels.filters import Taps, nearest, taps
 from penstock.kernels.resize_shapes import MODES, AxisPlan, plan_axes
 from penstock.schema import Operator, OutputSpec, Sample, Workspace
 from penstock.types import FLOAT, INT16, INTERP_NN, UINT8, UINT16, DALIInterpType, dtype_name
+
+if TYPE_CHECKING:
+    from penstock.kernels.cpu.resample import Normalization
 
 _SIZE_ARGUMENTS = (("size",), ("resize_x", "resize_y", "resize_z"), ("resize_shorter",), ("resize_longer",))
 
@@ -29,6 +32,12 @@ class Window:
     start: int
     stop: int
     mirrored: bool = False
+
+    def part(self, inner: Window) -> Window:
+        """The window of this window's result, as a window of the axis."""
+        if self.mirrored:
+            return Window(self.stop - inner.stop, self.stop - inner.start, not inner.mirrored)
+        return Window(self.start + inner.start, self.start + inner.stop, inner.mirrored)
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,17 @@ class ResamplePlan:
     def extents(self) -> tuple[int, ...]:
         """The output's extents along the spatial axes."""
         return tuple(window.stop - window.start for window in self.windows)
+
+    @property
+    def columns_first(self) -> bool:
+        """Whether the last axis is resampled before the one above it: that of more work goes to fewer lines."""
+        vertical = self.axes[-2]
+        return vertical.size_out > abs(vertical.end - vertical.start)
+
+    def cropped(self, windows: Sequence[Window]) -> ResamplePlan:
+        """The plan that gives the parts ``windows`` of each axis of this plan's output."""
+        composed = tuple(outer.part(inner) for outer, inner in zip(self.windows, windows))
+        return replace(self, windows=composed)
 
     def taps_of(self, axis: int) -> Taps:
         """The filter of one axis, as far as its window reaches."""
@@ -186,17 +206,18 @@ class ResizingOperator(Operator):
 
 def resample_batch(workspace: Workspace) -> None:
     """Resamples the spatial axes of all samples on the GPU, as their plans say."""
+    from penstock.kernels.cuda.launch import locate_all, scratch
     from penstock.kernels.cuda.resample import ImageResampling, resample_axes, resample_images
-    from penstock.tensors.cuda import require_cupy
 
     first, count = workspace.state
-    samples = [sample for sample in workspace.live if sample.outputs[0].size]
-    sources = [sample.inputs[0] for sample in samples]
-    plans = [sample.plan for sample in samples]
+    located = [
+        (source, sample.plan, target)
+        for sample, source, target in live_arrays(workspace)
+        if target.size
+    ]
     if count == 3:
-        cupy = require_cupy()
         shapes = [(*s.shape[:first], p.extents[0], *s.shape[first + 1 :]) for s, p in zip(sources, plans)]
-        middles = [cupy.empty(shape, np.float32) for shape in shapes]
+        middles = scratch(shapes, np.float32)
         resample_axes([(s, first, p.taps_of(0), m) for s, p, m in zip(sources, plans, middles)])
         sources = middles
         first += 1
@@ -223,20 +244,49 @@ def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResampleP
         return
     if not source.size:
         raise RuntimeError(f"Cannot resize an empty image of shape {list(source.shape)}")
-    count = len(plan.axes)
-    if count == 3:
+    if len(plan.axes) == 3:
         shape = (*source.shape[:first], plan.extents[0], *source.shape[first + 1 :])
         middle = np.empty(shape, np.float32)
         kernels.resample_axis(source, first, plan.taps_of(0), middle)
         source, first = middle, first + 1
         plan = replace(plan, axes=plan.axes[1:], filters=plan.filters[1:], windows=plan.windows[1:])
-    outer = math.prod(source.shape[:first])
-    planes = source.reshape(outer, *source.shape[first : first + 2], -1)
-    results = target.reshape(outer, *target.shape[first : first + 2], -1)
     vertical, horizontal = plan.taps_of(0), plan.taps_of(1)
     nearest_only = all(kind == INTERP_NN for kind in plan.filters)
-    for plane, result in zip(planes, results):
+    for plane, result in zip(_planes(source, first), _planes(target, first)):
         if nearest_only:
             kernels.gather_image(plane, vertical.starts, horizontal.starts, result)
         else:
-            kernels.resample_image(plane, vertical, horizontal, result)
+            kernels.resample_image(plane, vertical, horizontal, result, plan.columns_first)
+
+
+def resample_and_normalize(
+    source: np.ndarray, target: np.ndarray, plan: ResamplePlan, between: np.dtype, normalization: Normalization
+) -> None:
+    """Resizes, crops, mirrors, normalizes, converts and transposes images in one pass.
+
+    Only the rows and columns that ``plan.windows`` keep are computed. The result is bit for bit that of
+    :func:`resample` into an array of dtype ``between`` with what follows done after it.
+
+    Args:
+        source: contiguous, of shape (..., H, W, C), of uint8, int16, uint16 or float32.
+        target: contiguous, of shape (..., C', h, w) or (..., h, w, C') as ``normalization.planar`` says, C' >= C; of
+            float32, float16, uint8 or int8.
+        plan: of two axes.
+        between: the type that the resized images would have: the source's, or float32.
+        normalization: mean, factor, shift of the C channels; fill of those added.
+    """
+    from penstock.kernels.cpu import resample as kernels
+
+    if not target.size:
+        return
+    if not source.size:
+        raise RuntimeError(f"Cannot resize an empty image of shape {list(source.shape)}")
+    vertical, horizontal = plan.taps_of(0), plan.taps_of(1)
+    images, results = source.reshape(-1, *source.shape[-3:]), target.reshape(-1, *target.shape[-3:])
+    for image, result in zip(images, results):
+        kernels.resample_normalized(image, vertical, horizontal, between, normalization, result, plan.columns_first)
+
+
+def _planes(array: np.ndarray, first: int) -> np.ndarray:
+    """A stack of images (n, H, W, rest), of which H is dimension ``first``."""
+    return array.reshape(math.prod(array.shape[:first]), *array.shape[first : first + 2], -1)
