@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 INT64, STRING, FLOAT32 = 0, 1, 2
-_DTYPES = {INT64: np.dtype(np.int64), STRING: np.dtype(np.uint8), FLOAT32: np.dtype(np.float32)}
+_DTYPES: dict[int, np.dtype] = {INT64: np.dtype(np.int64), STRING: np.dtype(np.uint8), FLOAT32: np.dtype(np.float32)}
 _NAMES = {INT64: "int64", STRING: "string", FLOAT32: "float32"}
 
 # Around the data: 8 bytes of length, 4 of its checksum; 4 of the data's checksum behind.

@@ -53,9 +53,11 @@ class Reader(Operator):
     Attributes:
         items: what there is to read, in order; listed when first needed.
         shuffles_list: `random_shuffle` also shuffles the whole list once.
+        names_all_outputs: every output knows where it comes from, not just the first one.
     """
 
     shuffles_list: ClassVar[bool] = True
+    names_all_outputs: ClassVar[bool] = False
 
     def setup(self) -> None:
         args = self.args
@@ -174,7 +176,8 @@ class Reader(Operator):
         infos = [self.source_info(item) for item in items]
         for number, spec in enumerate(self.output_specs()):
             column = [None if sample is None else sample[number] for sample in samples]
-            workspace.outputs.append(_batch(column, spec, infos, workspace.device))
+            known = infos if number == 0 or self.names_all_outputs else []
+            workspace.outputs.append(_batch(column, spec, known, workspace.device))
 
 
 def _batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[str], device: str) -> Any:

@@ -55,6 +55,7 @@ class TFRecord(Reader):
     """
 
     shuffles_list = False
+    names_all_outputs = True
 
     schema = Schema(
         name="readers___TFRecord",

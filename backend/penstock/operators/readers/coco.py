@@ -1,0 +1,136 @@
+"""`readers.coco`: images of the COCO data set with their objects' boxes, labels and masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.codecs.coco import (
+    CocoImage,
+    CocoSettings,
+    read_annotations,
+    read_preprocessed,
+    write_preprocessed,
+)
+from penstock.kernels.storage import join, read_file
+from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
+from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
+from penstock.types import FLOAT, INT32, UINT8
+
+
+def _count_outputs(arguments: dict[str, Any]) -> int:
+    polygons = arguments.get("polygon_masks") or arguments.get("masks")
+    return 3 + 2 * bool(polygons) + bool(arguments.get("pixelwise_masks")) + bool(arguments.get("image_ids"))
+
+
+def _renamed(name: str, kind: str, default: Any, new: str) -> Argument:
+    return Argument(name, kind, default, f"Old name of `{new}`.", deprecated=Deprecation("0.28", renamed_to=new))
+
+
+@register_operator
+class COCO(Reader):
+    """Gives each image's bytes, its objects' boxes (float32, (n, 4)) and labels (int32, (n,)).
+
+    With ``polygon_masks``, polygons (int32, (m, 3): object, first and last vertex) and vertices (float32, (k, 2))
+    follow; with ``pixelwise_masks``, the label of each pixel (int32, HWC); with ``image_ids``, the image's number.
+
+    >>> images, boxes, labels = fn.readers.coco(  # doctest: +SKIP
+    ...     file_root="val2017", annotations_file="instances_val2017.json", ltrb=True, ratio=True
+    ... )
+    """
+
+    schema = Schema(
+        name="readers__COCO",
+        devices=("cpu",),
+        arguments=(
+            *READER_ARGUMENTS,
+            *EPOCH_SHUFFLE_ARGUMENTS,
+            Argument("annotations_file", "string", "", "The annotations, as COCO's JSON."),
+            Argument(
+                "avoid_class_remapping", "bool", False, "Labels are the file's numbers of categories, not 1, 2, 3 ..."
+            ),
+            Argument("file_root", "string", None, "The folder that holds the images."),
+            Argument("image_ids", "bool", False, "Give the images' numbers, too."),
+            Argument("images", "string[]", None, "Names of the images to read, in this order; by default all."),
+            Argument("include_iscrowd", "bool", True, "Take objects that stand for crowds."),
+            Argument("ltrb", "bool", False, "Boxes are left, top, right, bottom; else left, top, width, height."),
+            Argument(
+                "masks",
+                "bool",
+                False,
+                "Polygons as `polygon_masks` gives them.",
+                deprecated=Deprecation("0.28", renamed_to="polygon_masks"),
+            ),
+            Argument("pixelwise_masks", "bool", False, "Give masks of labels, too."),
+            Argument("polygon_masks", "bool", False, "Give the objects' outlines, too."),
+            Argument("preprocessed_annotations", "string", "", "A folder of preprocessed annotations."),
+            Argument("ratio", "bool", False, "Coordinates are fractions of the image's extents."),
+            Argument("save_preprocessed_annotations", "bool", False, "Save the annotations for faster loading."),
+            Argument("save_preprocessed_annotations_dir", "string", "", "The folder to save them in."),
+            Argument("size_threshold", "float", 0.1, "Objects of less width or height (in pixels) are left out."),
+            Argument("skip_empty", "bool", False, "Images without objects are left out."),
+            _renamed("dump_meta_files", "bool", False, "save_preprocessed_annotations"),
+            _renamed("dump_meta_files_path", "string", "", "save_preprocessed_annotations_dir"),
+            _renamed("meta_files_path", "string", "", "preprocessed_annotations"),
+            _renamed("save_img_ids", "bool", False, "image_ids"),
+        ),
+        outputs=_count_outputs,
+        random=True,
+        stateful=True,
+        aliases=(Alias("COCOReader", "1.0", fn="coco_reader"),),
+        fn="readers.coco",
+    )
+
+    def setup(self) -> None:
+        args = self.args
+        if not args["annotations_file"] and not args["preprocessed_annotations"]:
+            raise ValueError("`annotations_file` or `preprocessed_annotations` is needed")
+        if not args["file_root"]:
+            raise ValueError("`file_root` is needed: the folder that holds the images")
+        if args["pixelwise_masks"] and args["polygon_masks"]:
+            raise ValueError("`pixelwise_masks` and `polygon_masks` exclude each other")
+        if args["pixelwise_masks"] and args["preprocessed_annotations"]:
+            raise ValueError("`pixelwise_masks` need the annotations file: preprocessed annotations hold no masks")
+        if args["save_preprocessed_annotations"] and not args["save_preprocessed_annotations_dir"]:
+            raise ValueError("`save_preprocessed_annotations_dir` is needed to save the annotations")
+        super().setup()
+
+    def list_items(self) -> Sequence[CocoImage]:
+        args = self.args
+        if args["preprocessed_annotations"]:
+            return read_preprocessed(args["preprocessed_annotations"], args["polygon_masks"])
+        settings = CocoSettings(
+            corners=args["ltrb"],
+            relative=args["ratio"],
+            least_size=args["size_threshold"],
+            crowds=args["include_iscrowd"],
+            category_ids=args["avoid_class_remapping"],
+            skip_empty=args["skip_empty"],
+        )
+        images = read_annotations(args["annotations_file"], settings, args["images"])
+        if args["save_preprocessed_annotations"]:
+            write_preprocessed(args["save_preprocessed_annotations_dir"], images)
+        return images
+
+    def output_specs(self) -> list[OutputSpec]:
+        specs = [OutputSpec(UINT8, "", 1), OutputSpec(FLOAT, "", 2), OutputSpec(INT32, "", 1)]
+        if self.args["polygon_masks"]:
+            specs += [OutputSpec(INT32, "", 2), OutputSpec(FLOAT, "", 2)]
+        if self.args["pixelwise_masks"]:
+            specs.append(OutputSpec(INT32, "HWC", 3))
+        return [*specs, OutputSpec(INT32, "", 1)] if self.args["image_ids"] else specs
+
+    def read(self, item: CocoImage) -> list[np.ndarray]:
+        outputs = [read_file(join(self.args["file_root"], item.file_name)), item.boxes, item.labels]
+        if self.args["polygon_masks"]:
+            outputs += [item.polygons, item.vertices]
+        if self.args["pixelwise_masks"]:
+            outputs.append(item.mask())
+        if self.args["image_ids"]:
+            outputs.append(np.array([item.id], np.int32))
+        return outputs
+
+    def source_info(self, item: CocoImage) -> str:
+        return item.file_name
