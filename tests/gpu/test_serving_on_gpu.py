@@ -94,6 +94,7 @@ def test_tensors_stay_on_the_gpu_and_equal_the_cpus(server: LocalServer) -> None
     assert answer.as_numpy("on_gpu").all()
     values, expected = answer.as_numpy("values"), on_cpu(files)
     one_step = 1 / (0.224 * 255)
-    for index, limit in enumerate((1.01, 1.01, 8.0)):
-        # GPU and CPU decode JPEG with different transforms, which differ by a few steps.
-        assert np.abs(values[index] - expected[index]).max() <= limit * one_step
+    difference = np.abs(values - expected) / one_step
+    assert difference[:2].max() <= 1.01
+    # GPU and CPU decode JPEG with different transforms and chroma interpolation: alike on average, not pixel by pixel.
+    assert difference[2].mean() <= 1
