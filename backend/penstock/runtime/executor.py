@@ -225,6 +225,9 @@ class Executor:
             raise self._error(step, failure.cause, failure.index) from failure.cause
         except Exception as error:
             raise self._error(step, error, None) from error
+        finally:
+            # Samples and workspace refer to each other: the buffers would stay in use until the next garbage collection.
+            workspace.samples = []
         for slot, batch in zip(step.outputs, workspace.outputs):
             if batch.positions is None:
                 batch.positions = positions

@@ -45,6 +45,7 @@ def run_over_frames(operator: Operator, workspace: Workspace) -> None:
         operator.compute_samples(frames, frame_shapes[0] if frame_shapes else [])
     elif frames.live:
         operator.compute_batch(frames)
+    frames.samples = []
     workspace.outputs = outputs
     for index, error in frames.failures.items():
         workspace.failures.setdefault(owner[index], error)
