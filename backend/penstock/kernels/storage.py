@@ -31,7 +31,7 @@ def read_file(path: str) -> np.ndarray:
     (257113,)
     """
     if is_remote(path):
-        return np.frombuffer(_filesystem(path).cat_file(path), np.uint8)
+        return _own(_filesystem(path).cat_file(path))
     return np.fromfile(path, np.uint8)
 
 
@@ -41,23 +41,18 @@ def read_text(path: str) -> str:
 
 
 def read_range(path: str, start: int, size: int) -> np.ndarray:
-    """``size`` bytes of a file from ``start`` on, uint8; those of local files are views of mapped memory.
+    """``size`` bytes of a file from ``start`` on, uint8 of shape (size,).
 
     Raises:
         OSError: the file cannot be read, or is shorter.
     """
     if is_remote(path):
-        part = np.frombuffer(_filesystem(path).cat_file(path, start, start + size), np.uint8)
+        part = _own(_filesystem(path).cat_file(path, start, start + size))
     else:
-        part = _mapped(path)[start : start + size]
+        part = np.array(_mapped(path)[start : start + size])
     if part.size != size:
         raise OSError(f"'{path}' ends before byte {start + size}")
     return part
-
-
-def file_size(path: str) -> int:
-    """The size of a file in bytes."""
-    return int(_filesystem(path).size(path)) if is_remote(path) else os.path.getsize(path)
 
 
 def list_folder(path: str) -> tuple[list[str], list[str]]:
@@ -70,6 +65,11 @@ def list_folder(path: str) -> tuple[list[str], list[str]]:
         entries = [(item["name"].rstrip("/").rpartition("/")[2], item["type"] == "directory") for item in listed]
     files = sorted(name for name, folder in entries if not folder)
     return files, sorted(name for name, folder in entries if folder)
+
+
+def _own(data: bytes) -> np.ndarray:
+    """The bytes as an array that may be written to, as those of local files may."""
+    return np.frombuffer(bytearray(data), np.uint8)
 
 
 @functools.lru_cache(maxsize=64)

@@ -93,7 +93,7 @@ def take(feature: Feature, name: str, found: dict[str, tuple[int, memoryview]]) 
         raise ValueError(f"The feature '{name}' holds {_NAMES[kind]}, not {_NAMES[feature.kind]}")
     if feature.kind == STRING:
         first = next((value for _, value in _fields(values)), None)
-        return np.frombuffer(str(feature.default_value).encode() if first is None else first, np.uint8)
+        return np.frombuffer(bytearray(str(feature.default_value).encode()) if first is None else first, np.uint8)
     numbers = _floats(values) if kind == FLOAT32 else _integers(values)
     if feature.shape is None:
         return numbers.reshape(-1, *(feature.partial_shape or ()))

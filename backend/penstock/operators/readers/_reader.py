@@ -53,11 +53,11 @@ class Reader(Operator):
     Attributes:
         items: what there is to read, in order; listed when first needed.
         shuffles_list: `random_shuffle` also shuffles the whole list once.
-        names_all_outputs: every output knows where it comes from, not just the first one.
+        shuffles_both_ways: `random_shuffle` and `shuffle_after_epoch` may be combined.
     """
 
     shuffles_list: ClassVar[bool] = True
-    names_all_outputs: ClassVar[bool] = False
+    shuffles_both_ways: ClassVar[bool] = False
 
     def setup(self) -> None:
         args = self.args
@@ -65,7 +65,8 @@ class Reader(Operator):
         if not 0 <= shard < shards:
             raise ValueError(f"`shard_id` must be from 0 to `num_shards` - 1, got {shard} with {shards} shards")
         if args.get("shuffle_after_epoch"):
-            for other in ("random_shuffle", "stick_to_shard"):
+            excluded = ("stick_to_shard",) if self.shuffles_both_ways else ("random_shuffle", "stick_to_shard")
+            for other in excluded:
                 if args[other]:
                     raise ValueError(f"`shuffle_after_epoch` and `{other}` exclude each other")
         self._items: Sequence[Any] | None = None
@@ -95,8 +96,8 @@ class Reader(Operator):
         """Sizes of the groups of items that the shuffle between epochs keeps together; None: there are none."""
         return None
 
-    def source_info(self, item: Any) -> str:
-        """Where the item comes from."""
+    def source_info(self, item: Any, output: int) -> str:
+        """Where one output of the item comes from, or nothing."""
         return ""
 
     # -- order ------------------------------------------------------------------------------------------------
@@ -173,11 +174,10 @@ class Reader(Operator):
                 workspace.fail(index, error)
 
         workspace.parallel(task, len(items), [1] * len(items))
-        infos = [self.source_info(item) for item in items]
         for number, spec in enumerate(self.output_specs()):
             column = [None if sample is None else sample[number] for sample in samples]
-            known = infos if number == 0 or self.names_all_outputs else []
-            workspace.outputs.append(_batch(column, spec, known, workspace.device))
+            infos = [self.source_info(item, number) for item in items]
+            workspace.outputs.append(_batch(column, spec, infos, workspace.device))
 
 
 def _batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[str], device: str) -> Any:

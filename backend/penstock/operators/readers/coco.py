@@ -132,5 +132,5 @@ class COCO(Reader):
             outputs.append(np.array([item.id], np.int32))
         return outputs
 
-    def source_info(self, item: CocoImage) -> str:
-        return item.file_name
+    def source_info(self, item: CocoImage, output: int) -> str:
+        return item.file_name if output == 0 else ""

@@ -133,5 +133,5 @@ class File(Reader):
     def read(self, item: _Item) -> tuple[np.ndarray, np.ndarray]:
         return read_file(join(self._root, item.path)), np.array([item.label], np.int32)
 
-    def source_info(self, item: _Item) -> str:
-        return item.path
+    def source_info(self, item: _Item, output: int) -> str:
+        return item.path if output == 0 else ""

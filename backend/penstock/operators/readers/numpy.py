@@ -116,7 +116,7 @@ class Numpy(Reader):
         copy_region(array, region, [self.args["fill_value"]], None, target)
         return (target,)
 
-    def source_info(self, item: str) -> str:
+    def source_info(self, item: str, output: int) -> str:
         return item
 
 

@@ -55,7 +55,6 @@ class TFRecord(Reader):
     """
 
     shuffles_list = False
-    names_all_outputs = True
 
     schema = Schema(
         name="readers___TFRecord",
@@ -109,7 +108,7 @@ class TFRecord(Reader):
         found = parse_example(record_data(read_range(item.path, item.start, item.size)))
         return [take(feature, name, found) for name, feature in self._features]
 
-    def source_info(self, item: Record) -> str:
+    def source_info(self, item: Record, output: int) -> str:
         return f"{item.path} at index {item.start}"
 
 
