@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 SERVE := .venv-serve
+DALI := .venv-dali
 BIN := $(VENV)/bin
 # The environment that models are served from: `penstock serve`, the tests and the demo take it from here.
 export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
@@ -48,8 +49,14 @@ format: setup  ## Bring the code into shape
 	$(BIN)/ruff format backend tests client_examples
 
 .PHONY: bench
-bench: setup  ## Speed and memory through Triton, against DALI, Pillow and the floor
-	$(BIN)/python benchmarks/serving.py
+bench: setup $(DALI)/.ready  ## Speed and memory through Triton, against DALI, Pillow and the floor (some minutes)
+	$(BIN)/python tests/benchmarks/serving/bench.py --dali-env $(DALI) $(ARGS)
+
+# Real DALI, which the benchmark runs in a plain Python model of the same Triton.
+$(DALI)/.ready: $(SERVE)/.ready
+	$(SERVE)/bin/python -m venv --without-pip $(DALI)
+	$(BIN)/python -m pip --python $(DALI)/bin/python install --quiet --disable-pip-version-check "numpy<2" nvidia-dali-cuda120
+	@touch $@
 
 .PHONY: train
 train: setup  ## Train the digits classifier anew and write its ONNX file
@@ -70,5 +77,5 @@ lock: $(VENV)/.ready  ## Resolve the constraints anew, for all Pythons (with uv)
 
 .PHONY: clean
 clean:  ## Remove what was made, but for the model repository
-	rm -rf $(VENV) $(SERVE) build .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) $(SERVE) $(DALI) build .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
