@@ -9,7 +9,7 @@ import numpy as np
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import FLOAT, dtype_name
 
-# Frames are transformed in tiles of this size: it stays in the cache, and below what malloc maps and unmaps each time.
+# Bytes of frames that are transformed at once: they stay in the cache, and below what malloc maps and unmaps each time.
 _TILE_BYTES = 120 * 1024
 
 
@@ -62,7 +62,6 @@ class Spectrogram(Operator):
         if self.args["layout"] not in ("ft", "tf"):
             raise RuntimeError(f"`layout` can be 'ft' or 'tf', got '{self.args['layout']}'")
         self._window = self._window_values()
-        self._tile = max(_TILE_BYTES // (4 * self._nfft), 1)
         self._start = -(self._length // 2) if self.args["center_windows"] else 0
 
     def _window_values(self) -> np.ndarray:
@@ -89,16 +88,27 @@ class Spectrogram(Operator):
         return shape if self.args["layout"] == "ft" else shape[::-1]
 
     def compute(self, sample: Sample) -> None:
+        signal = np.ascontiguousarray(sample.inputs[0]).reshape(-1)
+        out = sample.outputs[0]
+        by_frequency: Any = out if self.args["layout"] == "ft" else out.T
+        reflect, magnitude = self.args["reflect_padding"], self.args["power"] == 1
+        if self._nfft >= 4 and self._nfft & (self._nfft - 1) == 0:
+            from penstock.kernels.cpu import fft
+
+            roots = fft.roots_of_unity(self._nfft)
+            fft.power_spectra(signal, self._window, self._step, self._start, reflect, magnitude, roots, by_frequency)
+        else:
+            self._transform_in_tiles(signal, reflect, magnitude, by_frequency.T)
+
+    def _transform_in_tiles(self, signal: np.ndarray, reflect: bool, magnitude: bool, by_time: np.ndarray) -> None:
+        """For transforms of any size, some frames at a time."""
         from scipy import fft
 
         from penstock.kernels.cpu import audio
 
-        signal = np.ascontiguousarray(sample.inputs[0]).reshape(-1)
-        out = sample.outputs[0]
-        by_time: Any = out.T if self.args["layout"] == "ft" else out
-        reflect, magnitude = self.args["reflect_padding"], self.args["power"] == 1
-        for begin in range(0, len(by_time), self._tile):
-            part = by_time[begin : begin + self._tile]
+        tile = max(_TILE_BYTES // (4 * self._nfft), 1)
+        for begin in range(0, len(by_time), tile):
+            part = by_time[begin : begin + tile]
             frames = np.empty((len(part), self._nfft), np.float32)
             audio.windowed_frames(signal, self._window, self._step, self._start + begin * self._step, reflect, frames)
             audio.spectral_power(fft.rfft(frames, axis=1, overwrite_x=True), magnitude, part)
