@@ -8,7 +8,7 @@ struct Colour {
 };
 
 template <typename In, typename Out>
-__global__ void colour(const int64 *first_blocks, const Colour *colours, int samples) {
+__global__ void colour(const int64 *__restrict__ first_blocks, const Colour *__restrict__ colours, int samples) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Colour &p = colours[sample];
     int64 pixel = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;

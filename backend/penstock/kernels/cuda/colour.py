@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, contiguous, cuda_type, kernel, launch
-from penstock.types import from_numpy_dtype
+from penstock.kernels.cuda.launch import blocks_for, cuda_type, kernel, launch, locate
 
+_MATRIX, _OFFSETS = 12, 4
 _COLOUR = np.dtype(
     [
         ("source", np.uint64),
@@ -17,8 +17,8 @@ _COLOUR = np.dtype(
         ("pixels", np.int64),
         ("channels_in", np.int32),
         ("channels_out", np.int32),
-        ("matrix", np.float32, 12),
-        ("offset", np.float32, 4),
+        ("matrix", np.float32, _MATRIX),
+        ("offset", np.float32, _OFFSETS),
     ],
     align=True,
 )
@@ -26,18 +26,28 @@ _COLOUR = np.dtype(
 
 def transform_colours(jobs: Sequence[tuple[Any, np.ndarray, np.ndarray, Any]]) -> None:
     """``(source, matrix, offset, target)`` for each sample, in one launch; a 1x1 matrix is a factor for all values alike."""
-    jobs = [job for job in jobs if job[3].size]
-    if not jobs:
+    located = [(locate(source), matrix, offset, locate(target)) for source, matrix, offset, target in jobs]
+    located = [job for job in located if job[3].size]
+    if not located:
         return
-    sources = contiguous([job[0] for job in jobs])
-    descriptors = np.zeros(len(jobs), _COLOUR)
-    counts = []
-    for entry, (_, matrix, offset, target), source in zip(descriptors, jobs, sources):
-        entry["source"], entry["target"] = source.data.ptr, target.data.ptr
-        entry["channels_out"], entry["channels_in"] = matrix.shape
-        entry["pixels"] = source.size // matrix.shape[1]
-        entry["matrix"][: matrix.size] = matrix.reshape(-1)
-        entry["offset"][: len(offset)] = offset
-        counts.append(blocks_for((int(entry["pixels"]),)))
-    types = [cuda_type(from_numpy_dtype(array.dtype)) for array in (sources[0], jobs[0][3])]
-    launch(kernel("colour", f"colour<{types[0]}, {types[1]}>"), descriptors, counts)
+    entries = [
+        (
+            source.address,
+            target.address,
+            source.size // matrix.shape[1],
+            matrix.shape[1],
+            matrix.shape[0],
+            _padded(matrix, _MATRIX),
+            _padded(offset, _OFFSETS),
+        )
+        for source, matrix, offset, target in located
+    ]
+    descriptors = np.array(entries, _COLOUR)
+    types = f"{cuda_type(located[0][0].dtype)}, {cuda_type(located[0][3].dtype)}"
+    counts = [blocks_for(pixels) for pixels in descriptors["pixels"].tolist()]
+    launch(kernel("colour", f"colour<{types}>"), descriptors, counts)
+
+
+def _padded(values: np.ndarray, count: int) -> list[float]:
+    given = np.asarray(values, np.float32).reshape(-1).tolist()
+    return given + [0.0] * (count - len(given))

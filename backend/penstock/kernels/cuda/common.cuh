@@ -16,12 +16,33 @@ struct float16 {
 template <typename T>
 __device__ inline float to_float(T value) { return float(value); }
 
-template <>
-__device__ inline float to_float<float16>(float16 value) {
+#ifdef __CUDACC__
+__device__ inline float of_half(float16 value) {
     float result;
     asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
     return result;
 }
+__device__ inline float16 to_half(float value) {
+    float16 result;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+    return result;
+}
+#else  // a compiler for the CPU, as the tests use
+inline float of_half(float16 value) {
+    _Float16 half;
+    memcpy(&half, &value, sizeof(half));
+    return float(half);
+}
+inline float16 to_half(float value) {
+    _Float16 half = _Float16(value);
+    float16 result;
+    memcpy(&result, &half, sizeof(half));
+    return result;
+}
+#endif
+
+template <>
+__device__ inline float to_float<float16>(float16 value) { return of_half(value); }
 
 template <typename T> struct Limits;
 #define LIMITS(T, LOW, HIGH, OF_NAN) \
@@ -86,19 +107,9 @@ template <typename In> struct Convert<bool, In> {
 template <> struct Convert<bool, float> { static __device__ bool from(float v) { return !(fabsf(v) < 0.5f); } };
 template <> struct Convert<bool, bool> { static __device__ bool from(bool v) { return v; } };
 template <typename In> struct Convert<float16, In> {
-    static __device__ float16 from(In value) {
-        float16 result;
-        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(float(value)));
-        return result;
-    }
+    static __device__ float16 from(In value) { return to_half(float(value)); }
 };
-template <> struct Convert<float16, float> {
-    static __device__ float16 from(float value) {
-        float16 result;
-        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
-        return result;
-    }
-};
+template <> struct Convert<float16, float> { static __device__ float16 from(float value) { return to_half(value); } };
 template <> struct Convert<float16, bool> {
     static __device__ float16 from(bool v) { return Convert<float16, float>::from(v ? 1.0f : 0.0f); }
 };

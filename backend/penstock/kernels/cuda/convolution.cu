@@ -7,9 +7,10 @@ struct Convolution {
 };
 
 template <typename In, typename Out>
-__global__ void convolve(const int64 *first_blocks, const Convolution *plans, int samples, const float *windows) {
+__global__ void convolve(const int64 *__restrict__ first_blocks, const Convolution *__restrict__ plans, int samples,
+                         const float *__restrict__ windows) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
-    const Convolution &p = plans[sample];
+    const Convolution p = plans[sample];
     int64 element = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
     if (element >= p.outer * p.size * p.inner) return;
     int64 i = element % p.inner, y = element / p.inner % p.size, o = element / p.inner / p.size;
@@ -21,7 +22,7 @@ __global__ void convolve(const int64 *first_blocks, const Convolution *plans, in
         int64 place = begin + k;
         if (p.size == 1) place = 0;
         while (place < 0 || place >= p.size) place = place < 0 ? -place : 2 * p.size - 2 - place;
-        sum += window[k] * to_float(source[place * p.inner]);
+        sum = fmaf(window[k], to_float(source[place * p.inner]), sum);
     }
     reinterpret_cast<Out *>(p.target)[element] = converted<Out>(sum);
 }

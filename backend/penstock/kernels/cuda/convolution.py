@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, contiguous, cuda_type, kernel, launch, packed, upload
-from penstock.types import from_numpy_dtype
+from penstock.kernels.cuda.launch import blocks_for, cuda_type, kernel, launch, locate, packed
 
 _CONVOLUTION = np.dtype(
     [
@@ -25,17 +24,23 @@ _CONVOLUTION = np.dtype(
 
 def convolve_axes(jobs: Sequence[tuple[Any, int, np.ndarray, Any]]) -> None:
     """``(source, axis, window, target)`` for each sample, in one launch; windows are odd."""
-    jobs = [job for job in jobs if job[3].size]
-    if not jobs:
+    located = [(locate(source), axis, window, locate(target)) for source, axis, window, target in jobs]
+    located = [job for job in located if job[3].size]
+    if not located:
         return
-    sources = contiguous([job[0] for job in jobs])
-    windows, places = packed([job[2] for job in jobs], np.float32)
-    descriptors = np.zeros(len(jobs), _CONVOLUTION)
-    for entry, (_, axis, window, target), source, place in zip(descriptors, jobs, sources, places):
-        entry["source"], entry["target"] = source.data.ptr, target.data.ptr
-        entry["outer"], entry["size"] = math.prod(source.shape[:axis]), source.shape[axis]
-        entry["inner"] = math.prod(source.shape[axis + 1 :])
-        entry["window"], entry["diameter"] = place, len(window)
-    types = [cuda_type(from_numpy_dtype(array.dtype)) for array in (sources[0], jobs[0][3])]
-    function = kernel("convolution", f"convolve<{types[0]}, {types[1]}>")
-    launch(function, descriptors, [blocks_for(job[3].shape) for job in jobs], upload(windows))
+    windows, places = packed([job[2] for job in located], np.float32)
+    entries = [
+        (
+            source.address,
+            target.address,
+            math.prod(source.shape[:axis]),
+            source.shape[axis],
+            math.prod(source.shape[axis + 1 :]),
+            place,
+            len(window),
+        )
+        for (source, axis, window, target), place in zip(located, places)
+    ]
+    types = f"{cuda_type(located[0][0].dtype)}, {cuda_type(located[0][3].dtype)}"
+    counts = [blocks_for(job[3].size) for job in located]
+    launch(kernel("convolution", f"convolve<{types}>"), np.array(entries, _CONVOLUTION), counts, windows)

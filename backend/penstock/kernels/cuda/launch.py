@@ -1,15 +1,19 @@
-"""Compiling kernels, and launching one for a whole batch."""
+"""Compiling kernels, and launching one for a whole batch with one upload."""
 
 from __future__ import annotations
 
 import functools
 import math
+import threading
+from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from penstock.tensors import TensorListGPU
 from penstock.tensors.cuda import require_cupy
 from penstock.types import (
     BOOL,
@@ -25,9 +29,17 @@ from penstock.types import (
     UINT32,
     UINT64,
     DALIDataType,
+    from_numpy_dtype,
+    numpy_dtype,
 )
 
+Shape = tuple[int, ...]
+
 _FOLDER = Path(__file__).parent
+_ALIGNMENT = 16
+_LEAST_PINNED = 64 * 1024
+# Kernels tell products from sums themselves (fmaf), so that what is fused gives what is not, bit for bit.
+_OPTIONS = ("-std=c++17", "--fmad=false")
 THREADS = 256
 CUDA_TYPES = {
     BOOL: "bool",
@@ -45,36 +57,156 @@ CUDA_TYPES = {
 }
 
 
-def cuda_type(dtype: DALIDataType) -> str:
+def cuda_type(dtype: DALIDataType | np.dtype) -> str:
     """The name of a type in the kernels' sources."""
-    return CUDA_TYPES[dtype]
+    return CUDA_TYPES[from_numpy_dtype(dtype) if isinstance(dtype, np.dtype) else dtype]
 
 
-@functools.cache
-def _source(name: str) -> str:
-    return (_FOLDER / "common.cuh").read_text() + (_FOLDER / f"{name}.cu").read_text()
+# -- kernels -----------------------------------------------------------------------------------------------------------
 
 
-@functools.cache
 def kernel(file: str, instance: str, preamble: str = "") -> Any:
     """The kernel ``instance`` (e.g. ``window<uint8, float>``) of ``file``.cu, compiled for the current device.
 
     Args:
         preamble: source that goes between the common part and the file, for generated functions.
     """
-    cupy = require_cupy("a CUDA kernel")
-    common, own = (_FOLDER / "common.cuh").read_text(), (_FOLDER / f"{file}.cu").read_text()
-    module = cupy.RawModule(
-        code=common + preamble + own, options=("-std=c++17", "--fmad=false"), name_expressions=(instance,)
-    )
+    return _kernel_on(require_cupy("a CUDA kernel").cuda.Device().id, file, instance, preamble)
+
+
+@functools.cache
+def _kernel_on(_device: int, file: str, instance: str, preamble: str) -> Any:
+    module = require_cupy().RawModule(code=source(file, preamble), options=_OPTIONS, name_expressions=(instance,))
     return module.get_function(instance)
 
 
-def upload(array: np.ndarray) -> Any:
-    """A copy of a small host array on the device, ordered by the current stream."""
-    cupy = require_cupy("a descriptor")
-    # Through pageable memory the driver stages the bytes before it returns, so the array may go at once.
-    return cupy.asarray(array.view(np.uint8).reshape(-1) if array.dtype.names else array)
+def source(file: str, preamble: str = "") -> str:
+    """The whole source of ``file``.cu."""
+    return (_FOLDER / "common.cuh").read_text() + preamble + (_FOLDER / f"{file}.cu").read_text()
+
+
+# -- arrays ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Located:
+    """What a kernel needs to know of a contiguous array on the GPU; much cheaper to make and to reshape than the array.
+
+    Attributes:
+        address: of the first element.
+        shape: in elements.
+        dtype: of the elements.
+        owner: what keeps the memory.
+    """
+
+    address: int
+    shape: Shape
+    dtype: np.dtype
+    owner: Any = None
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    def reshape(self, *shape: int) -> Located:
+        """The same elements in another shape."""
+        return Located(self.address, shape, self.dtype, self.owner)
+
+    def flat(self) -> Located:
+        """The same elements in one dimension."""
+        return self.reshape(self.size)
+
+
+def locate(array: Any) -> Located:
+    """Where an array (of CuPy) is; one that is not contiguous is copied."""
+    if isinstance(array, Located):
+        return array
+    array = require_cupy().ascontiguousarray(array)
+    return Located(array.data.ptr, array.shape, array.dtype, array)
+
+
+def locate_all(batch: TensorListGPU, samples: Sequence[Any]) -> list[Located]:
+    """Where the arrays of a batch are that belong to ``samples``, which have an ``index``."""
+    elements = batch._elements
+    if elements is None:
+        arrays = batch.samples
+        return [locate(arrays[sample.index]) for sample in samples]
+    dtype, addresses = numpy_dtype(batch.dtype), batch.pointers().tolist()
+    return [Located(addresses[s.index], batch.shapes[s.index], dtype, elements) for s in samples]
+
+
+def scratch(shapes: Sequence[Shape], dtype: Any) -> list[Located]:
+    """Arrays of undefined contents, in one allocation."""
+    kind = np.dtype(dtype)
+    elements = require_cupy().empty(sum(math.prod(shape) for shape in shapes), kind)
+    located, address = [], elements.data.ptr
+    for shape in shapes:
+        located.append(Located(address, shape, kind, elements))
+        address += math.prod(shape) * kind.itemsize
+    return located
+
+
+def strides_of(shape: Sequence[int]) -> list[int]:
+    """The steps, in elements, from one position of each dimension to the next in a contiguous array."""
+    strides, step = [0] * len(shape), 1
+    for axis in range(len(shape) - 1, -1, -1):
+        strides[axis] = step
+        step *= shape[axis]
+    return strides
+
+
+# -- uploads -----------------------------------------------------------------------------------------------------------
+
+
+class Staging:
+    """Pinned host memory through which small arrays go to one device.
+
+    A copy from pinned memory is only begun by the call that asks for it, so the memory may be written again only after
+    it: an event, recorded behind each copy on its stream, tells when that is. Streams and threads may so share it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free: dict[int, list[Any]] = {}
+        self._busy: deque[tuple[Any, int, Any]] = deque()
+
+    def upload(self, parts: Sequence[np.ndarray]) -> tuple[Any, list[int]]:
+        """Copies arrays in one transfer, ordered by the current stream: the device buffer, and each one's address."""
+        cupy = require_cupy("a descriptor")
+        offsets, size = [], 0
+        for part in parts:
+            offsets.append(size)
+            size += -(-part.nbytes // _ALIGNMENT) * _ALIGNMENT
+        capacity = max(_LEAST_PINNED, 1 << (size - 1).bit_length())
+        pinned = self._take(capacity)
+        staged = np.frombuffer(pinned, np.uint8, size)
+        for part, offset in zip(parts, offsets):
+            staged[offset : offset + part.nbytes] = part.reshape(-1).view(np.uint8)
+        stream = cupy.cuda.get_current_stream()
+        buffer = cupy.empty(size, np.uint8)
+        buffer.data.copy_from_host_async(staged.ctypes.data, size, stream)
+        copied = cupy.cuda.Event(disable_timing=True)
+        copied.record(stream)
+        with self._lock:
+            self._busy.append((copied, capacity, pinned))
+        base = buffer.data.ptr
+        return buffer, [base + offset for offset in offsets]
+
+    def _take(self, capacity: int) -> Any:
+        with self._lock:
+            while self._busy and self._busy[0][0].done:
+                _, size, pinned = self._busy.popleft()
+                self._free.setdefault(size, []).append(pinned)
+            free = self._free.get(capacity)
+            if free:
+                return free.pop()
+        return require_cupy().cuda.alloc_pinned_memory(capacity)
+
+
+@functools.cache
+def _staging_for(_device: int) -> Staging:
+    return Staging()
 
 
 def packed(arrays: Sequence[np.ndarray], dtype: Any) -> tuple[np.ndarray, list[int]]:
@@ -90,44 +222,46 @@ def packed(arrays: Sequence[np.ndarray], dtype: Any) -> tuple[np.ndarray, list[i
             parts.append(np.ascontiguousarray(array, dtype).reshape(-1))
             total += parts[-1].size
         offsets.append(place)
-    return (np.concatenate(parts) if parts else np.empty(0, dtype)), offsets
+    return (np.concatenate(parts) if parts else np.zeros(1, dtype)), offsets
 
 
-def first_blocks(counts: Sequence[int]) -> tuple[np.ndarray, int]:
-    """The first block of each sample, and the number of all blocks."""
-    ends = np.cumsum(np.asarray(counts, np.int64))
-    return np.concatenate([[0], ends[:-1]]).astype(np.int64), int(ends[-1]) if len(ends) else 0
+# -- launches ----------------------------------------------------------------------------------------------------------
 
 
-def blocks_for(shape: Sequence[int], threads: int = THREADS) -> int:
-    """How many blocks of threads it takes to have one thread for each element."""
-    return -(-math.prod(shape) // threads)
+def blocks_for(count: int, threads: int = THREADS) -> int:
+    """How many blocks of threads it takes to have one thread for each of ``count`` elements."""
+    return -(-count // threads)
 
 
-def launch(function: Any, descriptors: np.ndarray, counts: Sequence[int], *extra: Any, shared: int = 0) -> None:
-    """Launches a kernel over all samples.
+def launch(
+    function: Any,
+    descriptors: np.ndarray,
+    counts: Sequence[int],
+    *extra: Any,
+    shared: int = 0,
+) -> None:
+    """Launches a kernel over all samples; whatever comes from the host goes up in one transfer.
 
     Args:
         function: takes the samples' first blocks, the descriptors, their number, and ``extra``.
         descriptors: a structured array, one entry a sample.
         counts: blocks of each sample.
-        extra: further arguments.
+        extra: further arguments: numpy arrays, which are uploaded, or scalars, or device addresses as np.uint64.
         shared: bytes of dynamic shared memory.
     """
-    starts, blocks = first_blocks(counts)
+    ends = np.cumsum(np.asarray(counts, np.int64))
+    blocks = int(ends[-1]) if len(ends) else 0
     if not blocks:
         return
-    # One upload for both: a transfer costs more than its few bytes.
-    both = np.concatenate([starts.view(np.uint8), descriptors.view(np.uint8).reshape(-1)])
-    buffer = upload(both)
+    starts = ends - np.asarray(counts, np.int64)
+    uploads = [starts, descriptors, *(value for value in extra if isinstance(value, np.ndarray))]
+    device = require_cupy().cuda.Device().id
+    buffer, addresses = _staging_for(device).upload(uploads)
+    pointers = [np.uint64(address) for address in addresses]
+    tables = iter(pointers[2:])
+    rest = [next(tables) if isinstance(value, np.ndarray) else value for value in extra]
     if shared > 48 * 1024:
         function.max_dynamic_shared_size_bytes = shared
-    function(
-        (blocks,), (THREADS,), (buffer, buffer[starts.nbytes :], np.int32(len(descriptors)), *extra), shared_mem=shared
-    )
-
-
-def contiguous(samples: Sequence[Any]) -> list[Any]:
-    """The samples, those that are not contiguous copied."""
-    cupy = require_cupy()
-    return [cupy.ascontiguousarray(sample) for sample in samples]
+    function((blocks,), (THREADS,), (*pointers[:2], np.int32(len(descriptors)), *rest), shared_mem=shared)
+    # Freed to the pool, whose memory the same stream takes again only behind the kernel.
+    del buffer

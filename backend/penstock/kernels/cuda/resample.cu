@@ -1,64 +1,126 @@
 // Separable resampling, with what comes behind it: rounding, crop, mirror (both in the taps), normalization, layout.
-// One block makes one output row: vertical taps into a row of floats in shared memory, horizontal taps from there.
+//
+// One block makes a segment of one output row: it sums vertical taps into a row of floats in shared memory, then
+// horizontal taps from there. A segment that needs more input columns than shared memory holds goes over them in chunks.
+// Sums are made in the order of the taps whatever the segments and chunks, so those do not show in the result.
 
 struct Resample {
     uint64 source, target;
     int64 source_plane, target_plane;   // elements from one plane (image of a stack) to the next
     int32 height, width, channels;      // of the source
-    int32 out_height, out_width;
+    int32 out_height, out_width, out_channels;
     int32 v_starts, v_weights, v_taps;  // where the tables begin, and taps for each output position
     int32 h_starts, h_weights, h_taps;
-    int32 first_column, columns;        // the columns of the source that any output needs
-    int32 planar, normalize, rounded;   // CHW output; subtract and scale; round to uint8 in between
-    int32 out_channels;
+    int32 segment, segments;            // output columns of a block, and blocks of a row
+    int32 planar, normalize;            // CHW output; subtract and scale
+    int32 aligned;                      // rows begin where four elements may be read at once
     float mean[4], factor[4];
     float shift, fill;
 };
 
-template <typename In, typename Out>
-__global__ void resample(const int64 *first_blocks, const Resample *plans, int samples, const int32 *starts, const float *weights) {
-    extern __shared__ float row[];
-    int sample = sample_of(first_blocks, samples, blockIdx.x);
-    const Resample &p = plans[sample];
-    int64 block = blockIdx.x - first_blocks[sample];
-    int64 plane = block / p.out_height;
-    int y = int(block % p.out_height);
-    const In *source = reinterpret_cast<const In *>(p.source) + plane * p.source_plane;
-    Out *target = reinterpret_cast<Out *>(p.target) + plane * p.target_plane;
-    int C = p.channels;
-    int v_start = starts[p.v_starts + y];
-    const float *v = weights + p.v_weights + int64(y) * p.v_taps;
-    const In *top = source + (int64(v_start) * p.width + p.first_column) * C;
-    int64 stride = int64(p.width) * C;
-    for (int i = threadIdx.x; i < p.columns * C; i += blockDim.x) {
+template <typename T>
+struct alignas(4 * sizeof(T)) Four {
+    T values[4];
+};
+
+// Sums of the vertical taps of `count` neighbouring elements; rows are `stride` elements apart.
+template <typename In>
+__device__ inline void sum_rows(const In *top, int64 stride, const float *weights, int taps, int count, float *row) {
+    for (int i = threadIdx.x; i < count; i += blockDim.x) {
         const In *column = top + i;
-        float sum = v[0] * to_float(column[0]);
-        for (int k = 1; k < p.v_taps; k++) {
-            float weight = v[k];
-            if (weight != 0.0f) sum += weight * to_float(column[k * stride]);
+        float sum = 0.0f;
+        for (int k = 0; k < taps; k++) {
+            float weight = weights[k];
+            if (weight != 0.0f) sum = fmaf(weight, to_float(column[k * stride]), sum);
         }
         row[i] = sum;
     }
-    __syncthreads();
-    int count = p.out_width * p.out_channels;
-    for (int i = threadIdx.x; i < count; i += blockDim.x) {
-        int x = p.planar ? i % p.out_width : i / p.out_channels;
-        int c = p.planar ? i / p.out_width : i % p.out_channels;
-        float value = p.fill;
-        if (c < C) {
-            int h_start = starts[p.h_starts + x] - p.first_column;
-            const float *h = weights + p.h_weights + int64(x) * p.h_taps;
-            value = 0.0f;
-            for (int k = 0; k < p.h_taps; k++) value += h[k] * row[(h_start + k) * C + c];
-            if (p.rounded) value = float(converted<uint8>(value));
-            if (p.normalize) value = (value - p.mean[c]) * p.factor[c] + p.shift;
+}
+
+// The same, four elements at a time; `count` is a multiple of four.
+template <typename In>
+__device__ inline void sum_rows_by_four(const In *top, int64 stride, const float *weights, int taps, int count, float *row) {
+    for (int i = 4 * threadIdx.x; i < count; i += 4 * blockDim.x) {
+        const In *column = top + i;
+        Four<float> sums = {{0.0f, 0.0f, 0.0f, 0.0f}};
+        for (int k = 0; k < taps; k++) {
+            float weight = weights[k];
+            if (weight == 0.0f) continue;
+            Four<In> four = *reinterpret_cast<const Four<In> *>(column + k * stride);
+            for (int j = 0; j < 4; j++) sums.values[j] = fmaf(weight, to_float(four.values[j]), sums.values[j]);
         }
-        int64 place = p.planar ? (int64(c) * p.out_height + y) * p.out_width + x : (int64(y) * p.out_width + x) * p.out_channels + c;
-        target[place] = converted<Out>(value);
+        *reinterpret_cast<Four<float> *>(row + i) = sums;
     }
 }
 
-// One axis of an array seen as (outer, n, inner), for volumes and for rows too long for shared memory.
+__device__ inline int ceil_div(int a, int b) { return a <= 0 ? 0 : (a + b - 1) / b; }
+
+// `Between` is the type that values are rounded to before they are normalized: float for none.
+template <typename Between, typename Out>
+__device__ inline void finish(const Resample &p, Out *target, int y, int x, int c, float value) {
+    value = to_float(converted<Between>(value));
+    if (p.normalize) value = (value - p.mean[c]) * p.factor[c] + p.shift;
+    int64 place = p.planar ? (int64(c) * p.out_height + y) * p.out_width + x : (int64(y) * p.out_width + x) * p.out_channels + c;
+    target[place] = converted<Out>(value);
+}
+
+template <typename In, typename Between, typename Out>
+__global__ void __launch_bounds__(256, 4) resample(const int64 *__restrict__ first_blocks, const Resample *__restrict__ plans, int samples,
+                         const int32 *__restrict__ starts, const float *__restrict__ weights, int capacity) {
+    extern __shared__ __align__(16) float row[];
+    float *sums = row + capacity;
+    int sample = sample_of(first_blocks, samples, blockIdx.x);
+    const Resample &p = plans[sample];
+    int64 block = blockIdx.x - first_blocks[sample];
+    int begin_x = int(block % p.segments) * p.segment;
+    int columns = min(p.segment, p.out_width - begin_x);
+    int y = int(block / p.segments % p.out_height);
+    int64 plane = block / p.segments / p.out_height;
+    Out *target = reinterpret_cast<Out *>(p.target) + plane * p.target_plane;
+    const int32 *h_starts = starts + p.h_starts + begin_x;
+    const float *h_weights = weights + p.h_weights + int64(begin_x) * p.h_taps;
+    const float *v_weights = weights + p.v_weights + int64(y) * p.v_taps;
+
+    // The elements of the input rows that the segment needs. Starts rise, or fall where the image is mirrored.
+    int C = p.channels;
+    int64 stride = int64(p.width) * C;
+    int begin = min(h_starts[0], h_starts[columns - 1]) * C;
+    int end = (max(h_starts[0], h_starts[columns - 1]) + p.h_taps) * C;
+    if (p.aligned) {
+        begin &= ~3;
+        end = (end + 3) & ~3;
+    }
+    const In *top = reinterpret_cast<const In *>(p.source) + plane * p.source_plane + starts[p.v_starts + y] * stride;
+
+    for (int chunk = begin; chunk < end; chunk += capacity) {
+        int count = min(capacity, end - chunk);
+        if (chunk != begin) __syncthreads();
+        if (p.aligned) sum_rows_by_four(top + chunk, stride, v_weights, p.v_taps, count, row);
+        else sum_rows(top + chunk, stride, v_weights, p.v_taps, count, row);
+        __syncthreads();
+        bool last = chunk + count == end;
+        for (int i = threadIdx.x; i < columns * C; i += blockDim.x) {
+            int x = p.planar ? i % columns : i / C;
+            int c = p.planar ? i / columns : i % C;
+            int start = h_starts[x];
+            const float *h = h_weights + int64(x) * p.h_taps;
+            int k = chunk == begin ? 0 : max(ceil_div(chunk - c, C) - start, 0);
+            int stop = last ? p.h_taps : min(ceil_div(chunk + count - c, C) - start, p.h_taps);
+            float value = chunk == begin ? 0.0f : sums[i];
+            const float *taps = row + start * C + c - chunk;
+            for (; k < stop; k++) value = fmaf(h[k], taps[k * C], value);
+            if (last) finish<Between>(p, target, y, begin_x + x, c, value);
+            else sums[i] = value;
+        }
+    }
+    for (int i = threadIdx.x; i < columns * (p.out_channels - C); i += blockDim.x) {
+        int x = begin_x + i % columns, c = C + i / columns;
+        int64 place = p.planar ? (int64(c) * p.out_height + y) * p.out_width + x : (int64(y) * p.out_width + x) * p.out_channels + c;
+        target[place] = converted<Out>(p.fill);
+    }
+}
+
+// One axis of an array seen as (outer, n, inner).
 struct Axis {
     uint64 source, target;
     int64 outer, size, inner, out_size;
@@ -66,9 +128,10 @@ struct Axis {
 };
 
 template <typename In, typename Out>
-__global__ void resample_axis(const int64 *first_blocks, const Axis *plans, int samples, const int32 *starts, const float *weights) {
+__global__ void resample_axis(const int64 *__restrict__ first_blocks, const Axis *__restrict__ plans, int samples,
+                              const int32 *__restrict__ starts, const float *__restrict__ weights) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
-    const Axis &p = plans[sample];
+    const Axis p = plans[sample];
     int64 element = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
     if (element >= p.outer * p.out_size * p.inner) return;
     int64 i = element % p.inner;
@@ -76,8 +139,8 @@ __global__ void resample_axis(const int64 *first_blocks, const Axis *plans, int 
     int64 o = element / p.inner / p.out_size;
     const In *source = reinterpret_cast<const In *>(p.source) + (o * p.size + starts[p.starts + y]) * p.inner + i;
     const float *w = weights + p.weights + y * p.taps;
-    float sum = w[0] * to_float(source[0]);
-    for (int k = 1; k < p.taps; k++)
-        if (w[k] != 0.0f) sum += w[k] * to_float(source[k * p.inner]);
+    float sum = 0.0f;
+    for (int k = 0; k < p.taps; k++)
+        if (w[k] != 0.0f) sum = fmaf(w[k], to_float(source[k * p.inner]), sum);
     reinterpret_cast<Out *>(p.target)[element] = converted<Out>(sum);
 }

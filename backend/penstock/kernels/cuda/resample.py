@@ -9,23 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, contiguous, cuda_type, kernel, launch, packed, upload
+from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, packed
 from penstock.kernels.filters import Taps
-from penstock.types import from_numpy_dtype
 
-# What a block may have of shared memory; every GPU since Volta offers it.
-_MOST_SHARED = 96 * 1024
+# Floats of an input row that a block keeps in shared memory: so many that several blocks share a multiprocessor.
+_ROW = 8192
+# With fewer rows than this, rows are cut into more segments, so that every multiprocessor has some.
+_MANY_ROWS = 2048
+_FEW_COLUMNS = 16
+_CHANNELS = 4
 _RESAMPLE = np.dtype(
     [
         ("source", np.uint64),
         ("target", np.uint64),
         ("source_plane", np.int64),
         ("target_plane", np.int64),
-        *((name, np.int32) for name in ("height", "width", "channels", "out_height", "out_width")),
+        *((name, np.int32) for name in ("height", "width", "channels", "out_height", "out_width", "out_channels")),
         *((name, np.int32) for name in ("v_starts", "v_weights", "v_taps", "h_starts", "h_weights", "h_taps")),
-        *((name, np.int32) for name in ("first_column", "columns", "planar", "normalize", "rounded", "out_channels")),
-        ("mean", np.float32, 4),
-        ("factor", np.float32, 4),
+        *((name, np.int32) for name in ("segment", "segments", "planar", "normalize", "aligned")),
+        ("mean", np.float32, _CHANNELS),
+        ("factor", np.float32, _CHANNELS),
         ("shift", np.float32),
         ("fill", np.float32),
     ],
@@ -47,13 +50,12 @@ class ImageResampling:
     """What happens to one stack of images.
 
     Attributes:
-        source: of shape (..., H, W, C), C possibly 1.
-        target: of shape (..., h, w, C') or, where ``planar``, (..., C', h, w).
-        vertical, horizontal: filters.
+        source: of shape (..., H, W, C), C possibly 1; on the GPU.
+        target: of shape (..., h, w, C') or, where ``planar``, (..., C', h, w); on the GPU, contiguous.
+        vertical, horizontal: filters; a crop or a mirror is in them. Starts rise or fall along the axis.
         planar: channels first.
-        rounded: values are rounded to uint8 before they are normalized.
-        mean, factor, shift: ``(x - mean) * factor + shift``, where given.
-        fill: of added channels.
+        mean, factor, shift: ``(x - mean) * factor + shift``, where given, for at most 4 channels.
+        fill: of channels that the target has and the source has not.
     """
 
     source: Any
@@ -61,74 +63,148 @@ class ImageResampling:
     vertical: Taps
     horizontal: Taps
     planar: bool = False
-    rounded: bool = False
-    mean: np.ndarray | None = None
-    factor: np.ndarray | None = None
+    mean: Sequence[float] | np.ndarray | None = None
+    factor: Sequence[float] | np.ndarray | None = None
     shift: float = 0.0
     fill: float = 0.0
 
 
-def resample_images(jobs: Sequence[ImageResampling]) -> None:
-    """Fills all targets in one launch; sources have one type, and targets have one."""
-    jobs = [job for job in jobs if job.target.size]
-    if not jobs:
+def resample_images(jobs: Sequence[ImageResampling], between: np.dtype | None = None) -> None:
+    """Fills all targets in one launch; sources have one type, and targets have one.
+
+    Args:
+        jobs: the stacks of images.
+        between: the type to which resampled values are rounded before they are normalized, as a resize of its own would
+            have done; None: not rounded.
+    """
+    pairs = [(job, locate(job.source), locate(job.target)) for job in jobs]
+    pairs = [pair for pair in pairs if pair[2].size]
+    if not pairs:
         return
-    sources = contiguous([job.source for job in jobs])
-    tables = [job.vertical for job in jobs] + [job.horizontal for job in jobs]
+    tables = [job.vertical for job, _, _ in pairs] + [job.horizontal for job, _, _ in pairs]
     starts, start_places = packed([table.starts for table in tables], np.int32)
     weights, weight_places = packed([table.weights for table in tables], np.float32)
-    descriptors = np.zeros(len(jobs), _RESAMPLE)
-    counts = []
-    for number, (entry, job, source) in enumerate(zip(descriptors, jobs, sources)):
-        _describe(entry, job, source)
-        entry["v_starts"], entry["v_weights"] = start_places[number], weight_places[number]
-        entry["h_starts"], entry["h_weights"] = start_places[len(jobs) + number], weight_places[len(jobs) + number]
-        counts.append(int(entry["out_height"]) * math.prod(source.shape[:-3]))
-    shared = int((descriptors["columns"] * descriptors["channels"]).max()) * 4
-    if shared > _MOST_SHARED:
-        raise RuntimeError(
-            f"Images of {shared // 4} values a row are not supported on GPU: at most {_MOST_SHARED // 4}"
-        )
-    types = [cuda_type(from_numpy_dtype(array.dtype)) for array in (sources[0], jobs[0].target)]
-    function = kernel("resample", f"resample<{types[0]}, {types[1]}>")
-    launch(function, descriptors, counts, upload(starts), upload(weights), shared=shared)
+    places = list(zip(start_places, weight_places))
+    rows = [len(job.vertical.starts) * math.prod(source.shape[:-3]) for job, source, _ in pairs]
+    room = _ROW if sum(rows) >= _MANY_ROWS else _ROW // 4
+    entries, counts, capacity, sums = [], [], 4, 0
+    for number, (job, source, target) in enumerate(pairs):
+        channels = source.shape[-1]
+        segment, widest = _segments(job.horizontal, channels, room)
+        segments = -(-_width(job, target) // segment)
+        capacity = max(capacity, min(widest, room))
+        if widest > room:
+            sums = max(sums, segment * channels)
+        entries.append(_entry(job, source, target, places[number], places[len(pairs) + number], segment, segments))
+        counts.append(rows[number] * segments)
+    capacity = -(-capacity // 4) * 4
+    middle = "float" if between is None else cuda_type(between)
+    types = (cuda_type(pairs[0][1].dtype), middle, cuda_type(pairs[0][2].dtype))
+    launch(
+        kernel("resample", f"resample<{', '.join(types)}>"),
+        np.array(entries, _RESAMPLE),
+        counts,
+        starts,
+        weights,
+        np.int32(capacity),
+        shared=4 * (capacity + sums),
+    )
 
 
-def _describe(entry: Any, job: ImageResampling, source: Any) -> None:
+def _width(job: ImageResampling, target: Located) -> int:
+    return target.shape[-1] if job.planar else target.shape[-2]
+
+
+def _segments(taps: Taps, channels: int, room: int) -> tuple[int, int]:
+    """How many output columns a block makes, and how many floats of a row the widest block needs at most."""
+    starts, width = taps.starts, taps.weights.shape[1]
+    # Rows are read from multiples of four on, to multiples of four.
+    rounding = 6
+    whole = (abs(int(starts[-1]) - int(starts[0])) + width) * channels + rounding
+    if whole <= room:
+        return len(starts), whole
+    overlap = width * channels + rounding
+    if overlap > room // 2:
+        # The taps of a few columns fill the row: it is filled again and again, for few columns at a time.
+        segment = _FEW_COLUMNS
+    else:
+        segment = max(1, len(starts) // -(-whole // (room - overlap)))
+    firsts = starts[::segment].astype(np.int64)
+    lasts = starts[np.minimum(np.arange(0, len(starts), segment) + segment, len(starts)) - 1].astype(np.int64)
+    return segment, int(np.abs(lasts - firsts).max() + width) * channels + rounding
+
+
+def _entry(
+    job: ImageResampling,
+    source: Located,
+    target: Located,
+    vertical: tuple[int, int],
+    horizontal: tuple[int, int],
+    segment: int,
+    segments: int,
+) -> tuple[Any, ...]:
+    """The fields of a descriptor, in order."""
     height, width, channels = source.shape[-3:]
-    out_channels = job.target.shape[-3] if job.planar else job.target.shape[-1]
-    first = int(job.horizontal.starts.min())
-    last = int(job.horizontal.starts.max()) + job.horizontal.weights.shape[1]
-    entry["source"], entry["target"] = source.data.ptr, job.target.data.ptr
-    entry["source_plane"], entry["target_plane"] = height * width * channels, math.prod(job.target.shape[-3:])
-    entry["height"], entry["width"], entry["channels"] = height, width, channels
-    entry["out_height"], entry["out_width"] = len(job.vertical.starts), len(job.horizontal.starts)
-    entry["v_taps"], entry["h_taps"] = job.vertical.weights.shape[1], job.horizontal.weights.shape[1]
-    entry["first_column"], entry["columns"] = first, min(last, width) - first
-    entry["planar"], entry["rounded"], entry["out_channels"] = job.planar, job.rounded, out_channels
-    entry["fill"] = job.fill
-    if job.mean is not None and job.factor is not None:
-        entry["normalize"] = 1
-        entry["mean"][: len(job.mean)] = job.mean
-        entry["factor"][: len(job.factor)] = job.factor
-        entry["shift"] = job.shift
+    out_channels = target.shape[-3] if job.planar else target.shape[-1]
+    normalize = job.mean is not None and job.factor is not None
+    if normalize and channels > _CHANNELS:
+        raise RuntimeError(f"Images of {channels} channels cannot be normalized here: at most {_CHANNELS}")
+    item = source.dtype.itemsize
+    aligned = source.address % (4 * item) == 0 and width * channels % 4 == 0
+    return (
+        source.address,
+        target.address,
+        height * width * channels,
+        math.prod(target.shape[-3:]),
+        height,
+        width,
+        channels,
+        len(job.vertical.starts),
+        len(job.horizontal.starts),
+        out_channels,
+        *vertical,
+        job.vertical.weights.shape[1],
+        *horizontal,
+        job.horizontal.weights.shape[1],
+        segment,
+        segments,
+        job.planar,
+        normalize,
+        aligned,
+        _padded(job.mean),
+        _padded(job.factor),
+        job.shift,
+        job.fill,
+    )
+
+
+def _padded(values: Sequence[float] | np.ndarray | None) -> tuple[float, ...]:
+    given = [] if values is None else [float(value) for value in values[:_CHANNELS]]
+    return (*given, *(0.0,) * (_CHANNELS - len(given)))
 
 
 def resample_axes(jobs: Sequence[tuple[Any, int, Taps, Any]]) -> None:
-    """Resamples one axis of each source: ``(source, axis, taps, target)``."""
-    jobs = [job for job in jobs if job[3].size]
-    if not jobs:
+    """Resamples one axis of each source: ``(source, axis, taps, target)``, in one launch."""
+    located = [(locate(source), axis, taps, locate(target)) for source, axis, taps, target in jobs]
+    located = [job for job in located if job[3].size]
+    if not located:
         return
-    sources = contiguous([job[0] for job in jobs])
-    starts, start_places = packed([job[2].starts for job in jobs], np.int32)
-    weights, weight_places = packed([job[2].weights for job in jobs], np.float32)
-    descriptors = np.zeros(len(jobs), _AXIS)
-    for number, (entry, (_, axis, taps, target), source) in enumerate(zip(descriptors, jobs, sources)):
-        entry["source"], entry["target"] = source.data.ptr, target.data.ptr
-        entry["outer"], entry["inner"] = math.prod(source.shape[:axis]), math.prod(source.shape[axis + 1 :])
-        entry["size"], entry["out_size"] = source.shape[axis], target.shape[axis]
-        entry["starts"], entry["weights"] = start_places[number], weight_places[number]
-        entry["taps"] = taps.weights.shape[1]
-    types = [cuda_type(from_numpy_dtype(array.dtype)) for array in (sources[0], jobs[0][3])]
-    function = kernel("resample", f"resample_axis<{types[0]}, {types[1]}>")
-    launch(function, descriptors, [blocks_for(job[3].shape) for job in jobs], upload(starts), upload(weights))
+    starts, start_places = packed([job[2].starts for job in located], np.int32)
+    weights, weight_places = packed([job[2].weights for job in located], np.float32)
+    entries = [
+        (
+            source.address,
+            target.address,
+            math.prod(source.shape[:axis]),
+            source.shape[axis],
+            math.prod(source.shape[axis + 1 :]),
+            target.shape[axis],
+            *place,
+            taps.weights.shape[1],
+            0,
+        )
+        for (source, axis, taps, target), place in zip(located, zip(start_places, weight_places))
+    ]
+    types = f"{cuda_type(located[0][0].dtype)}, {cuda_type(located[0][3].dtype)}"
+    counts = [blocks_for(job[3].size) for job in located]
+    launch(kernel("resample", f"resample_axis<{types}>"), np.array(entries, _AXIS), counts, starts, weights)

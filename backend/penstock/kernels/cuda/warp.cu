@@ -32,9 +32,9 @@ __device__ inline float tap(const Warp &w, const In *source, int x, int y, int z
 }
 
 template <typename In, typename Out>
-__global__ void warp(const int64 *first_blocks, const Warp *warps, int samples) {
+__global__ void warp(const int64 *__restrict__ first_blocks, const Warp *__restrict__ warps, int samples) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
-    const Warp &w = warps[sample];
+    const Warp w = warps[sample];
     int64 pixel = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
     if (pixel >= int64(w.out_depth) * w.out_height * w.out_width) return;
     int x = int(pixel % w.out_width), y = int(pixel / w.out_width % w.out_height), z = int(pixel / w.out_width / w.out_height);

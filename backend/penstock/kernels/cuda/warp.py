@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, contiguous, cuda_type, kernel, launch
-from penstock.types import from_numpy_dtype
+from penstock.kernels.cuda.launch import blocks_for, cuda_type, kernel, launch, locate
 
 _WARP = np.dtype(
     [
@@ -19,7 +19,7 @@ _WARP = np.dtype(
             for name in ("depth", "height", "width", "channels", "out_depth", "out_height", "out_width")
         ),
         *((name, np.int32) for name in ("volumetric", "linear", "has_fill")),
-        ("matrix", np.float32, 12),
+        ("matrix", np.float32, (3, 4)),
         ("fill", np.float32),
         ("padding", np.int32),
     ],
@@ -35,22 +35,33 @@ def warp_images(jobs: Sequence[tuple[Any, np.ndarray, Any]], linear: bool, fill:
         linear: interpolate; else the nearest pixel is taken.
         fill: what lies outside of the source; None: the nearest pixel of its border.
     """
-    jobs = [job for job in jobs if job[2].size]
-    if not jobs:
+    located = [(locate(source), matrix, locate(target)) for source, matrix, target in jobs]
+    located = [job for job in located if job[2].size]
+    if not located:
         return
-    sources = contiguous([job[0] for job in jobs])
-    descriptors = np.zeros(len(jobs), _WARP)
-    for entry, (_, matrix, target), source in zip(descriptors, jobs, sources):
-        volumetric = source.ndim == 4
-        entry["source"], entry["target"] = source.data.ptr, target.data.ptr
-        entry["depth"], entry["height"], entry["width"], entry["channels"] = (1, *source.shape)[-4:]
-        entry["out_depth"], entry["out_height"], entry["out_width"] = (1, *target.shape[:-1])[-3:]
-        entry["volumetric"], entry["linear"], entry["has_fill"] = volumetric, linear, fill is not None
-        rows = np.zeros((3, 4), np.float32)
-        rank = len(matrix)
-        rows[:rank, :rank], rows[:rank, 3] = matrix[:, :-1], matrix[:, -1]
-        entry["matrix"] = rows.reshape(-1)
-        entry["fill"] = 0 if fill is None else fill
-    types = [cuda_type(from_numpy_dtype(array.dtype)) for array in (sources[0], jobs[0][2])]
-    function = kernel("warp", f"warp<{types[0]}, {types[1]}>")
-    launch(function, descriptors, [blocks_for(job[2].shape[:-1]) for job in jobs])
+    entries = [
+        (
+            source.address,
+            target.address,
+            *(1, *source.shape)[-4:],
+            *(1, *target.shape[:-1])[-3:],
+            len(source.shape) == 4,
+            linear,
+            fill is not None,
+            _rows(matrix),
+            0.0 if fill is None else fill,
+            0,
+        )
+        for source, matrix, target in located
+    ]
+    types = f"{cuda_type(located[0][0].dtype)}, {cuda_type(located[0][2].dtype)}"
+    counts = [blocks_for(math.prod(job[2].shape[:-1])) for job in located]
+    launch(kernel("warp", f"warp<{types}>"), np.array(entries, _WARP), counts)
+
+
+def _rows(matrix: np.ndarray) -> list[list[float]]:
+    """The matrix as rows [x, y, z, 1] for x, y and z."""
+    rows = np.zeros((3, 4), np.float32)
+    rank = len(matrix)
+    rows[:rank, :rank], rows[:rank, 3] = matrix[:, :-1], matrix[:, -1]
+    return rows.tolist()

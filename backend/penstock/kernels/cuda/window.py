@@ -1,35 +1,29 @@
-"""Boxes of arrays on GPU: crop, slice, pad, flip, transpose, cast, crop-mirror-normalize."""
+"""Boxes of arrays on GPU: crop, slice, pad, flip, transpose, cast, join, erase, crop-mirror-normalize."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, contiguous, cuda_type, kernel, launch
-from penstock.types import from_numpy_dtype
+from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, packed, strides_of
 
-_DIMS, _CHANNELS = 6, 16
+_DIMS = 6
+# Boxes of fewer elements are indexed with 32 bits, which is much faster.
+_NARROW = 1 << 31
 _WINDOW = np.dtype(
     [
         ("source", np.uint64),
         ("target", np.uint64),
-        ("extents", np.int64, _DIMS),
-        ("anchors", np.int64, _DIMS),
-        ("sizes", np.int64, _DIMS),
-        ("strides", np.int64, _DIMS),
-        ("mirrored", np.int32, _DIMS),
-        ("channel_dim", np.int32),
-        ("channels", np.int32),
-        ("normalize", np.int32),
-        ("fill_count", np.int32),
-        ("mean", np.float32, _CHANNELS),
-        ("factor", np.float32, _CHANNELS),
-        ("fill", np.float64, _CHANNELS),
+        *((name, np.int64, _DIMS) for name in ("extents", "anchors", "sizes", "strides", "target_strides")),
+        ("volume", np.int64),
+        *((name, np.int32) for name in ("rank", "mirrored", "channel_dim", "channels", "normalize", "fill_count")),
+        *((name, np.int32) for name in ("values", "padding")),
         ("shift", np.float32),
-        ("padding", np.int32),
+        ("padding2", np.int32),
     ],
     align=True,
 )
@@ -37,17 +31,18 @@ _WINDOW = np.dtype(
 
 @dataclass
 class WindowCopy:
-    """What happens to one sample.
+    """What happens to one sample, or to one part of one.
 
     Attributes:
-        source, target: contiguous arrays on the GPU.
+        source, target: arrays on the GPU; the target is contiguous. A source of extents 0 gives only fill values.
         permutation: the source dimension that each target dimension is; None: the same order.
         anchor: where the box begins in the source; None: at 0.
         mirrored: source dimensions that are read backwards.
         fill: values for what lies outside: one, or one for each channel.
         channel_axis: the source dimension of channels, or None.
         mean, factor, shift: ``(x - mean) * factor + shift``, where given.
-        channels: of the source, where normalization adds more.
+        place: where the box begins in the target; None: at 0.
+        extents: of the box, in the target's order of dimensions; None: the target's.
     """
 
     source: Any
@@ -55,52 +50,122 @@ class WindowCopy:
     permutation: Sequence[int] | None = None
     anchor: Sequence[int] | None = None
     mirrored: Sequence[int] = ()
-    fill: Sequence[float] = (0.0,)
+    fill: Sequence[float] | np.ndarray = (0.0,)
     channel_axis: int | None = None
     mean: np.ndarray | None = None
     factor: np.ndarray | None = None
     shift: float = 0.0
+    place: Sequence[int] | None = None
+    extents: Sequence[int] | None = None
+
+
+@dataclass
+class _Dimension:
+    """One dimension of a box, in the target's order."""
+
+    extent: int
+    anchor: int
+    size: int
+    stride: int
+    target_stride: int
+    mirrored: bool
+    is_channels: bool
+
+    def continues(self, outer: _Dimension) -> bool:
+        """Whether this dimension and the one around it are one, in source and target."""
+        whole = not self.anchor and self.extent == self.size and not self.mirrored and not outer.mirrored
+        steps = outer.stride == self.stride * self.size and outer.target_stride == self.target_stride * self.extent
+        return whole and steps and not self.is_channels and not outer.is_channels
 
 
 def copy_windows(copies: Sequence[WindowCopy]) -> None:
-    """Fills all targets in one launch; sources have one type, and targets have one."""
-    copies = [copy for copy in copies if copy.target.size]
-    if not copies:
+    """Fills all boxes in one launch; sources have one type, and targets have one."""
+    parts = [(copy, locate(copy.source), locate(copy.target)) for copy in copies]
+    parts = [part for part in parts if math.prod(part[2].shape if part[0].extents is None else part[0].extents)]
+    if not parts:
         return
-    sources = contiguous([copy.source for copy in copies])
-    descriptors = np.zeros(len(copies), _WINDOW)
-    for entry, copy, source in zip(descriptors, copies, sources):
-        _describe(entry, copy, source)
-    types = [cuda_type(from_numpy_dtype(array.dtype)) for array in (sources[0], copies[0].target)]
-    launch(
-        kernel("window", f"window<{types[0]}, {types[1]}>"), descriptors, [blocks_for(c.target.shape) for c in copies]
+    tables, places = packed([_values(copy) for copy, _, _ in parts], np.float32)
+    entries = [_entry(*part, place) for part, place in zip(parts, places)]
+    descriptors = np.array(entries, _WINDOW)
+    index = "uint32" if int(descriptors["volume"].max()) < _NARROW else "uint64"
+    types = (cuda_type(parts[0][1].dtype), cuda_type(parts[0][2].dtype), index)
+    counts = [blocks_for(volume) for volume in descriptors["volume"].tolist()]
+    launch(kernel("window", f"window<{', '.join(types)}>"), descriptors, counts, tables)
+
+
+def _values(copy: WindowCopy) -> np.ndarray:
+    parts = [np.asarray(copy.fill, np.float32)]
+    if copy.mean is not None and copy.factor is not None:
+        parts += [np.asarray(copy.mean, np.float32), np.asarray(copy.factor, np.float32)]
+    return np.concatenate(parts)
+
+
+def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> tuple[Any, ...]:
+    """The fields of a descriptor, in order."""
+    rank = len(target.shape)
+    permutation = range(rank) if copy.permutation is None else copy.permutation
+    anchor = (0,) * rank if copy.anchor is None else copy.anchor
+    extents = target.shape if copy.extents is None else copy.extents
+    source_strides, target_strides = strides_of(source.shape), strides_of(target.shape)
+    first = 0 if copy.place is None else sum(p * s for p, s in zip(copy.place, target_strides))
+    dimensions = _merged(
+        [
+            _Dimension(
+                extents[number],
+                anchor[axis],
+                source.shape[axis],
+                source_strides[axis],
+                target_strides[number],
+                axis in copy.mirrored,
+                axis == copy.channel_axis and (copy.mean is not None or len(copy.fill) > 1),
+            )
+            for number, axis in enumerate(permutation)
+        ]
+    )
+    if len(dimensions) > _DIMS:
+        raise RuntimeError(f"Data of {len(dimensions)} dimensions is not supported on GPU: at most {_DIMS}")
+    return (
+        source.address,
+        target.address + first * target.dtype.itemsize,
+        *(
+            _filled([getattr(d, name) for d in dimensions])
+            for name in ("extent", "anchor", "size", "stride", "target_stride")
+        ),
+        math.prod(extents),
+        len(dimensions),
+        sum(1 << number for number, d in enumerate(dimensions) if d.mirrored),
+        next((number for number, d in enumerate(dimensions) if d.is_channels), -1),
+        0 if copy.channel_axis is None else source.shape[copy.channel_axis],
+        copy.mean is not None,
+        len(copy.fill),
+        values,
+        0,
+        copy.shift,
+        0,
     )
 
 
-def _describe(entry: Any, copy: WindowCopy, source: Any) -> None:
-    rank = copy.target.ndim
-    if rank > _DIMS:
-        raise RuntimeError(f"Data of {rank} dimensions is not supported on GPU: at most {_DIMS}")
-    permutation = list(range(rank)) if copy.permutation is None else list(copy.permutation)
-    anchor = [0] * rank if copy.anchor is None else list(copy.anchor)
-    lead = _DIMS - rank
-    strides = [int(np.prod(source.shape[axis + 1 :], dtype=np.int64)) for axis in range(rank)]
-    entry["source"], entry["target"] = source.data.ptr, copy.target.data.ptr
-    entry["extents"] = [1] * lead + list(copy.target.shape)
-    entry["sizes"] = [1] * lead + [source.shape[axis] for axis in permutation]
-    entry["anchors"] = [0] * lead + [anchor[axis] for axis in permutation]
-    entry["strides"] = [0] * lead + [strides[axis] for axis in permutation]
-    entry["mirrored"] = [0] * lead + [int(axis in copy.mirrored) for axis in permutation]
-    entry["channel_dim"] = -1 if copy.channel_axis is None else lead + permutation.index(copy.channel_axis)
-    fill = np.asarray(copy.fill, np.float64)
-    channels = 1 if copy.channel_axis is None else max(source.shape[copy.channel_axis], len(fill))
-    if (copy.mean is not None or len(fill) > 1) and channels > _CHANNELS:
-        raise RuntimeError(f"Images of {channels} channels are not supported on GPU here: at most {_CHANNELS}")
-    entry["fill_count"] = len(fill)
-    entry["fill"][: len(fill)] = fill
-    if copy.mean is not None and copy.factor is not None:
-        entry["normalize"] = 1
-        entry["channels"] = source.shape[copy.channel_axis]
-        entry["mean"][: len(copy.mean)] = copy.mean
-        entry["factor"][: len(copy.factor)] = copy.factor
-        entry["shift"] = copy.shift
+def _merged(dimensions: list[_Dimension]) -> list[_Dimension]:
+    """As few dimensions as the box needs: those that lie in memory as one become one."""
+    merged: list[_Dimension] = []
+    for dimension in dimensions:
+        if merged and dimension.continues(merged[-1]):
+            outer = merged.pop()
+            merged.append(
+                _Dimension(
+                    outer.extent * dimension.extent,
+                    outer.anchor * dimension.extent,
+                    outer.size * dimension.extent,
+                    dimension.stride,
+                    dimension.target_stride,
+                    False,
+                    False,
+                )
+            )
+        else:
+            merged.append(dimension)
+    return merged
+
+
+def _filled(values: list[int]) -> tuple[int, ...]:
+    return (*values, *(0,) * (_DIMS - len(values)))

@@ -52,8 +52,11 @@ class LinearColourOperator(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.colour import transform_colours
+        from penstock.kernels.cuda.launch import locate_all
 
-        transform_colours([(sample.inputs[0], *sample.plan, sample.outputs[0]) for sample in workspace.live])
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        transform_colours([(source, *s.plan, target) for s, source, target in zip(samples, sources, targets)])
 
 
 class ColourMatrixOperator(LinearColourOperator):

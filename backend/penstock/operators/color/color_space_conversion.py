@@ -67,8 +67,11 @@ class ColorSpaceConversion(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.colour import transform_colours
+        from penstock.kernels.cuda.launch import locate_all
 
-        transform_colours([(s.inputs[0], self.matrix, self.offset, s.outputs[0]) for s in workspace.live])
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        transform_colours([(source, self.matrix, self.offset, target) for source, target in zip(sources, targets)])
 
 
 def conversion(source: DALIImageType, target: DALIImageType) -> tuple[np.ndarray, np.ndarray]:

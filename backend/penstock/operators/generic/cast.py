@@ -34,7 +34,9 @@ class Cast(Operator):
         cast(sample.inputs[0], sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import WindowCopy, copy_windows
 
-        # Seen flat, an array of any rank is one dimension.
-        copy_windows([WindowCopy(s.inputs[0].reshape(-1), s.outputs[0].reshape(-1)) for s in workspace.live])
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        copy_windows([WindowCopy(source, target) for source, target in zip(sources, targets)])

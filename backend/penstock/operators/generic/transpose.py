@@ -58,7 +58,10 @@ class Transpose(Operator):
         np.copyto(sample.outputs[0], data.transpose(self.permutation(data.ndim)))
 
     def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import WindowCopy, copy_windows
 
         permutation = self.permutation(workspace.inputs[0].ndim())
-        copy_windows([WindowCopy(s.inputs[0], s.outputs[0], permutation) for s in workspace.live])
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        copy_windows([WindowCopy(source, target, permutation) for source, target in zip(sources, targets)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,6 +45,8 @@ class WarpingOperator(Operator):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         shape = sample.shapes[0]
         sample.plan = self.plan(sample, shape[:-1])
+        if math.prod(sample.plan.extents) * shape[-1] and not math.prod(shape):
+            raise RuntimeError(f"Cannot warp an empty image of shape {list(shape)}")
         return (*sample.plan.extents, shape[-1])
 
     def plan(self, sample: Sample, extents: Sequence[int]) -> WarpPlan:
@@ -60,9 +63,12 @@ class WarpingOperator(Operator):
         return tuple(int(extent) for extent in size)
 
     def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.warp import warp_images
 
-        jobs = [(sample.inputs[0], sample.plan.matrix, sample.outputs[0]) for sample in workspace.live]
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        jobs = [(source, s.plan.matrix, target) for s, source, target in zip(samples, sources, targets)]
         warp_images(jobs, self.args["interp_type"] == INTERP_LINEAR, self.args["fill_value"])
 
     def compute(self, sample: Sample) -> None:
@@ -70,6 +76,4 @@ class WarpingOperator(Operator):
 
         linear = self.args["interp_type"] == INTERP_LINEAR
         source = np.ascontiguousarray(sample.inputs[0])
-        if not source.size:
-            raise RuntimeError(f"Cannot warp an empty image of shape {list(source.shape)}")
         warp(source, sample.plan.matrix, linear, self.args["fill_value"], sample.outputs[0])

@@ -132,7 +132,10 @@ class ResizingOperator(Operator):
         shape = sample.shapes[0]
         plan = self.plan(sample, shape[first : first + count])
         sample.plan = plan
-        return (*shape[:first], *plan.extents, *shape[first + count :])
+        output = (*shape[:first], *plan.extents, *shape[first + count :])
+        if math.prod(output) and not math.prod(shape):
+            raise RuntimeError(f"Cannot resize an empty image of shape {list(shape)}")
+        return output
 
     def plan(self, sample: Sample, extents: Sequence[int]) -> ResamplePlan:
         """How a sample with the given spatial extents is resampled."""
@@ -210,30 +213,31 @@ def resample_batch(workspace: Workspace) -> None:
     from penstock.kernels.cuda.resample import ImageResampling, resample_axes, resample_images
 
     first, count = workspace.state
-    located = [
-        (source, sample.plan, target)
-        for sample, source, target in live_arrays(workspace)
-        if target.size
-    ]
+    samples = workspace.live
+    plans = [sample.plan for sample in samples]
+    sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
     if count == 3:
         shapes = [(*s.shape[:first], p.extents[0], *s.shape[first + 1 :]) for s, p in zip(sources, plans)]
         middles = scratch(shapes, np.float32)
         resample_axes([(s, first, p.taps_of(0), m) for s, p, m in zip(sources, plans, middles)])
-        sources = middles
-        first += 1
-    jobs = []
-    for sample, source, plan in zip(samples, sources, plans):
-        target = sample.outputs[0]
-        outer = math.prod(source.shape[:first])
-        jobs.append(
+        sources, first = middles, first + 1
+    resample_images(
+        [
             ImageResampling(
-                source.reshape(outer, *source.shape[first : first + 2], -1),
-                target.reshape(outer, *target.shape[first : first + 2], -1),
+                source.reshape(*_image_stack(source.shape, first)),
+                target.reshape(*_image_stack(target.shape, first)),
                 plan.taps_of(count - 2),
                 plan.taps_of(count - 1),
             )
-        )
-    resample_images(jobs)
+            for source, target, plan in zip(sources, targets, plans)
+            if target.size
+        ]
+    )
+
+
+def _image_stack(shape: Sequence[int], first: int) -> tuple[int, int, int, int]:
+    """A shape, whose dimensions H and W begin at ``first``, as that of a stack of images with channels last."""
+    return (math.prod(shape[:first]), shape[first], shape[first + 1], math.prod(shape[first + 2 :]))
 
 
 def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan) -> None:

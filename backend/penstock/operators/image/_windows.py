@@ -95,20 +95,23 @@ def copy_region(
 
 def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axis: int | None) -> None:
     """:func:`copy_region` for all samples on the GPU; ``fill`` None: each sample's ``fill_value``."""
+    from penstock.kernels.cuda.launch import locate_all
     from penstock.kernels.cuda.window import WindowCopy, copy_windows
 
+    samples = workspace.live
+    sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
     copy_windows(
         [
             WindowCopy(
-                sample.inputs[0],
-                sample.outputs[0],
+                source,
+                target,
                 anchor=sample.plan.anchor,
                 fill=[sample["fill_value"]]
                 if fill is None
-                else fill_per_channel(fill, _channels(sample, channel_axis)).tolist(),
+                else fill_per_channel(fill, _channels(sample, channel_axis)),
                 channel_axis=channel_axis,
             )
-            for sample in workspace.live
+            for sample, source, target in zip(samples, sources, targets)
         ]
     )
 

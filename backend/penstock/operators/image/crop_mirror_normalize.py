@@ -184,14 +184,17 @@ class CropMirrorNormalize(Operator):
         crop_mirror_normalize(sample.inputs[0], layout, sample.plan, permutation, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import WindowCopy, copy_windows
 
         layout, permutation = workspace.state
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         copy_windows(
             [
                 WindowCopy(
-                    sample.inputs[0],
-                    sample.outputs[0],
+                    source,
+                    target,
                     permutation,
                     sample.plan.region.anchor,
                     [layout.index("W")] if sample.plan.mirror else [],
@@ -201,6 +204,6 @@ class CropMirrorNormalize(Operator):
                     sample.plan.factor,
                     sample.plan.shift,
                 )
-                for sample in workspace.live
+                for sample, source, target in zip(samples, sources, targets)
             ]
         )

@@ -43,15 +43,18 @@ class Flip(Operator):
         np.copyto(sample.outputs[0], sample.inputs[0][sample.plan])
 
     def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import WindowCopy, copy_windows
 
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         copy_windows(
             [
                 WindowCopy(
-                    sample.inputs[0],
-                    sample.outputs[0],
+                    source,
+                    target,
                     mirrored=[axis for axis, step in enumerate(sample.plan) if step.step == -1],
                 )
-                for sample in workspace.live
+                for sample, source, target in zip(samples, sources, targets)
             ]
         )

@@ -88,16 +88,18 @@ class GaussianBlur(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.convolution import convolve_axes
-        from penstock.tensors.cuda import require_cupy
+        from penstock.kernels.cuda.launch import locate_all, scratch
 
-        cupy = require_cupy()
         samples = workspace.live
-        sources = [sample.inputs[0] for sample in samples]
+        sources = locate_all(workspace.inputs[0], samples)
         passes = len(workspace.state)
         for number in range(passes):
             last = number == passes - 1
             steps = [sample.plan[passes - 1 - number] for sample in samples]
-            targets = [s.outputs[0] if last else cupy.empty(s.shapes[0], np.float32) for s in samples]
+            if last:
+                targets = locate_all(workspace.outputs[0], samples)
+            else:
+                targets = scratch([sample.shapes[0] for sample in samples], np.float32)
             convolve_axes([(a, axis, window, b) for a, (axis, window), b in zip(sources, steps, targets)])
             sources = targets
 

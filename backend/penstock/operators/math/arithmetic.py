@@ -94,16 +94,11 @@ class Arithmetic(Operator):
         from penstock.kernels.cuda.arithmetic import compute_function
         from penstock.kernels.cuda.launch import locate_all
 
-        inputs = [locate_all(batch) for batch in workspace.inputs]
-        targets = locate_all(workspace.outputs[0])
+        samples = workspace.live
+        inputs = [locate_all(batch, samples) for batch in workspace.inputs]
         constants = self._constants_on_gpu()
-        jobs = [
-            (
-                [inputs[o.index][s.index] if o.is_input else constants[o] for o in self.expression.operands],
-                targets[s.index],
-            )
-            for s in workspace.live
-        ]
+        columns = [inputs[o.index] if o.is_input else [constants[o]] * len(samples) for o in self.expression.operands]
+        jobs = list(zip(zip(*columns), locate_all(workspace.outputs[0], samples)))
         compute_function(self.expression.function, self.types, workspace.outputs[0].dtype, jobs)
 
     def _constants_on_gpu(self) -> dict[Operand, Any]:

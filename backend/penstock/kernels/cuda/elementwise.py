@@ -1,0 +1,116 @@
+"""Functions of broadcast operands on GPU: a kernel is generated for each function and combination of types."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, strides_of
+from penstock.tensors.cuda import require_cupy
+
+_DIMS, _OPERANDS = 6, 3
+# Fewer elements are indexed with 32 bits, which is much faster.
+_NARROW = 1 << 31
+_ELEMENTWISE = np.dtype(
+    [
+        ("target", np.uint64),
+        ("operands", np.uint64, _OPERANDS),
+        ("extents", np.int64, _DIMS),
+        ("strides", np.int64, (_OPERANDS, _DIMS)),
+        ("volume", np.int64),
+        ("rank", np.int32),
+        ("padding", np.int32),
+    ],
+    align=True,
+)
+
+
+@functools.cache
+def _preamble(body: str, types: tuple[np.dtype, ...], result: np.dtype, promoted: bool) -> str:
+    """The function ``compute``, which loads the operands a, b and c and runs ``body``."""
+    loads = []
+    for index, (name, dtype) in enumerate(zip("abc", types)):
+        value = f"reinterpret_cast<const {cuda_type(dtype)} *>(operands[{index}])[offsets[{index}]]"
+        loads.append(f"Result {name} = Result({value});" if promoted else f"auto {name} = {value};")
+    return (
+        f"typedef {cuda_type(result)} Result;\n"
+        "__device__ inline Result compute(const uint64 *operands, const int64 *offsets, int *divided_by_zero) {\n"
+        f"    {' '.join(loads)}\n    {body}\n}}\n"
+    )
+
+
+def evaluate_batch(
+    body: str, jobs: Sequence[tuple[Sequence[Any], Any]], promoted: bool = True, dividing: bool = False
+) -> None:
+    """Runs ``body`` for each element of all samples, in one launch.
+
+    Args:
+        body: C++ statements that return the result, of type ``Result``, of the operands ``a``, ``b`` and ``c``.
+        jobs: the operands (arrays on the GPU, which are broadcast) and the target of each sample.
+        promoted: the operands are converted to the result's type first, as C++ does; else they have their own.
+        dividing: ``body`` sets ``*divided_by_zero``, for which the result is waited for.
+
+    Raises:
+        ValueError: integers were divided by zero.
+    """
+    located = [([locate(operand) for operand in operands], locate(target)) for operands, target in jobs]
+    located = [job for job in located if job[1].size]
+    if not located:
+        return
+    descriptors = np.array([_entry(operands, target) for operands, target in located], _ELEMENTWISE)
+    index = "uint32" if int(descriptors["volume"].max()) < _NARROW else "uint64"
+    operands, target = located[0]
+    preamble = _preamble(body, tuple(operand.dtype for operand in operands), target.dtype, promoted)
+    function = kernel("elementwise", f"evaluate<{index}>", preamble)
+    flag = require_cupy().zeros(1, np.int32) if dividing else None
+    counts = [blocks_for(volume) for volume in descriptors["volume"].tolist()]
+    launch(function, descriptors, counts, np.uint64(0 if flag is None else flag.data.ptr))
+    if flag is not None and int(flag.get()[0]):
+        raise ValueError("Integer division by zero.")
+
+
+def _entry(operands: Sequence[Located], target: Located) -> tuple[Any, ...]:
+    """The fields of a descriptor, in order."""
+    extents, strides = _merged(target.shape, [_broadcast_strides(o.shape, len(target.shape)) for o in operands])
+    if len(extents) > _DIMS:
+        raise RuntimeError(f"Data of {len(extents)} dimensions is not supported on GPU: at most {_DIMS}")
+    unused = [[0] * len(extents)] * (_OPERANDS - len(operands))
+    return (
+        target.address,
+        [operand.address for operand in operands] + [0] * len(unused),
+        _filled(extents),
+        [_filled(steps) for steps in [*strides, *unused]],
+        target.size,
+        len(extents),
+        0,
+    )
+
+
+def _broadcast_strides(shape: Sequence[int], rank: int) -> list[int]:
+    strides = [0 if extent == 1 else step for extent, step in zip(shape, strides_of(shape))]
+    return [0] * (rank - len(shape)) + strides
+
+
+def _merged(extents: Sequence[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
+    """As few dimensions as the operands need: those over which all of them run on become one."""
+    sizes: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    for axis, extent in enumerate(extents):
+        if extent == 1:
+            continue
+        if sizes and all(own[-1] == own_all[axis] * extent for own, own_all in zip(steps, strides)):
+            sizes[-1] *= extent
+            for own, own_all in zip(steps, strides):
+                own[-1] = own_all[axis]
+        else:
+            sizes.append(extent)
+            for own, own_all in zip(steps, strides):
+                own.append(own_all[axis])
+    return sizes, steps
+
+
+def _filled(values: Sequence[int]) -> list[int]:
+    return [*values, *[0] * (_DIMS - len(values))]

@@ -1,0 +1,115 @@
+// What a CUDA kernel finds on a GPU, on the CPU: blocks run one after the other, and a block's threads take turns.
+//
+// Each thread is a coroutine with a stack of its own. `__syncthreads` gives the turn to the next thread, so all have
+// come as far before any goes on.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <tuple>
+#include <ucontext.h>
+#include <utility>
+#include <vector>
+
+#define __device__
+#define __global__
+#define __host__
+#define __forceinline__ inline
+#define __restrict__
+#define __launch_bounds__(...)
+#define __shared__ static
+
+using std::max;
+using std::min;
+
+struct Dim3 {
+    unsigned x, y, z;
+};
+static Dim3 blockIdx, threadIdx, blockDim, gridDim;
+
+namespace emulation {
+
+alignas(16) static char shared_memory[256 * 1024];
+static ucontext_t scheduler;
+static std::vector<ucontext_t> threads;
+static std::vector<char> finished;
+static std::vector<std::vector<char>> stacks;
+static void (*body)(void **);
+static void **body_arguments;
+
+static void run_thread() {
+    unsigned self = threadIdx.x;
+    body(body_arguments);
+    finished[self] = 1;
+    swapcontext(&threads[self], &scheduler);
+}
+
+static void run_block(bool synchronizes) {
+    unsigned count = blockDim.x;
+    if (!synchronizes) {
+        for (unsigned t = 0; t < count; t++) {
+            threadIdx = {t, 0, 0};
+            body(body_arguments);
+        }
+        return;
+    }
+    threads.resize(count);
+    finished.assign(count, 0);
+    stacks.resize(count);
+    for (unsigned t = 0; t < count; t++) {
+        stacks[t].resize(64 * 1024);
+        getcontext(&threads[t]);
+        threads[t].uc_stack.ss_sp = stacks[t].data();
+        threads[t].uc_stack.ss_size = stacks[t].size();
+        threads[t].uc_link = &scheduler;
+        makecontext(&threads[t], run_thread, 0);
+    }
+    for (bool any = true; any;) {
+        any = false;
+        for (unsigned t = 0; t < count; t++) {
+            if (finished[t]) continue;
+            threadIdx = {t, 0, 0};
+            swapcontext(&scheduler, &threads[t]);
+            any = true;
+        }
+    }
+}
+
+template <typename... Parameters, std::size_t... I>
+void call(void (*kernel)(Parameters...), void **arguments, std::index_sequence<I...>) {
+    kernel(*reinterpret_cast<std::remove_reference_t<Parameters> *>(arguments[I])...);
+}
+
+template <typename... Parameters>
+void call(void (*kernel)(Parameters...), void **arguments) {
+    call(kernel, arguments, std::index_sequence_for<Parameters...>());
+}
+
+static void launch(void (*kernel)(void **), unsigned grid, unsigned block, bool synchronizes, void **arguments) {
+    body = kernel;
+    body_arguments = arguments;
+    blockDim = {block, 1, 1};
+    gridDim = {grid, 1, 1};
+    for (unsigned b = 0; b < grid; b++) {
+        // What shared memory holds at first is undefined: something that no computation expects.
+        std::memset(shared_memory, 0xAB, sizeof(shared_memory));
+        blockIdx = {b, 0, 0};
+        run_block(synchronizes);
+    }
+}
+
+}  // namespace emulation
+
+static void __syncthreads() {
+    unsigned self = threadIdx.x;
+    swapcontext(&emulation::threads[self], &emulation::scheduler);
+    threadIdx = {self, 0, 0};
+}
+
+template <typename T>
+static T atomicAdd(T *place, T value) {
+    T before = *place;
+    *place += value;
+    return before;
+}

@@ -1,0 +1,206 @@
+"""A stand-in for CuPy on machines without a GPU: arrays in host memory, kernels compiled for the CPU by g++.
+
+The kernels' sources are compiled as they are, behind a header that runs blocks and threads one after the other
+(`emulation.hpp`). So the operators' GPU code, its descriptors and its kernels run whole, and can be compared with the
+CPU's. Only what Penstock uses of CuPy is here; speed, streams and memory spaces are not emulated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import re
+import subprocess
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_HEADER = Path(__file__).with_name("emulation.hpp")
+_FLAGS = ("-std=c++17", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-march=native", "-w")
+
+
+class _Memory:
+    def __init__(self, array: np.ndarray) -> None:
+        self.ptr = array.ctypes.data
+
+    def copy_from_host_async(self, source: Any, size: int, stream: Any = None) -> None:
+        ctypes.memmove(self.ptr, getattr(source, "value", source), size)
+
+
+class DeviceArray(np.ndarray):
+    """An array that has the attributes of CuPy's that Penstock uses."""
+
+    device = types.SimpleNamespace(id=0)
+
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        return _Memory(self)
+
+    def get(self) -> np.ndarray:
+        return np.array(self).view(np.ndarray)
+
+    def set(self, array: np.ndarray) -> None:
+        self[...] = array
+
+
+def _on_device(array: Any) -> DeviceArray:
+    return np.asarray(array).view(DeviceArray)
+
+
+def empty(shape: Any, dtype: Any = np.float64) -> DeviceArray:
+    """Memory of undefined contents: something that no computation expects."""
+    array = np.empty(shape, dtype)
+    array.reshape(-1).view(np.uint8)[...] = 0xAB
+    return _on_device(array)
+
+
+class _Kernel:
+    """A compiled kernel, called as CuPy's."""
+
+    def __init__(self, run: Any) -> None:
+        self._run = run
+        self.max_dynamic_shared_size_bytes = 48 * 1024
+
+    def __call__(
+        self, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any], shared_mem: int = 0
+    ) -> None:
+        if shared_mem > self.max_dynamic_shared_size_bytes:
+            raise ValueError(f"{shared_mem} bytes of shared memory were not asked for")
+        values = [np.array(a.ctypes.data if isinstance(a, np.ndarray) and a.ndim else a) for a in arguments]
+        pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
+        self._run(grid[0], block[0], pointers)
+
+
+class RawModule:
+    """Source code with kernels; each is compiled when it is first asked for."""
+
+    folder: Path
+
+    def __init__(self, code: str, options: Sequence[str] = (), name_expressions: Sequence[str] = ()) -> None:
+        self._code = re.sub(
+            r"extern __shared__ (?:__align__\(\d+\) )?([\w ]+?) (\w+)\[\];",
+            r"\1 *\2 = reinterpret_cast<\1 *>(emulation::shared_memory);",
+            code,
+        )
+        self._synchronizes = "__syncthreads" in code
+
+    def get_function(self, name: str) -> _Kernel:
+        code = (
+            f'#include "{_HEADER}"\n{self._code}\n'
+            f"static void entry(void **arguments) {{ emulation::call({name}, arguments); }}\n"
+            'extern "C" void run(unsigned grid, unsigned block, void **arguments) {\n'
+            f"    emulation::launch(entry, grid, block, {str(self._synchronizes).lower()}, arguments);\n}}\n"
+        )
+        key = hashlib.sha256((code + _HEADER.read_text() + " ".join(_FLAGS)).encode()).hexdigest()[:24]
+        library = self.folder / f"{key}.so"
+        if not library.exists():
+            source = library.with_suffix(".cpp")
+            source.write_text(code)
+            subprocess.run(["g++", *_FLAGS, str(source), "-o", str(library)], check=True)
+        # A library that keeps the interpreter's lock: one kernel runs at a time, as they share what they emulate.
+        run = ctypes.PyDLL(str(library)).run
+        run.argtypes = [ctypes.c_uint, ctypes.c_uint, ctypes.c_void_p]
+        return _Kernel(run)
+
+
+class _Stream:
+    ptr = 0
+
+    def __init__(self, non_blocking: bool = False) -> None:
+        pass
+
+    def __enter__(self) -> _Stream:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
+
+    def record(self, event: Any = None) -> Any:
+        return event or _Event()
+
+    def wait_event(self, event: Any) -> None:
+        pass
+
+
+class _Event:
+    done = True
+
+    def __init__(self, disable_timing: bool = False) -> None:
+        pass
+
+    def record(self, stream: Any = None) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
+
+
+class _Device:
+    def __init__(self, device: int = 0) -> None:
+        self.id = device
+
+    def __enter__(self) -> _Device:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+
+def _module() -> Any:
+    cupy = types.ModuleType("cupy")
+    runtime = types.SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=RuntimeError)
+    stream = _Stream()
+    cuda = types.SimpleNamespace(
+        Device=_Device,
+        Event=_Event,
+        ExternalStream=_Stream,
+        Stream=_Stream,
+        alloc_pinned_memory=lambda size: bytearray(size),
+        get_current_stream=lambda: stream,
+        runtime=runtime,
+    )
+    members = {
+        "RawModule": RawModule,
+        "asarray": lambda array, dtype=None: _on_device(np.array(array, dtype)),
+        "ascontiguousarray": lambda array: _on_device(np.ascontiguousarray(array).reshape(np.shape(array))),
+        "concatenate": lambda arrays: _on_device(np.concatenate(arrays)),
+        "cuda": cuda,
+        "empty": empty,
+        "ndarray": DeviceArray,
+        "zeros": lambda shape, dtype: _on_device(np.zeros(shape, dtype)),
+    }
+    cupy.__dict__.update(members)
+    return cupy
+
+
+@contextlib.contextmanager
+def emulated_gpu(folder: Path) -> Iterator[None]:
+    """While it lasts, Penstock finds CuPy and a GPU; compiled kernels are kept in ``folder``."""
+    from penstock.kernels.cuda import launch
+    from penstock.tensors import cuda
+
+    def forget() -> None:
+        cuda._device_count.cache_clear()
+        launch._kernel_on.cache_clear()
+        launch._staging_for.cache_clear()
+
+    RawModule.folder = folder
+    before = sys.modules.get("cupy")
+    sys.modules["cupy"] = _module()
+    forget()
+    try:
+        yield
+    finally:
+        if before is None:
+            del sys.modules["cupy"]
+        else:
+            sys.modules["cupy"] = before
+        forget()
