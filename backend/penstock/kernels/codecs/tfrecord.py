@@ -6,10 +6,11 @@ Source: tensorflow/core/example/{example,feature}.proto and protobuf's descripti
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+
+from penstock.kernels.codecs.protobuf import fields, integers
 
 INT64, STRING, FLOAT32 = 0, 1, 2
 _DTYPES: dict[int, np.dtype] = {INT64: np.dtype(np.int64), STRING: np.dtype(np.uint8), FLOAT32: np.dtype(np.float32)}
@@ -63,12 +64,12 @@ def parse_example(message: memoryview) -> dict[str, tuple[int, memoryview]]:
     """
     found: dict[str, tuple[int, memoryview]] = {}
     try:
-        for number, features in _fields(message):
+        for number, features in fields(message):
             if number != 1:
                 continue
-            for _, entry in _fields(features):
-                parts = dict(_fields(entry))
-                content = dict(_fields(parts.get(2, memoryview(b""))))
+            for _, entry in fields(features):
+                parts = dict(fields(entry))
+                content = dict(fields(parts.get(2, memoryview(b""))))
                 if content:
                     ((kind, values),) = content.items()
                     found[bytes(parts[1]).decode()] = _KINDS[kind], values
@@ -92,7 +93,7 @@ def take(feature: Feature, name: str, found: dict[str, tuple[int, memoryview]]) 
     if kind != feature.kind:
         raise ValueError(f"The feature '{name}' holds {_NAMES[kind]}, not {_NAMES[feature.kind]}")
     if feature.kind == STRING:
-        first = next((value for _, value in _fields(values)), None)
+        first = next((value for _, value in fields(values)), None)
         return np.frombuffer(bytearray(str(feature.default_value).encode()) if first is None else first, np.uint8)
     numbers = _floats(values) if kind == FLOAT32 else _integers(values)
     if feature.shape is None:
@@ -107,50 +108,9 @@ def take(feature: Feature, name: str, found: dict[str, tuple[int, memoryview]]) 
 
 
 def _floats(values: memoryview) -> np.ndarray:
-    parts = [np.frombuffer(part, "<f4") for number, part in _fields(values) if number == 1]
+    parts = [np.frombuffer(part, "<f4") for number, part in fields(values) if number == 1]
     return np.concatenate(parts).astype(np.float32, copy=False) if parts else np.empty(0, np.float32)
 
 
 def _integers(values: memoryview) -> np.ndarray:
-    numbers: list[int] = []
-    for _, part in _fields(values):
-        position = 0
-        while position < len(part):
-            number, position = _varint(part, position)
-            numbers.append(number - (1 << 64) if number >> 63 else number)
-    return np.array(numbers, np.int64)
-
-
-def _fields(message: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """The fields of a protobuf message; single numbers are given as the bytes that hold them."""
-    position = 0
-    while position < len(message):
-        tag, position = _varint(message, position)
-        kind = tag & 7
-        if kind == 2:
-            size, position = _varint(message, position)
-            end = position + size
-        elif kind == 0:
-            end = _varint(message, position)[1]
-        elif kind in (1, 5):
-            end = position + (8 if kind == 1 else 4)
-        else:
-            raise ValueError(f"unknown wire type {kind}")
-        if end > len(message):
-            raise ValueError("a field reaches beyond the message")
-        yield tag >> 3, message[position:end]
-        position = end
-
-
-def _varint(message: memoryview, position: int) -> tuple[int, int]:
-    """A number of variable length and the position behind it."""
-    number = shift = 0
-    while True:
-        byte = message[position]
-        position += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number & 0xFFFFFFFFFFFFFFFF, position
-        shift += 7
-        if shift > 63:
-            raise ValueError("a number is too long")
+    return np.array([number for _, part in fields(values) for number in integers(part)], np.int64)

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from penstock.kernels.codecs.tfrecord import STRING, Feature, parse_example, record_data, take
 from penstock.kernels.storage import read_range, read_text
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
+from penstock.operators.readers._records import Record
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
 from penstock.types import from_numpy_dtype
-
-
-class Record(NamedTuple):
-    """Where a record stands."""
-
-    path: str
-    start: int
-    size: int
 
 
 def read_index(path: str, index_path: str) -> list[Record]:

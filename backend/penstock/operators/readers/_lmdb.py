@@ -1,0 +1,50 @@
+"""LMDB databases, as Caffe's data sets are stored."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from penstock.operators.readers._reader import Reader
+
+
+class Entry(NamedTuple):
+    """A key in one of a reader's databases."""
+
+    database: int
+    key: bytes
+
+
+class LmdbReader(Reader):
+    """The base of readers of LMDB databases."""
+
+    shuffles_list = False
+
+    def list_items(self) -> Sequence[Entry]:
+        self._databases = [_open(os.path.realpath(path)) for path in self.args["path"]]
+        entries = []
+        for number, database in enumerate(self._databases):
+            with database.begin() as transaction, transaction.cursor() as cursor:
+                entries += [Entry(number, key) for key in cursor.iternext(keys=True, values=False)]
+        return entries
+
+    def value(self, entry: Entry) -> memoryview:
+        """The record of an entry."""
+        with self._databases[entry.database].begin() as transaction:
+            return memoryview(transaction.get(entry.key) or b"")
+
+    def entry_name(self, entry: Entry) -> str:
+        """Where an entry is found."""
+        return f"{self.args['path'][entry.database]} at key {entry.key.decode(errors='replace')}"
+
+
+@functools.cache
+def _open(path: str) -> Any:
+    """The database; a process may open one only once."""
+    try:
+        import lmdb
+    except ImportError as error:
+        raise ImportError(f"lmdb is needed to read '{path}': pip install lmdb") from error
+    return lmdb.open(path, readonly=True, lock=False, readahead=False, max_readers=1024)

@@ -1,0 +1,65 @@
+"""`readers.caffe`: images and labels of Caffe's LMDB databases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.codecs.protobuf import fields, integers
+from penstock.operators.readers._lmdb import Entry, LmdbReader
+from penstock.operators.readers._reader import READER_ARGUMENTS
+from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.types import INT32, UINT8
+
+# Fields of caffe.proto's Datum.
+_DATA, _LABEL = 4, 5
+
+
+def _count_outputs(arguments: dict[str, Any]) -> int:
+    return bool(arguments.get("image_available", True)) + bool(arguments.get("label_available", True))
+
+
+@register_operator
+class Caffe(LmdbReader):
+    """Gives each record's image (encoded, or pixels plane by plane: its bytes as stored) and its label.
+
+    >>> images, labels = fn.readers.caffe(path="train_lmdb")  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="readers__Caffe",
+        devices=("cpu",),
+        arguments=(
+            *READER_ARGUMENTS,
+            Argument("image_available", "bool", True, "Records hold images."),
+            Argument("label_available", "bool", True, "Records hold labels."),
+            Argument("path", "string[]", doc="Paths of the databases' folders.", required=True),
+        ),
+        outputs=_count_outputs,
+        random=True,
+        stateful=True,
+        aliases=(Alias("CaffeReader", "1.0"),),
+    )
+
+    def setup(self) -> None:
+        if not self.args["image_available"] and not self.args["label_available"]:
+            raise ValueError("Neither images nor labels are available: there is nothing to read")
+        super().setup()
+
+    def output_specs(self) -> list[OutputSpec]:
+        image = [OutputSpec(UINT8, "", 1)] if self.args["image_available"] else []
+        return image + ([OutputSpec(INT32, "", 1)] if self.args["label_available"] else [])
+
+    def read(self, item: Entry) -> list[np.ndarray]:
+        content = dict(fields(self.value(item)))
+        outputs = []
+        if self.args["image_available"]:
+            outputs.append(np.frombuffer(bytearray(content.get(_DATA, b"")), np.uint8))
+        if self.args["label_available"]:
+            label = next(integers(content[_LABEL]), 0) if _LABEL in content else 0
+            outputs.append(np.array([label], np.int32))
+        return outputs
+
+    def source_info(self, item: Entry, output: int) -> str:
+        return self.entry_name(item) if output == 0 and self.args["image_available"] else ""

@@ -1,0 +1,118 @@
+"""`readers.caffe2`: images and labels of Caffe2's LMDB databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.codecs.protobuf import fields, integers
+from penstock.operators.readers._lmdb import Entry, LmdbReader
+from penstock.operators.readers._reader import READER_ARGUMENTS
+from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.types import FLOAT, INT32, NO_TYPE, UINT8
+
+# Kinds of labels.
+_SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)
+
+# Fields of caffe2.proto's TensorProto.
+_DIMS, _FLOATS, _INTEGERS, _BYTES, _STRINGS = 1, 3, 4, 5, 6
+
+
+def _count_outputs(arguments: dict[str, Any]) -> int:
+    return (
+        bool(arguments.get("image_available", True))
+        + (arguments.get("label_type", _SINGLE) != _NONE)
+        + arguments.get("additional_inputs", 0)
+        + bool(arguments.get("bbox", False))
+    )
+
+
+@register_operator
+class Caffe2(LmdbReader):
+    """Gives each record's image (encoded bytes, or pixels), its labels, further tensors, and a box.
+
+    Labels: one number (``label_type`` 0); for each of ``num_labels`` whether it is listed (1) or the listed number (2);
+    the weight of each listed one (3); none (4).
+
+    >>> images, labels = fn.readers.caffe2(path="train_lmdb")  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="readers__Caffe2",
+        devices=("cpu",),
+        arguments=(
+            *READER_ARGUMENTS,
+            Argument("additional_inputs", "int32", 0, "Further tensors in each record."),
+            Argument("bbox", "bool", False, "Records hold a box as their last tensor."),
+            Argument("image_available", "bool", True, "Records hold images."),
+            Argument("label_type", "int32", 0, "The kind of labels, from 0 to 4."),
+            Argument("num_labels", "int32", 1, "The number of labels where a record has several."),
+            Argument("path", "string[]", doc="Paths of the databases' folders.", required=True),
+        ),
+        outputs=_count_outputs,
+        random=True,
+        stateful=True,
+        aliases=(Alias("Caffe2Reader", "1.0"),),
+    )
+
+    def setup(self) -> None:
+        if not _SINGLE <= self.args["label_type"] <= _NONE:
+            raise ValueError(f"Unknown label_type {self.args['label_type']}: use a number from 0 to 4")
+        super().setup()
+
+    def output_specs(self) -> list[OutputSpec]:
+        kind = self.args["label_type"]
+        specs = [OutputSpec(UINT8)] if self.args["image_available"] else []
+        if kind != _NONE:
+            specs.append(OutputSpec(FLOAT if kind == _WEIGHTED else INT32, "", 1))
+        specs += [OutputSpec(NO_TYPE)] * self.args["additional_inputs"]
+        return [*specs, OutputSpec(INT32, "", 1)] if self.args["bbox"] else specs
+
+    def read(self, item: Entry) -> list[np.ndarray]:
+        tensors = (_tensor(part) for number, part in fields(self.value(item)) if number == 1)
+        try:
+            outputs = [next(tensors)] if self.args["image_available"] else []
+            if self.args["label_type"] != _NONE:
+                outputs.append(self._labels(tensors))
+            outputs += [next(tensors) for _ in range(self.args["additional_inputs"] + self.args["bbox"])]
+        except StopIteration:
+            raise ValueError(f"The record at {self.entry_name(item)} has fewer tensors than are wanted") from None
+        return outputs
+
+    def _labels(self, tensors: Iterator[np.ndarray]) -> np.ndarray:
+        kind, count = self.args["label_type"], self.args["num_labels"]
+        listed = next(tensors)
+        if kind == _SINGLE:
+            return listed.reshape(-1)[:1]
+        if kind == _DENSE:
+            return listed.reshape(-1)
+        if listed.size and not 0 <= listed.min() <= listed.max() < count:
+            raise ValueError(f"The labels {listed.tolist()} are not all from 0 to {count - 1}")
+        labels = np.zeros(count, np.float32 if kind == _WEIGHTED else np.int32)
+        labels[listed] = next(tensors) if kind == _WEIGHTED else 1
+        return labels
+
+    def source_info(self, item: Entry, output: int) -> str:
+        return self.entry_name(item) if output == 0 and self.args["image_available"] else ""
+
+
+def _tensor(message: memoryview) -> np.ndarray:
+    """The values of a TensorProto: bytes (of a string, or in the tensor's shape), int32 or float32."""
+    extents: list[int] = []
+    values: np.ndarray | None = None
+    for number, part in fields(message):
+        if number == _DIMS:
+            extents.extend(integers(part))
+        elif number == _STRINGS:
+            return np.frombuffer(bytearray(part), np.uint8)
+        elif number == _BYTES:
+            values = np.frombuffer(bytearray(part), np.uint8)
+        elif number == _INTEGERS:
+            values = np.array(list(integers(part)), np.int64).astype(np.int32)
+        elif number == _FLOATS:
+            values = np.frombuffer(bytearray(part), "<f4")
+    if values is None:
+        raise ValueError("A tensor of the record holds no numbers, bytes or string")
+    return values.reshape(extents) if extents else values

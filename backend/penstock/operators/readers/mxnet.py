@@ -1,0 +1,87 @@
+"""`readers.mxnet`: images and labels of MXNet's RecordIO files."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.kernels.storage import read_range, read_text
+from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
+from penstock.operators.readers._records import Record
+from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.types import FLOAT, UINT8
+
+_MAGIC = 0xCED7230A
+_FRAME = struct.Struct("<II")
+# A flag (the number of labels behind the header, 0: the header's own), a label, and two numbers that name the image.
+_HEADER = struct.Struct("<IfQQ")
+
+
+@register_operator
+class MXNet(Reader):
+    """Gives each record's encoded image, and its labels as float32.
+
+    Source: MXNet's ``recordio`` and ``image_recordio``.
+
+    >>> images, labels = fn.readers.mxnet(path="train.rec", index_path="train.idx")  # doctest: +SKIP
+    """
+
+    shuffles_list = False
+
+    schema = Schema(
+        name="readers__MXNet",
+        devices=("cpu",),
+        arguments=(
+            *READER_ARGUMENTS,
+            *EPOCH_SHUFFLE_ARGUMENTS,
+            Argument(
+                "index_path",
+                "string[]",
+                doc="Path of the index: a number and a record's start in each line.",
+                required=True,
+            ),
+            Argument("path", "string[]", doc="Path of the RecordIO file.", required=True),
+        ),
+        outputs=2,
+        random=True,
+        stateful=True,
+        aliases=(Alias("MXNetReader", "1.0", fn="mxnet_reader"),),
+        fn="readers.mxnet",
+    )
+
+    def list_items(self) -> Sequence[Record]:
+        paths, indices = self.args["path"], self.args["index_path"]
+        if len(paths) != 1 or len(indices) != 1:
+            raise ValueError(f"One RecordIO file with one index is read, got {len(paths)} with {len(indices)}")
+        try:
+            starts = sorted(int(line.split()[1]) for line in read_text(indices[0]).splitlines() if line.strip())
+        except (IndexError, ValueError):
+            raise ValueError(f"'{indices[0]}' does not hold a number and a record's start in each line") from None
+        self.count = len(starts)
+        ends = [*starts[1:], os.path.getsize(paths[0])]
+        return [Record(paths[0], start, end - start) for start, end in zip(starts, ends)]
+
+    def groups(self) -> tuple[int, ...]:
+        return (self.count,)
+
+    def output_specs(self) -> list[OutputSpec]:
+        return [OutputSpec(UINT8, "", 1), OutputSpec(FLOAT, "", 1)]
+
+    def read(self, item: Record) -> tuple[np.ndarray, np.ndarray]:
+        record = read_range(item.path, item.start, item.size)
+        magic, length = _FRAME.unpack_from(record.data)
+        # The upper 3 bits tell whether a record is cut into parts.
+        if magic != _MAGIC or length >> 29 or _FRAME.size + length > record.size:
+            raise ValueError(f"No whole RecordIO record begins at byte {item.start} of '{item.path}'")
+        body = record[_FRAME.size : _FRAME.size + length]
+        count, label, _, _ = _HEADER.unpack_from(body.data)
+        rest = body[_HEADER.size :]
+        if not count:
+            return rest, np.array([label], np.float32)
+        return rest[4 * count :], np.array(rest[: 4 * count]).view("<f4")
+
+    def source_info(self, item: Record, output: int) -> str:
+        return f"{item.path} at index {item.start}" if output == 0 else ""
