@@ -83,6 +83,7 @@ class WorkerPool:
             os.sched_setaffinity(0, {self._affinity[number % len(self._affinity)]})
         while (job := self._jobs.get()) is not None:
             job.work()
+            del job  # what it worked on is not to stay in use until the next one comes
 
     def close(self) -> None:
         """Ends the threads."""

@@ -8,6 +8,7 @@ reference is the pool's own is free. A result that a user keeps is therefore nev
 
 from __future__ import annotations
 
+import bisect
 import sys
 import threading
 
@@ -39,38 +40,35 @@ class HostPool:
     def __init__(self, limit: int = 1 << 30) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._blocks: dict[int, list[np.ndarray]] = {}
-        self._owned = 0
+        self._blocks: list[np.ndarray] = []  # by size
 
     def take(self, size: int) -> np.ndarray:
         """A 1-D uint8 array of ``size`` bytes, aligned to 64 bytes, contents undefined."""
         if size < _POOLED_FROM:
             return _aligned_block(size)
-        size_class = _size_class(size)
         with self._lock:
-            blocks = self._blocks.setdefault(size_class, [])
-            for block in blocks:
-                # Three references when idle: the list, the loop variable and getrefcount's argument.
-                if sys.getrefcount(block.base) == 2 and sys.getrefcount(block) == 3:
-                    return block[:size]
-            if self._owned + size_class > self._limit:
+            free = self._free()
+            for index in free:
+                if self._blocks[index].size >= size:
+                    return self._blocks[index][:size]
+            if free:
+                # All are too small. The largest gives way, so that there are never more blocks than were in use at once.
+                del self._blocks[free[-1]]
+            size_class = _size_class(size)
+            if self.reserved + size_class > self._limit:
                 self._drop_free()
             block = _aligned_block(size_class)
-            blocks = self._blocks.setdefault(size_class, [])
-            blocks.append(block)
-            self._owned += size_class
+            bisect.insort(self._blocks, block, key=len)
             return block[:size]
 
+    def _free(self) -> list[int]:
+        """Which blocks nothing refers to, smallest first."""
+        # The memory below a free block has two references: the block's and getrefcount's argument.
+        return [i for i in range(len(self._blocks)) if sys.getrefcount(self._blocks[i].base) == 2]
+
     def _drop_free(self) -> None:
-        for size_class, blocks in list(self._blocks.items()):
-            kept = []
-            while blocks:
-                block = blocks.pop()
-                if sys.getrefcount(block.base) > 2:
-                    kept.append(block)
-                else:
-                    self._owned -= size_class
-            self._blocks[size_class] = kept
+        for index in reversed(self._free()):
+            del self._blocks[index]
 
     def release(self) -> None:
         """Gives all memory that is not in use back to the system."""
@@ -80,4 +78,4 @@ class HostPool:
     @property
     def reserved(self) -> int:
         """Bytes that the pool holds, in use or free."""
-        return self._owned
+        return sum(block.size for block in self._blocks)
