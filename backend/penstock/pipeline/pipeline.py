@@ -15,6 +15,7 @@ from penstock.graph.conditionals import ConditionStack
 from penstock.graph.constants import constant_node, is_constant
 from penstock.passes import improve
 from penstock.runtime import Executor, Plan
+from penstock.runtime.checkpoints import checkpoint_seed
 from penstock.runtime.feeding import to_batch
 from penstock.runtime.sources import Source
 from penstock.schema.registry import load_package
@@ -123,6 +124,7 @@ class Pipeline:
         self._enable_memory_stats = enable_memory_stats
         self._enable_checkpointing = enable_checkpointing
         self._checkpoint = checkpoint
+        self._iterator_state: Any = None
         self._restored = False
         self._py_num_workers = py_num_workers
         self._py_start_method = py_start_method
@@ -145,6 +147,9 @@ class Pipeline:
         self._first_iteration = True
         self._exhausted = False
         self._to_consume = 0
+        # Where the consumer is: prefetching is ahead of it.
+        self._consumer_epoch = self._consumer_iteration = self._consumer_batches = 0
+        self._consumed_states: dict[str, Any] | None = None
         self._api: PipelineAPIType | None = None
         self._api_check = True
 
@@ -357,12 +362,13 @@ class Pipeline:
         self._choose_device(graph)
         improved = improve(graph)
         self._sources = _sources_of(improved)
-        plan = Plan(improved, self._seed)
+        plan = Plan(improved, self._seed if self._checkpoint is None else checkpoint_seed(self._checkpoint, self._seed))
         depth = max(self._depths) if self._exec_pipelined and self._exec_async else 0
         self._executor = Executor(
             plan, self._batch_size or 0, self._num_threads or 1, self._device_id, depth, self._affinity()
         )
         self._executor.enable_memory_stats = self._enable_memory_stats
+        self._executor.keep_states = self._enable_checkpointing
         self._feeds: dict[str, Any] = {
             step.node.name: step for step in plan.operators if hasattr(step.operator, "feed")
         }
@@ -550,6 +556,9 @@ class Pipeline:
             raise StopIteration
         self._to_consume -= 1
         result = self._executor.next_result()
+        self._consumer_iteration += 1
+        self._consumer_batches += 1
+        self._consumed_states = result.states
         if result.ready is not None:
             if cuda_stream is None:
                 result.ready.synchronize()
@@ -599,6 +608,8 @@ class Pipeline:
         self._first_iteration = True
         self._exhausted = False
         self._epoch += 1
+        self._consumer_epoch += 1
+        self._consumer_iteration = 0
         for source in self._sources:
             source.reset()
 
@@ -744,7 +755,7 @@ class Pipeline:
     def _restore(self, checkpoint: str | bytes) -> None:
         from penstock.runtime.checkpoints import restore_checkpoint
 
-        restore_checkpoint(self, checkpoint)
+        self._iterator_state = restore_checkpoint(self, checkpoint)
         self._restored = True
 
     def close(self) -> None:

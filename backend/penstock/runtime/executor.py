@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.errors import OperatorError, operator_error
+from penstock.runtime.checkpoints import operator_states
 from penstock.runtime.plan import Plan, Step, Transfer
 from penstock.runtime.workers import WorkerPool
 from penstock.schema.operator import SampleFailure, Workspace
@@ -28,11 +29,13 @@ class Result:
         outputs: one batch for each output of the pipeline; failed samples have size zero.
         failures: errors by sample, where the run isolates them.
         ready: the CUDA event after which GPU outputs are valid.
+        states: of the operators after this run, where checkpoints are enabled.
     """
 
     outputs: list[TensorList] = field(default_factory=list)
     failures: dict[int, OperatorError] = field(default_factory=dict)
     ready: Any = None
+    states: dict[str, Any] | None = None
 
 
 _prefetching: weakref.WeakSet[Executor] = weakref.WeakSet()
@@ -81,6 +84,7 @@ class Executor:
         self._finishing = False
         self.peak_bytes: dict[str, list[int]] = {}
         self.enable_memory_stats = False
+        self.keep_states = False
 
     # -- ahead of the consumer -----------------------------------------------------------------------------------
 
@@ -139,6 +143,8 @@ class Executor:
             if self._stream is not None:
                 result.ready = self._stream.record()
         self.iteration += 1
+        if self.keep_states:
+            result.states = operator_states(self)
         return result
 
     @contextlib.contextmanager

@@ -55,13 +55,15 @@ class Plan:
         seed: of the pipeline; None: a fresh one.
 
     Attributes:
+        seed: that random operators derive theirs from.
         outputs: the slots of the pipeline's outputs.
     """
 
     def __init__(self, graph: Graph, seed: int | None) -> None:
         self.steps: list[Step | Transfer] = []
         self._slots: dict[tuple[str, str], int] = {}
-        self.seeds = operator_seeds(graph.operators, seed)
+        self.seed = secrets.randbits(32) if seed is None or seed < 0 else seed
+        self.seeds = operator_seeds(graph.operators, self.seed)
         for op in graph.operators:
             self._add(op)
         self.outputs = [self._slot_of(node) for node in graph.outputs]
@@ -113,7 +115,7 @@ def construct(op: OpNode, seed: int) -> Operator:
         raise operator_error(error, op.display_name, op.device, None, op.origin) from error
 
 
-def operator_seeds(operators: Sequence[OpNode], seed: int | None) -> dict[OpNode, int]:
+def operator_seeds(operators: Sequence[OpNode], seed: int) -> dict[OpNode, int]:
     """The seeds of the operators that draw random numbers.
 
     Those to which the user gave none take a slot each of a sequence derived from the pipeline's seed, in the order of
@@ -123,7 +125,7 @@ def operator_seeds(operators: Sequence[OpNode], seed: int | None) -> dict[OpNode
         return {}
     from penstock.kernels.random_streams import seed_slots
 
-    slots = seed_slots(secrets.randbits(32) if seed is None or seed < 0 else seed)
+    slots = seed_slots(seed)
     seeds: dict[OpNode, int] = {}
     of_group: dict[object, int] = {}
     taken = 0

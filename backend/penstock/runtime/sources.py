@@ -97,9 +97,10 @@ class Source:
         self.iteration = 0
         self.sample = 0
         self._wants_info = False
+        self._is_iterable = _is_iterable(self.source)
         mode = _cycle_mode(self.cycle)
         self._call: Callable[..., Any]
-        if _is_iterable(self.source):
+        if self._is_iterable:
             self._call = self._iterating(mode).__next__
             return
         if not callable(self.source):
@@ -162,6 +163,15 @@ class Source:
         if len(data) != self.num_outputs:
             raise RuntimeError(f"The external source must give {self.num_outputs} outputs, it gave {len(data)}")
         return list(data)
+
+    def skip(self, iterations: int, batch_size: int) -> None:
+        """Continues as if ``iterations`` steps of the epoch were over: counted for callbacks, taken from iterables."""
+        self.iteration = iterations
+        self.sample = iterations * batch_size
+        if not self._is_iterable:
+            return
+        for _ in range(iterations * (1 if self.batch else batch_size)):
+            self._call()
 
     def reset(self) -> None:
         """A new epoch begins: counting starts again."""

@@ -1,0 +1,400 @@
+"""External sources whose callbacks run in worker processes.
+
+A worker writes what its callback gives into anonymous memory (``memfd``), whose descriptor it hands to the parent once; only
+shapes and offsets travel with each batch. Anonymous memory has no name that could be left behind, whoever dies.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing import connection, get_context, reduction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from penstock.runtime.sources import Source
+from penstock.tensors.tensor import host_view
+from penstock.types import BatchInfo, SampleInfo
+
+if TYPE_CHECKING:
+    from penstock.pipeline import Pipeline
+
+_ALIGNMENT = 64
+_GROWTH = 1.25
+
+
+class WorkerError(RuntimeError):
+    """A worker process failed or died."""
+
+
+# -- what both sides know ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Calls to make: one for each set of arguments, into buffer ``slot``."""
+
+    calls: Sequence[tuple[Any, ...]]
+    slot: int
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """An array in the worker's memory."""
+
+    offset: int
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """What came of a task: the placed data of each call, or an error; ``size`` tells of new memory, whose descriptor follows."""
+
+    results: Any = None
+    error: Any = None
+    size: int | None = None
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // _ALIGNMENT) * _ALIGNMENT
+
+
+class _Arrays:
+    """Replaces the arrays in nested results by their places, and back."""
+
+    def __init__(self) -> None:
+        self.arrays: list[tuple[int, np.ndarray]] = []
+        self.size = 0
+
+    def place(self, data: Any) -> Any:
+        if isinstance(data, (list, tuple)):
+            return type(data)(self.place(item) for item in data)
+        array = np.ascontiguousarray(host_view(data))
+        placed = _Placed(self.size, np.shape(host_view(data)), array.dtype.str)
+        self.arrays.append((self.size, array))
+        self.size = _aligned(self.size + array.nbytes)
+        return placed
+
+
+def _fetched(data: Any, memory: mmap.mmap | None) -> Any:
+    if isinstance(data, (list, tuple)):
+        return type(data)(_fetched(item, memory) for item in data)
+    dtype = np.dtype(data.dtype)
+    count = int(np.prod(data.shape, dtype=np.int64))
+    if memory is None or not count:
+        return np.empty(data.shape, dtype)
+    # Copied here, so that the worker may use its memory again.
+    return np.frombuffer(memory, dtype, count, data.offset).reshape(data.shape).copy()
+
+
+# -- in the worker -------------------------------------------------------------------------------------------------------
+
+
+class _Memory:
+    """One buffer of a worker."""
+
+    def __init__(self) -> None:
+        self.descriptor = -1
+        self.size = 0
+        self.map: mmap.mmap | None = None
+
+    def reserve(self, size: int) -> bool:
+        """Makes room; tells whether the memory is another than before."""
+        if size <= self.size:
+            return False
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+        self.size = max(int(size * _GROWTH), mmap.PAGESIZE)
+        self.descriptor = os.memfd_create("penstock")
+        os.ftruncate(self.descriptor, self.size)
+        self.map = mmap.mmap(self.descriptor, self.size)
+        return True
+
+
+def _serve(channel: Any, load: Callable[[], Callable[..., Any]], foreign: Sequence[int]) -> None:
+    """The worker's main loop: ends when the parent closes its side."""
+    for descriptor in foreign:
+        # Ends of other workers' channels, inherited by forking: open here, they would hide the parent's end.
+        os.close(descriptor)
+    call: Callable[..., Any] | None = None
+    memories: dict[int, _Memory] = {}
+    while True:
+        try:
+            task = channel.recv()
+        except (EOFError, OSError):
+            return
+        memory, renewed = memories.setdefault(task.slot, _Memory()), False
+        try:
+            if call is None:
+                call = load()
+            results, renewed = _work(call, task, memory)
+            reply = _Reply(results, None, memory.size if renewed else None)
+        except BaseException as error:
+            reply = _Reply(None, _portable(error))
+        try:
+            channel.send(reply)
+            if renewed:
+                reduction.send_handle(channel, memory.descriptor, os.getppid())
+        except OSError:
+            # The parent has closed its side: nobody waits for the answer.
+            return
+
+
+def _work(call: Callable[..., Any], task: _Task, memory: _Memory) -> tuple[Any, bool]:
+    """Makes the calls and puts their arrays into memory; tells the places, and whether the memory is new."""
+    arrays = _Arrays()
+    results = [arrays.place(call(*arguments)) for arguments in task.calls]
+    renewed = memory.reserve(arrays.size)
+    for offset, array in arrays.arrays:
+        np.frombuffer(memory.map, np.uint8, array.nbytes, offset)[:] = array.reshape(-1).view(np.uint8)
+    return results, renewed
+
+
+def _portable(error: BaseException) -> tuple[Any, str]:
+    """The error as it is where it can be pickled, and as text."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return None, "".join(traceback.format_exception(error))
+    return error, "".join(traceback.format_exception(error))
+
+
+# -- in the parent -------------------------------------------------------------------------------------------------------
+
+
+class _Worker:
+    """A worker process, as the parent sees it."""
+
+    def __init__(self, context: Any, load: Callable[[], Callable[..., Any]], foreign: Sequence[int]) -> None:
+        self.channel, theirs = connection.Pipe(duplex=True)
+        inherited = [*foreign, self.channel.fileno()] if context.get_start_method() == "fork" else []
+        self.process = context.Process(target=_serve, args=(theirs, load, inherited), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.memories: dict[int, mmap.mmap] = {}
+        self.sizes: dict[int, int] = {}
+
+    def receive(self, slot: int) -> Any:
+        """The results of the oldest task; raises what its callback raised, or WorkerError where the worker died."""
+        ready = connection.wait([self.channel, self.process.sentinel])
+        if self.channel not in ready and not self.channel.poll():
+            raise self._death()
+        try:
+            reply = self.channel.recv()
+            if reply.size is not None:
+                descriptor = reduction.recv_handle(self.channel)
+                self.memories[slot] = mmap.mmap(descriptor, reply.size, prot=mmap.PROT_READ)
+                self.sizes[slot] = reply.size
+                os.close(descriptor)
+        except (EOFError, OSError):
+            raise self._death() from None
+        if reply.error is not None:
+            error, text = reply.error
+            if isinstance(error, StopIteration):
+                raise error
+            if error is None:
+                raise WorkerError(f"An external source's callback failed in a worker process:\n{text}")
+            raise error from WorkerError(text)
+        return [_fetched(data, self.memories.get(slot)) for data in reply.results]
+
+    def _death(self) -> WorkerError:
+        self.process.join(1)
+        return WorkerError(f"A worker process of an external source died (exit code {self.process.exitcode})")
+
+    def close(self) -> None:
+        self.channel.close()
+        self.process.join(2)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+
+
+@dataclass
+class _Batch:
+    """A batch that workers are preparing: for each worker that has a part, its task's slot."""
+
+    parts: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class ParallelSource(Source):
+    """A source whose callback runs in worker processes, ahead of need.
+
+    Args:
+        prefetch_queue_depth: batches that are prepared ahead.
+    """
+
+    prefetch_queue_depth: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._workers: list[_Worker] = []
+        self._pending: deque[_Batch] = deque()
+        self._turn = 0
+        self._scheduled = self._scheduled_samples = 0
+        if not self._is_iterable and not self._wants_info:
+            raise TypeError(
+                "A parallel external source's callback must take one argument: a SampleInfo, or with batch=True the batch's "
+                "number or BatchInfo"
+            )
+
+    def start(self, pipeline: Pipeline) -> None:
+        """Starts the worker processes; iterables have one, for they have an order."""
+        if self._workers:
+            return
+        context = get_context(pipeline.py_start_method)
+        load = self._loader(pipeline)
+        for _ in range(1 if self._is_iterable else pipeline.py_num_workers):
+            self._workers.append(_Worker(context, load, [worker.channel.fileno() for worker in self._workers]))
+        self._max_batch_size = pipeline.max_batch_size or 1
+
+    def _loader(self, pipeline: Pipeline) -> Callable[[], Callable[..., Any]]:
+        """What makes the callback in the worker."""
+        if pipeline.py_start_method == "fork":
+            return _Inherited(self.source, self.cycle)
+        pickler = pipeline._py_callback_pickler
+        return _Pickled(_dumped(self.source, pickler), self.cycle, pickler)
+
+    def fetch(self, batch_size: int, epoch: int) -> list[Any]:
+        while len(self._pending) < self.prefetch_queue_depth + 1:
+            self._schedule(batch_size, epoch)
+        batch = self._pending.popleft()
+        parts, stopped = [], None
+        for worker, slot in batch.parts:
+            try:
+                parts.append(self._workers[worker].receive(slot))
+            except StopIteration as stop:
+                stopped = stop
+        if stopped is not None:
+            self.reset()
+            raise StopIteration
+        self.iteration += 1
+        self.sample += batch_size
+        return self._outputs(parts)
+
+    def _outputs(self, parts: list[list[Any]]) -> list[Any]:
+        if self.batch:
+            data = parts[0][0]
+            return [data] if self.num_outputs is None else self._checked(data)
+        samples: list[Any] = [sample for part in parts for sample in part]
+        if self.num_outputs is None:
+            return [samples]
+        return [list(column) for column in zip(*map(self._checked, samples))]
+
+    def _schedule(self, batch_size: int, epoch: int) -> None:
+        batch = _Batch()
+        slot = self._scheduled % (self.prefetch_queue_depth + 2)
+        if self.batch or self._is_iterable:
+            worker = self._turn = (self._turn + 1) % len(self._workers)
+            calls = self._batch_calls(batch_size, epoch)
+            self._send(worker, _Task(calls, slot))
+            batch.parts.append((worker, slot))
+        else:
+            infos = [(SampleInfo(self._scheduled_samples + i, i, self._scheduled, epoch),) for i in range(batch_size)]
+            share = -(-batch_size // len(self._workers))
+            for worker in range(len(self._workers)):
+                calls = infos[worker * share : (worker + 1) * share]
+                if calls:
+                    self._send(worker, _Task(calls, slot))
+                    batch.parts.append((worker, slot))
+        self._scheduled += 1
+        self._scheduled_samples += batch_size
+        self._pending.append(batch)
+
+    def _batch_calls(self, batch_size: int, epoch: int) -> Sequence[tuple[Any, ...]]:
+        if self._is_iterable:
+            return [()] * (1 if self.batch else batch_size)
+        return [(BatchInfo(self._scheduled, epoch) if self.batch_info else self._scheduled,)]
+
+    def _send(self, worker: int, task: _Task) -> None:
+        try:
+            self._workers[worker].channel.send(task)
+        except (BrokenPipeError, OSError):
+            raise self._workers[worker]._death() from None
+
+    def reset(self) -> None:
+        """A new epoch: what was prepared beyond the end of the old one is dropped."""
+        while self._pending:
+            for worker, slot in self._pending.popleft().parts:
+                try:
+                    self._workers[worker].receive(slot)
+                except StopIteration:
+                    continue
+        self._scheduled = self._scheduled_samples = 0
+        super().reset()
+
+    def skip(self, iterations: int, batch_size: int) -> None:
+        self.iteration = self._scheduled = iterations
+        self.sample = self._scheduled_samples = iterations * batch_size
+
+    def shared_memory(self) -> tuple[list[int], list[int]]:
+        """Bytes of shared memory: of each buffer, and of each buffer by sample of a batch."""
+        sizes = [size for worker in self._workers for size in worker.sizes.values()]
+        per_sample = max(1, self._max_batch_size // max(1, len(self._workers)))
+        return sizes, [size // per_sample for size in sizes]
+
+    def close(self) -> None:
+        """Ends the workers."""
+        for worker in self._workers:
+            worker.close()
+        self._workers = []
+        self._pending.clear()
+
+
+@dataclass
+class _Inherited:
+    """Makes the callback of a forked worker, which has the source already."""
+
+    source: Any
+    cycle: Any
+
+    def __call__(self) -> Callable[..., Any]:
+        return _single_argument(Source(self.source, self.cycle))
+
+
+@dataclass
+class _Pickled:
+    """Makes the callback of a spawned worker."""
+
+    data: bytes
+    cycle: Any
+    pickler: Any
+
+    def __call__(self) -> Callable[..., Any]:
+        module, _, arguments = _pickler_parts(self.pickler)
+        return _single_argument(Source(module.loads(self.data, **arguments), self.cycle))
+
+
+def _single_argument(source: Source) -> Callable[..., Any]:
+    return source._call
+
+
+def _pickler_parts(pickler: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """The module that pickles, and its keyword arguments for dumping and loading."""
+    if pickler is None:
+        return pickle, {}, {}
+    if isinstance(pickler, (tuple, list)):
+        module, *keywords = pickler
+        dumping = keywords[0] if keywords else {}
+        loading = keywords[1] if len(keywords) > 1 else {}
+        return module, dumping, loading
+    return pickler, {}, {}
+
+
+def _dumped(source: Any, pickler: Any) -> bytes:
+    module, dumping, _ = _pickler_parts(pickler)
+    try:
+        return module.dumps(source, **dumping)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise RuntimeError(
+            "The external source's callback cannot be sent to worker processes that are spawned: "
+            f"{error}. Define it at the top level of a module, give `py_callback_pickler` (e.g. cloudpickle), or use "
+            "py_start_method='fork'."
+        ) from error

@@ -1,0 +1,111 @@
+"""External sources in worker processes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import Pipeline, fn, pipeline_def, types
+from penstock.runtime.parallel import WorkerError
+
+
+def samples(info: types.SampleInfo) -> np.ndarray:
+    if info.iteration >= 4:
+        raise StopIteration
+    return np.full((info.idx_in_batch + 1, 3), info.idx_in_epoch, np.int32)
+
+
+def batches(iteration: int) -> list[np.ndarray]:
+    if iteration >= 4:
+        raise StopIteration
+    return [np.full(2, iteration, np.int32)] * 3
+
+
+def growing(info: types.SampleInfo) -> np.ndarray:
+    return np.full(10 ** (1 + info.iteration), info.idx_in_epoch, np.int32)
+
+
+def dying(info: types.SampleInfo) -> Any:
+    if info.iteration == 2:
+        os.kill(os.getpid(), 9)
+    return np.int32(1)
+
+
+def raising(info: types.SampleInfo) -> Any:
+    raise LookupError("mine")
+
+
+def pipeline(source: Any, batch: bool = False, depth: int = 1, **options: Any) -> Pipeline:
+    @pipeline_def(batch_size=3, num_threads=1, py_num_workers=2, **options)
+    def define() -> Any:
+        return fn.external_source(source, parallel=True, batch=batch, prefetch_queue_depth=depth)
+
+    return define()
+
+
+def epoch(of: Pipeline) -> list[list[int]]:
+    received = []
+    try:
+        while True:
+            received.append([int(np.array(t).ravel()[0]) for t in of.run()[0]])
+    except StopIteration:
+        of.reset()
+    return received
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize(("source", "batch"), [(samples, False), (batches, True)])
+def test_epochs(method: str, source: Any, batch: bool) -> None:
+    expected = [[i] * 3 for i in range(4)] if batch else [[3 * i, 3 * i + 1, 3 * i + 2] for i in range(4)]
+    pipe = pipeline(source, batch, depth=2, py_start_method=method)
+    assert [epoch(pipe), epoch(pipe)] == [expected, expected]
+    pipe.close()
+
+
+def test_memory_grows_and_leaves_nothing_behind() -> None:
+    before = set(Path("/dev/shm").iterdir())
+    pipe = pipeline(growing)
+    for i in range(5):
+        batch = pipe.run()[0]
+        assert batch.shape() == [(10 ** (1 + i),)] * 3
+        assert [int(batch.at(k)[-1]) for k in range(3)] == [3 * i, 3 * i + 1, 3 * i + 2]
+    capacities = pipe.external_source_shm_statistics()["capacities"][0]
+    assert max(capacities) >= 4 * 10**5
+    pipe.close()
+    assert set(Path("/dev/shm").iterdir()) <= before
+
+
+def test_a_killed_worker_is_an_error_and_no_hang() -> None:
+    pipe = pipeline(dying)
+    with pytest.raises(WorkerError, match="died"):  # noqa: PT012
+        for _ in range(5):
+            pipe.run()
+    pipe.close()
+
+
+def test_errors_of_callbacks_come_as_they_are() -> None:
+    pipe = pipeline(raising)
+    with pytest.raises(LookupError, match="mine"):
+        pipe.run()
+    pipe.close()
+
+
+def test_what_cannot_be_sent_to_spawned_workers_is_refused() -> None:
+    pipe = pipeline(lambda info: np.int32(1), py_start_method="spawn")
+    with pytest.raises(RuntimeError, match="py_callback_pickler"):
+        pipe.build()
+
+
+def test_iterables_keep_their_order() -> None:
+    pipe = pipeline([np.int32(i) for i in range(9)])
+    assert epoch(pipe) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    pipe.close()
+
+
+def test_callbacks_must_take_an_argument() -> None:
+    with pytest.raises(TypeError, match="one argument"):
+        pipeline(lambda: np.int32(1))
