@@ -147,6 +147,13 @@ def scratch(shapes: Sequence[Shape], dtype: Any) -> list[Located]:
     return located
 
 
+def upload(arrays: Sequence[np.ndarray]) -> list[Located]:
+    """Copies of small host arrays on the GPU, in one transfer."""
+    parts = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
+    buffer, addresses = _staging_for(require_cupy().cuda.Device().id).upload(parts)
+    return [Located(address, part.shape, part.dtype, buffer) for address, part in zip(addresses, parts)]
+
+
 def strides_of(shape: Sequence[int]) -> list[int]:
     """The steps, in elements, from one position of each dimension to the next in a contiguous array."""
     strides, step = [0] * len(shape), 1

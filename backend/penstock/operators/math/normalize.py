@@ -66,89 +66,94 @@ class Normalize(Operator):
 
     def compute_samples(self, workspace: Workspace, shapes: Any) -> None:
         if self.args["batch"]:
-            self._normalize_together(workspace, np)
+            self._normalize_together(workspace)
         else:
             super().compute_samples(workspace, shapes)
 
     def compute(self, sample: Sample) -> None:
-        self._normalize_one(sample, np)
+        axes = sample.workspace.state
+        data = sample.inputs[0].astype(np.float32)
+        mean = self._given("mean", sample)
+        if mean is None:
+            mean = data.mean(axis=axes, keepdims=True, dtype=np.float64).astype(np.float32)
+        deviation = self._given("stddev", sample)
+        if deviation is None:
+            count = int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64)) - self.args["ddof"]
+            squares = np.square(data - mean).sum(axis=axes, keepdims=True, dtype=np.float64)
+            variance = squares / count if count > 0 else np.zeros_like(squares)
+            deviation = np.sqrt(variance + self.args["epsilon"]).astype(np.float32)
+        self._store(data, mean, deviation, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.tensors.cuda import require_cupy
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.normalization import Normalization, normalize_batch
 
-        cupy = require_cupy()
+        samples = workspace.live
         if self.args["batch"]:
-            self._normalize_together(workspace, cupy)
-        else:
-            for sample in workspace.live:
-                self._normalize_one(sample, cupy)
+            self._check_together(workspace)
+        settings = {name: self.args[name] for name in ("ddof", "epsilon", "scale", "shift")}
+        means, deviations = ([self._given(name, sample) for sample in samples] for name in ("mean", "stddev"))
+        normalize_batch(
+            locate_all(workspace.inputs[0], samples),
+            locate_all(workspace.outputs[0], samples),
+            Normalization(workspace.state, self.args["batch"], **settings),
+            means if self.given("mean") else None,
+            deviations if self.given("stddev") else None,
+        )
 
-    # The array library `xp` is numpy or CuPy.
-
-    def _given(self, name: str, sample: Sample, xp: Any, axes: tuple[int, ...]) -> Any:
+    def _given(self, name: str, sample: Sample) -> Any:
+        """The mean or the deviation that was given, float32; None where there is none."""
         if not sample.given(name):
             return None
+        axes = sample.workspace.state
         value = sample.tensor_argument(name)
         if value is None:
-            return xp.float32(self.args[name])
-        if value.size == 1:
-            return xp.float32(value.reshape(-1)[0])
+            value = np.array(self.args[name], np.float32)
         expected = tuple(1 if axis in axes else extent for axis, extent in enumerate(sample.shapes[0]))
-        if value.shape != expected and any(v not in (1, e) for v, e in zip(value.shape, expected)):
+        if value.size == 1:
+            value = value.reshape(())
+        elif value.shape != expected and any(v not in (1, e) for v, e in zip(value.shape, expected)):
             raise RuntimeError(
                 f"`{name}` has shape {list(value.shape)}, expected {list(expected)}: extent 1 along the normalized axes"
             )
-        return xp.asarray(value)
+        if name == "stddev" and self.args["epsilon"]:
+            value = np.sqrt(np.square(value) + np.float32(self.args["epsilon"]))
+        return value.astype(np.float32)
 
-    def _normalize_one(self, sample: Sample, xp: Any) -> None:
-        axes = sample.workspace.state
-        data = sample.inputs[0].astype(xp.float32)
-        mean = self._given("mean", sample, xp, axes)
-        if mean is None:
-            mean = data.mean(axis=axes, keepdims=True, dtype=xp.float64).astype(xp.float32)
-        deviation = self._given("stddev", sample, xp, axes)
-        if deviation is None:
-            count = int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64)) - self.args["ddof"]
-            squares = xp.square(data - mean).sum(axis=axes, keepdims=True, dtype=xp.float64)
-            variance = squares / count if count > 0 else xp.zeros_like(squares)
-            deviation = xp.sqrt(variance + self.args["epsilon"]).astype(xp.float32)
-        self._store(data, mean, deviation, sample.outputs[0], xp)
+    def _check_together(self, workspace: Workspace) -> None:
+        kept = [axis for axis in range(workspace.inputs[0].ndim()) if axis not in workspace.state]
+        if len({tuple(sample.shapes[0][axis] for axis in kept) for sample in workspace.live}) > 1:
+            raise RuntimeError(
+                "With `batch=True`, samples must have equal extents in the dimensions that are not normalized"
+            )
 
-    def _normalize_together(self, workspace: Workspace, xp: Any) -> None:
+    def _normalize_together(self, workspace: Workspace) -> None:
         axes = workspace.state
         samples = workspace.live
         if not samples:
             return
-        kept = [axis for axis in range(len(samples[0].shapes[0])) if axis not in axes]
-        if len({tuple(sample.shapes[0][axis] for axis in kept) for sample in samples}) > 1:
-            raise RuntimeError(
-                "With `batch=True`, samples must have equal extents in the dimensions that are not normalized"
-            )
-        data = [sample.inputs[0].astype(xp.float32) for sample in samples]
+        self._check_together(workspace)
+        data = [sample.inputs[0].astype(np.float32) for sample in samples]
         count = sum(int(np.prod([d.shape[axis] for axis in axes], dtype=np.int64)) for d in data)
-        mean: Any = xp.float32(self.args["mean"]) if self.given("mean") else None
+        mean = self._given("mean", samples[0])
         if mean is None:
-            mean = (sum(d.sum(axis=axes, keepdims=True, dtype=xp.float64) for d in data) / count).astype(xp.float32)
-        deviation: Any = xp.float32(self.args["stddev"]) if self.given("stddev") else None
+            mean = (sum(d.sum(axis=axes, keepdims=True, dtype=np.float64) for d in data) / count).astype(np.float32)
+        deviation = self._given("stddev", samples[0])
         if deviation is None:
-            squares = sum(xp.square(d - mean).sum(axis=axes, keepdims=True, dtype=xp.float64) for d in data)
+            squares = sum(np.square(d - mean).sum(axis=axes, keepdims=True, dtype=np.float64) for d in data)
             denominator = count - self.args["ddof"]
-            variance = squares / denominator if denominator > 0 else xp.zeros_like(squares)
-            deviation = xp.sqrt(variance + self.args["epsilon"]).astype(xp.float32)
+            variance = squares / denominator if denominator > 0 else np.zeros_like(squares)
+            deviation = np.sqrt(variance + self.args["epsilon"]).astype(np.float32)
         for sample, values in zip(samples, data):
-            self._store(values, mean, deviation, sample.outputs[0], xp)
+            self._store(values, mean, deviation, sample.outputs[0])
 
-    def _store(self, data: Any, mean: Any, deviation: Any, out: Any, xp: Any) -> None:
-        if self.given("stddev") and self.args["epsilon"]:
-            deviation = xp.sqrt(xp.square(deviation) + xp.float32(self.args["epsilon"]))
-        scale, shift = xp.float32(self.args["scale"]), xp.float32(self.args["shift"])
-        deviation = xp.asarray(deviation, xp.float32)
+    def _store(self, data: np.ndarray, mean: Any, deviation: Any, out: np.ndarray) -> None:
         with np.errstate(divide="ignore"):
-            factor = xp.where(deviation == 0, xp.float32(0), scale / deviation)
-        result = (data - mean) * factor + shift
+            factor = np.where(deviation == 0, np.float32(0), np.float32(self.args["scale"]) / deviation)
+        result = (data - mean) * factor + np.float32(self.args["shift"])
         if self.args["dtype"] in (FLOAT, FLOAT16):
             out[...] = result
             return
         limits = np.iinfo(out.dtype)
-        rounded = xp.where(result >= 0, xp.floor(result + xp.float32(0.5)), xp.ceil(result - xp.float32(0.5)))
-        out[...] = xp.clip(rounded, limits.min, limits.max)
+        rounded = np.where(result >= 0, np.floor(result + np.float32(0.5)), np.ceil(result - np.float32(0.5)))
+        out[...] = np.clip(rounded, limits.min, limits.max)

@@ -1,0 +1,118 @@
+"""Reductions over dimensions on GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.cuda.launch import THREADS, cuda_type, kernel, launch, locate, strides_of
+
+_DIMS = 6
+_REDUCTION = np.dtype(
+    [
+        ("source", np.uint64),
+        ("target", np.uint64),
+        ("mean", np.uint64),
+        *((name, np.int64, _DIMS) for name in ("kept", "kept_strides", "reduced", "reduced_strides")),
+        ("outputs", np.int64),
+        ("count", np.int64),
+        ("divisor", np.float64),
+        ("epsilon", np.float64),
+        *((name, np.int32) for name in ("kept_rank", "reduced_rank", "lanes", "root")),
+    ],
+    align=True,
+)
+
+
+@dataclass
+class Reduction:
+    """What happens to one sample.
+
+    Attributes:
+        source, target: arrays on the GPU; the target has the extents that are kept.
+        axes: the dimensions that are reduced.
+        mean: float32 on the GPU, of the target's extents: what is subtracted before squaring.
+        divisor, epsilon: of sums in double precision: ``sum / divisor``, and what is added before a root is taken.
+    """
+
+    source: Any
+    target: Any
+    axes: Sequence[int]
+    mean: Any = None
+    divisor: float = 1.0
+    epsilon: float = 0.0
+
+
+def reduce_axes(
+    reductions: Sequence[Reduction],
+    merge: str = "Add",
+    squares: bool = False,
+    root: bool = False,
+    value: Any = np.float32,
+    total: Any = np.float64,
+) -> None:
+    """Reduces all samples in one launch; sources have one type, and targets have one.
+
+    Args:
+        reductions: the samples.
+        merge: ``Add``, ``Least`` or ``Greatest``.
+        squares: elements less their mean are squared first.
+        root: the square root of the results is taken.
+        value: the type in which elements are read, and squared.
+        total: the type in which they are merged.
+    """
+    located = [(r, locate(r.source), locate(r.target)) for r in reductions]
+    located = [item for item in located if item[2].size]
+    if not located:
+        return
+    entries, counts = [], []
+    for reduction, source, target in located:
+        axes = set(reduction.axes)
+        strides = strides_of(source.shape)
+        kept = _merged([(e, s) for axis, (e, s) in enumerate(zip(source.shape, strides)) if axis not in axes])
+        reduced = _merged([(e, s) for axis, (e, s) in enumerate(zip(source.shape, strides)) if axis in axes])
+        if max(len(kept), len(reduced)) > _DIMS:
+            raise RuntimeError(f"Data of {len(source.shape)} dimensions is not supported on GPU here")
+        count = math.prod(extent for extent, _ in reduced)
+        lanes = min(THREADS, 1 << max(count.bit_length() - 1, 0))
+        entries.append(
+            (
+                source.address,
+                target.address,
+                0 if reduction.mean is None else locate(reduction.mean).address,
+                *(_filled([d[field] for d in dimensions]) for dimensions in (kept, reduced) for field in (0, 1)),
+                target.size,
+                count,
+                reduction.divisor,
+                reduction.epsilon,
+                len(kept),
+                len(reduced),
+                lanes,
+                root,
+            )
+        )
+        counts.append(-(-target.size // (THREADS // lanes)))
+    source, target = located[0][1:]
+    types = [cuda_type(np.dtype(kind)) for kind in (source.dtype, value, total, target.dtype)]
+    instance = f"reduce<{', '.join([*types, 'Squares' if squares else 'Plain', merge])}>"
+    shared = THREADS * np.dtype(total).itemsize
+    launch(kernel("reduction", instance), np.array(entries, _REDUCTION), counts, shared=shared)
+
+
+def _merged(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Extents and strides of as few dimensions as it takes."""
+    merged: list[tuple[int, int]] = []
+    for extent, stride in dimensions:
+        if merged and merged[-1][1] == stride * extent:
+            merged[-1] = (merged[-1][0] * extent, stride)
+        else:
+            merged.append((extent, stride))
+    return merged or [(1, 0)]
+
+
+def _filled(values: list[int]) -> list[int]:
+    return [*values, *[0] * (_DIMS - len(values))]
