@@ -167,6 +167,7 @@ def main() -> None:
         "http": (tritonclient.http, lambda server: server.http_url),
         "grpc": (tritonclient.grpc, lambda server: server.grpc_url),
     }
+    console.print("starting Triton (the first time, kernels are compiled) ...")
     with LocalServer(options.repository, environment=options.python_env) as server:
         models = ", ".join(model.name for model in server.models())
         console.print(f"Triton serves {models}")
