@@ -162,7 +162,9 @@ class ReadingOrder:
         self._epoch += 1
         seed = self.settings.epoch_shuffle_seed
         if seed is not None:
-            self._units = shuffled_by_64_bits(self._units, (self._epoch << 32) + seed)
+            # Samples are shuffled from the order of the epoch before, groups always from that of the files.
+            units = self._units if self.settings.groups is None else self._initial_units()
+            self._units = shuffled_by_64_bits(units, (self._epoch << 32) + seed)
             self._order = self._expanded(self._units)
 
     def _expanded(self, units: list[int]) -> list[int]:

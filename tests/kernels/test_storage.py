@@ -1,0 +1,55 @@
+"""Local and remote files; remote ones are played by fsspec's memory file system."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from penstock.kernels import storage
+
+
+@pytest.fixture(params=["local", "remote"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "local":
+        (tmp_path / "b").mkdir()
+        (tmp_path / "a.bin").write_bytes(bytes(range(10)))
+        (tmp_path / "b" / "c.txt").write_text("text")
+        return str(tmp_path)
+    fsspec = pytest.importorskip("fsspec")
+    system = fsspec.filesystem("memory")
+    folder = f"/{tmp_path.name}"
+    system.pipe(f"{folder}/a.bin", bytes(range(10)))
+    system.pipe(f"{folder}/b/c.txt", b"text")
+    return f"memory:/{folder}"
+
+
+def test_reads_files(root: str) -> None:
+    data = storage.read_file(storage.join(root, "a.bin"))
+    np.testing.assert_array_equal(data, np.arange(10, dtype=np.uint8))
+    assert data.flags.writeable
+    assert storage.read_text(storage.join(root, "b/c.txt")) == "text"
+
+
+def test_reads_spans(root: str) -> None:
+    path = storage.join(root, "a.bin")
+    part = storage.read_range(path, 3, 4)
+    np.testing.assert_array_equal(part, [3, 4, 5, 6])
+    assert part.flags.writeable
+    with pytest.raises(OSError, match="ends before byte 12"):
+        storage.read_range(path, 8, 4)
+
+
+def test_lists_folders(root: str) -> None:
+    assert storage.list_folder(root) == (["a.bin"], ["b"])
+
+
+def test_joins_paths() -> None:
+    assert storage.join("", "a") == "a"
+    assert storage.join("root", "/a") == "/a"
+    assert storage.join("s3://bucket/", "a") == "s3://bucket/a"
+    assert storage.join("root", "s3://bucket/a") == "s3://bucket/a"
+
+
+def test_missing_file() -> None:
+    with pytest.raises(FileNotFoundError):
+        storage.read_file("no such file")

@@ -1,0 +1,421 @@
+"""The readers in pipelines, on small data sets made here."""
+
+import io
+import json
+import struct
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from penstock import fn, pipeline_def, tfrecord, types
+
+
+def _pipeline(define: Callable[[], Any], batch_size: int, **options: Any) -> Any:
+    settings = {"num_threads": 2, "device_id": None, "seed": 11, "exec_async": False, "exec_pipelined": False}
+
+    def definition() -> Any:
+        outputs = define()
+        return tuple(outputs) if isinstance(outputs, list) else outputs
+
+    pipeline = pipeline_def(definition, batch_size=batch_size, **(settings | options))()
+    pipeline.build()
+    return pipeline
+
+
+def _run(define: Callable[[], Any], batch_size: int, **options: Any) -> list[list[np.ndarray]]:
+    return [list(map(np.array, batch)) for batch in _pipeline(define, batch_size, **options).run()]
+
+
+def _texts(batch: list[np.ndarray]) -> list[str]:
+    return [sample.tobytes().decode() for sample in batch]
+
+
+# -- files ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("b_cats/0.jpg", "b_cats/1.JPG", "a_dogs/0.jpg", "a_dogs/note.txt", "c_birds/deep/0.jpg", "top.jpg"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return tmp_path
+
+
+def test_folders_are_classes(tree: Path) -> None:
+    files, labels = _run(lambda: fn.readers.file(file_root=str(tree)), 3)
+    assert _texts(files) == ["a_dogs/0.jpg", "b_cats/0.jpg", "b_cats/1.JPG"]
+    assert [label.tolist() for label in labels] == [[0], [1], [1]]
+    assert labels[0].dtype == np.int32
+
+
+def test_filters(tree: Path) -> None:
+    files, labels = _run(lambda: fn.readers.file(file_root=str(tree), dir_filters=["B_*"], file_filters=["*.jpg"]), 2)
+    assert _texts(files) == ["b_cats/0.jpg", "b_cats/1.JPG"]
+    assert labels[0].tolist() == [0]
+    (files, _) = _run(
+        lambda: fn.readers.file(file_root=str(tree), file_filters=["*.JPG"], case_sensitive_filter=True), 1
+    )
+    assert _texts(files) == ["b_cats/1.JPG"]
+
+
+def test_lists_of_files(tree: Path) -> None:
+    listing = tree / "list.txt"
+    listing.write_text("b_cats/0.jpg 5\n\na_dogs/0.jpg\t-7\n")
+    files, labels = _run(lambda: fn.readers.file(file_list=str(listing)), 2)
+    assert _texts(files) == ["b_cats/0.jpg", "a_dogs/0.jpg"]
+    assert np.concatenate(labels).tolist() == [5, -7]
+    files, labels = _run(lambda: fn.readers.file(files=["top.jpg"], file_root=str(tree), labels=[3]), 1)
+    assert _texts(files) == ["top.jpg"]
+    assert labels[0].tolist() == [3]
+
+
+def test_source_infos(tree: Path) -> None:
+    files, labels = _pipeline(lambda: fn.readers.file(file_root=str(tree)), 1).run()
+    assert files[0].source_info() == "a_dogs/0.jpg"
+    assert labels[0].source_info() == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "file_root"),
+        ({"file_root": "."}, "No samples"),
+        ({"files": ["a"], "file_list": "b"}, "not by both"),
+        ({"files": ["a", "b"], "labels": [1]}, "1 labels are given for 2 files"),
+        ({"file_root": ".", "labels": [1]}, "`labels` belong"),
+        ({"files": []}, "empty"),
+        ({"files": ["a"], "num_shards": 2}, "divided into 2 shards"),
+        ({"files": ["a"], "shard_id": 1}, "shard_id"),
+        ({"files": ["a"], "shuffle_after_epoch": True, "random_shuffle": True}, "exclude each other"),
+        ({"files": ["a"], "shuffle_after_epoch": True, "stick_to_shard": True}, "exclude each other"),
+        ({"files": ["no such file"]}, "No such file"),
+    ],
+)
+def test_wrong_requests(
+    arguments: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RuntimeError, match=message):
+        _run(lambda: fn.readers.file(**arguments), 1)
+
+
+def test_line_without_a_label(tree: Path) -> None:
+    (tree / "list.txt").write_text("a.jpg 1\nb.jpg\n")
+    with pytest.raises(ValueError, match="Line 2"):
+        _run(lambda: fn.readers.file(file_list=str(tree / "list.txt")), 1)
+
+
+def test_meta_and_lazy_listing(tree: Path) -> None:
+    pipeline = _pipeline(
+        lambda: fn.readers.file(name="r", file_root=str(tree), num_shards=2, pad_last_batch=True, lazy_init=True), 2
+    )
+    assert pipeline.reader_meta("r") == {
+        "epoch_size": 3,
+        "epoch_size_padded": 4,
+        "number_of_shards": 2,
+        "shard_id": 0,
+        "pad_last_batch": 1,
+        "stick_to_shard": 0,
+    }
+
+
+def test_one_unreadable_file_fails_alone(tree: Path) -> None:
+    paths = [str(tree / "top.jpg"), "no such file", str(tree / "b_cats/0.jpg")]
+    pipeline = _pipeline(lambda: fn.readers.file(files=paths), 3)
+    result = pipeline._executor.run_once(isolate=True)
+    assert list(result.failures) == [1]
+    assert _texts([np.array(result.outputs[0].samples[i]) for i in (0, 2)]) == ["top.jpg", "b_cats/0.jpg"]
+
+
+# -- numpy ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def arrays(tmp_path: Path) -> list[str]:
+    paths = [str(tmp_path / f"{i}.npy") for i in range(2)]
+    for i, path in enumerate(paths):
+        array = np.arange(24, dtype=np.float32).reshape(4, 6) + 100 * i
+        np.save(path, np.asfortranarray(array) if i else array)
+    return paths
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ({}, np.s_[:]),
+        ({"roi_start": [1, 2], "roi_end": [3, 5]}, np.s_[1:3, 2:5]),
+        ({"rel_roi_start": [0.25, 0.5], "roi_shape": [2, 3]}, np.s_[1:3, 3:6]),
+        ({"roi_start": [1], "roi_shape": [2], "roi_axes": [1]}, np.s_[:, 1:3]),
+        ({"roi_start": [1], "roi_shape": [2]}, np.s_[1:3, 1:3]),
+        ({"roi_start": [3, 2], "roi_end": [9, 5], "out_of_bounds_policy": "trim_to_shape"}, np.s_[3:, 2:5]),
+    ],
+)
+def test_arrays_and_regions(arrays: list[str], arguments: dict[str, Any], part: Any) -> None:
+    (result,) = _run(lambda: fn.readers.numpy(files=arrays, **arguments), 2)
+    for i, sample in enumerate(result):
+        np.testing.assert_array_equal(sample, (np.arange(24, dtype=np.float32).reshape(4, 6) + 100 * i)[part])
+
+
+def test_region_from_the_graph_and_padding(arrays: list[str]) -> None:
+    starts = [np.array([i, 2], np.int32) for i in range(2)]
+    (result,) = _run(
+        lambda: fn.readers.numpy(
+            files=arrays,
+            roi_start=fn.external_source(source=lambda: starts),
+            roi_shape=[4, 1],
+            out_of_bounds_policy="pad",
+            fill_value=-1,
+        ),
+        2,
+    )
+    assert result[0].ravel().tolist() == [2, 8, 14, 20]
+    assert result[1].ravel().tolist() == [108, 114, 120, -1]
+
+
+# -- records -------------------------------------------------------------------------------------------------------
+
+
+def _varint(number: int) -> bytes:
+    number &= (1 << 64) - 1
+    parts = bytearray()
+    while number >= 128:
+        parts.append(number & 127 | 128)
+        number >>= 7
+    return bytes(parts + bytes([number]))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _feature(values: Any) -> bytes:
+    if isinstance(values, bytes):
+        return _field(1, _field(1, values))
+    if isinstance(values[0], float):
+        return _field(2, _field(1, struct.pack(f"<{len(values)}f", *values)))
+    return _field(3, _field(1, b"".join(map(_varint, values))))
+
+
+def _write_records(path: Path, examples: list[dict[str, Any]]) -> None:
+    data, index = b"", ""
+    for example in examples:
+        entries = [_field(1, _field(1, key.encode()) + _field(2, _feature(value))) for key, value in example.items()]
+        message = _field(1, b"".join(entries))
+        record = struct.pack("<QI", len(message), 0) + message + b"\0" * 4
+        index += f"{len(data)} {len(record)}\n"
+        data += record
+    path.write_bytes(data)
+    path.with_suffix(".idx").write_text(index)
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> dict[str, str]:
+    examples: list[dict[str, Any]] = [
+        {"image": b"image%d" % i, "label": [i], "box": [i + 0.5, 2.0, 3.0, 4.0], "ids": [i, -(10**6) * i]}
+        for i in range(3)
+    ]
+    del examples[2]["box"], examples[2]["image"]
+    _write_records(tmp_path / "a.tfrecord", examples)
+    return {"path": str(tmp_path / "a.tfrecord"), "index_path": str(tmp_path / "a.idx")}
+
+
+def test_tfrecord(records: dict[str, str]) -> None:
+    features = {
+        "image": tfrecord.FixedLenFeature((), tfrecord.string, "none"),
+        "label": tfrecord.FixedLenFeature([1], tfrecord.int64, -1),
+        "box": tfrecord.FixedLenFeature([2, 2], tfrecord.float32, 9.0),
+        "ids": tfrecord.VarLenFeature(tfrecord.int64, 0),
+    }
+
+    def define() -> Any:
+        outputs = fn.readers.tfrecord(features=features, **records)
+        assert list(outputs) == list(features)
+        return list(outputs.values())
+
+    images, labels, boxes, ids = _run(define, 3)
+    assert _texts(images) == ["image0", "image1", "none"]
+    assert np.concatenate(labels).tolist() == [0, 1, 2]
+    assert boxes[1].tolist() == [[1.5, 2.0], [3.0, 4.0]]
+    assert boxes[2].tolist() == [[9.0, 9.0], [9.0, 9.0]]
+    assert ids[1].tolist() == [1, -1000000]
+
+
+@pytest.mark.parametrize(
+    ("feature", "message"),
+    [
+        (("image", tfrecord.FixedLenFeature([1], tfrecord.int64, 0)), "holds string, not int64"),
+        (("box", tfrecord.FixedLenFeature([3], tfrecord.float32, 0)), "more than its shape"),
+        (("image", tfrecord.VarLenFeature(tfrecord.string, "")), "list of strings"),
+    ],
+)
+def test_tfrecord_errors(records: dict[str, str], feature: tuple[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        _run(lambda: list(fn.readers.tfrecord(features=dict([feature]), **records).values()), 1)
+
+
+def test_tfrecord_pipelines_are_saved(records: dict[str, str]) -> None:
+    from penstock import Pipeline
+
+    features = {"label": tfrecord.FixedLenFeature([1], tfrecord.int64, -1)}
+    pipeline = _pipeline(lambda: fn.readers.tfrecord(features=features, **records)["label"], 3)
+    loaded = Pipeline.deserialize(pipeline.serialize(), batch_size=3, num_threads=1, device_id=None)
+    loaded.build()
+    assert np.concatenate([np.array(sample) for sample in loaded.run()[0]]).tolist() == [0, 1, 2]
+
+
+def test_mxnet(tmp_path: Path) -> None:
+    data, index = b"", ""
+    for i, labels in enumerate(([], [1.5, 2.5])):
+        body = struct.pack("<IfQQ", len(labels), 7.0, i, 0) + struct.pack(f"<{len(labels)}f", *labels) + b"image%d" % i
+        index += f"{i}\t{len(data)}\n"
+        data += struct.pack("<II", 0xCED7230A, len(body)) + body + b"\0" * (-len(body) % 4)
+    (tmp_path / "a.rec").write_bytes(data)
+    (tmp_path / "a.idx").write_text(index)
+    images, labels = _run(lambda: fn.readers.mxnet(path=str(tmp_path / "a.rec"), index_path=str(tmp_path / "a.idx")), 2)
+    assert _texts(images) == ["image0", "image1"]
+    assert [label.tolist() for label in labels] == [[7.0], [1.5, 2.5]]
+
+
+# -- archives ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> str:
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w", format=tarfile.GNU_FORMAT) as tar:
+        names = {"d/0.jpg": b"jpg0", "d/0.cls": struct.pack("<i", 5), "d/1.JPG": b"jpg1", f"d/{'x' * 120}.jpg": b"long"}
+        for name, data in names.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return str(path)
+
+
+def test_webdataset(archive: str) -> None:
+    images, labels = _run(
+        lambda: fn.readers.webdataset(
+            paths=archive, ext=["jpg;png", "cls"], dtypes=[types.UINT8, types.INT32], case_sensitive_extensions=False
+        ),
+        3,
+    )
+    assert _texts(images) == ["jpg0", "jpg1", "long"]
+    assert [label.tolist() for label in labels] == [[5], [], []]
+
+
+def test_incomplete_samples(archive: str) -> None:
+    images, _ = _run(
+        lambda: fn.readers.webdataset(paths=archive, ext=["jpg", "cls"], missing_component_behavior="skip"), 2
+    )
+    assert _texts(images) == ["jpg0", "jpg0"]
+    with pytest.raises(ValueError, match="lacks a file"):
+        _run(lambda: fn.readers.webdataset(paths=archive, ext=["cls"], missing_component_behavior="error"), 1)
+    with pytest.raises(ValueError, match="no whole number"):
+        _run(lambda: fn.readers.webdataset(paths=archive, ext=["cls"], dtypes=[types.INT64]), 1)
+
+
+@pytest.mark.parametrize("lines", [["v1.2 2", "jpg 512 4 d/0.jpg cls 1536 4 d/0.cls", "JPG 2560 4 d/1.JPG"],
+                                   ["v1.1 2", "jpg 512 4 cls 1536 4", "JPG 2560 4"]])  # fmt: skip
+def test_index_of_an_archive(archive: str, lines: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.idx").write_text("\n".join(lines))
+    images, labels = _run(
+        lambda: fn.readers.webdataset(
+            paths=archive,
+            index_paths=str(tmp_path / "a.idx"),
+            ext=["jpg;JPG", "cls"],
+            dtypes=[types.UINT8, types.INT32],
+        ),
+        2,
+    )
+    assert _texts(images) == ["jpg0", "jpg1"]
+    assert labels[0].tolist() == [5]
+
+
+# -- COCO ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def coco(tmp_path: Path) -> dict[str, str]:
+    images = [
+        {"id": 30, "file_name": "b.jpg", "height": 40, "width": 50},
+        {"id": 7, "file_name": "a.jpg", "height": 20, "width": 20},
+    ]
+    for image in images:
+        (tmp_path / str(image["file_name"])).write_text(str(image["file_name"]))
+    annotations = [
+        {
+            "image_id": 30,
+            "category_id": 10,
+            "bbox": [5, 10, 20, 10],
+            "iscrowd": 0,
+            "segmentation": [[0, 0, 5, 0, 5, 5], [1, 1, 2, 2, 3, 1]],
+        },
+        {"image_id": 30, "category_id": 3, "bbox": [0, 0, 0.05, 9], "iscrowd": 0, "segmentation": []},
+        {
+            "image_id": 30,
+            "category_id": 3,
+            "bbox": [0, 0, 25, 40],
+            "iscrowd": 1,
+            "segmentation": {"size": [40, 50], "counts": []},
+        },
+    ]
+    content = {"images": images, "annotations": annotations, "categories": [{"id": 3}, {"id": 10}]}
+    (tmp_path / "instances.json").write_text(json.dumps(content))
+    return {"file_root": str(tmp_path), "annotations_file": str(tmp_path / "instances.json")}
+
+
+def test_coco(coco: dict[str, str]) -> None:
+    images, boxes, labels, numbers = _run(lambda: fn.readers.coco(image_ids=True, ltrb=True, ratio=True, **coco), 2)
+    assert _texts(images) == ["a.jpg", "b.jpg"]
+    assert boxes[0].shape == (0, 4)
+    np.testing.assert_allclose(boxes[1], [[0.1, 0.25, 0.5, 0.5], [0, 0, 0.5, 1]])
+    assert labels[1].tolist() == [2, 1]
+    assert [number.tolist() for number in numbers] == [[7], [30]]
+
+
+def test_coco_polygons_and_choices(coco: dict[str, str]) -> None:
+    _, boxes, labels, polygons, vertices = _run(
+        lambda: fn.readers.coco(
+            polygon_masks=True, skip_empty=True, include_iscrowd=False, avoid_class_remapping=True, **coco
+        ),
+        1,
+    )
+    assert boxes[0].tolist() == [[5, 10, 20, 10]]
+    assert labels[0].tolist() == [10]
+    assert polygons[0].tolist() == [[0, 0, 3], [0, 3, 6]]
+    assert vertices[0].tolist() == [[0, 0], [5, 0], [5, 5], [1, 1], [2, 2], [3, 1]]
+
+
+def test_coco_preprocessed(coco: dict[str, str], tmp_path: Path) -> None:
+    folder = str(tmp_path / "tables")
+    options = {"polygon_masks": True, "image_ids": True}
+    first = _run(
+        lambda: fn.readers.coco(
+            save_preprocessed_annotations=True, save_preprocessed_annotations_dir=folder, **options, **coco
+        ),
+        2,
+    )
+    second = _run(lambda: fn.readers.coco(preprocessed_annotations=folder, file_root=coco["file_root"], **options), 2)
+    for ours, theirs in zip(first, second):
+        for a, b in zip(ours, theirs):
+            np.testing.assert_array_equal(a, b)
+
+
+# -- frames --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_sequences(tmp_path: Path) -> None:
+    for stream, count in (("a", 4), ("b", 2)):
+        (tmp_path / stream).mkdir()
+        for i in range(count):
+            Image.fromarray(np.full((4, 6, 3), 10 * i, np.uint8)).save(tmp_path / stream / f"{i}.png")
+    pipeline = _pipeline(lambda: fn.readers.sequence(file_root=str(tmp_path), sequence_length=2, stride=2), 3)
+    (batch,) = pipeline.run()
+    assert batch.layout() == "FHWC"
+    assert [np.array(sample)[:, 0, 0, 0].tolist() for sample in batch] == [[0, 20], [10, 30], [0, 20]]
