@@ -55,8 +55,9 @@ class Cat(Operator):
         np.concatenate(sample.inputs, axis=sample.workspace.state, out=sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.tensors.cuda import require_cupy
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.window import join
 
-        cupy = require_cupy()
-        for sample in workspace.live:
-            cupy.concatenate(sample.inputs, axis=workspace.state, out=sample.outputs[0])
+        samples = workspace.live
+        inputs = [locate_all(batch, samples) for batch in workspace.inputs]
+        join(list(zip(*inputs)), locate_all(workspace.outputs[0], samples), workspace.state)

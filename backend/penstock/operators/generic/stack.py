@@ -56,8 +56,13 @@ class Stack(Operator):
         np.stack(sample.inputs, axis=sample.workspace.state, out=sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.tensors.cuda import require_cupy
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.window import join
 
-        cupy = require_cupy()
-        for sample in workspace.live:
-            cupy.stack(sample.inputs, axis=workspace.state, out=sample.outputs[0])
+        samples, axis = workspace.live, workspace.state
+        # Seen with a new dimension of extent 1, what is stacked is joined.
+        inputs = [
+            [part.reshape(*part.shape[:axis], 1, *part.shape[axis:]) for part in locate_all(batch, samples)]
+            for batch in workspace.inputs
+        ]
+        join(list(zip(*inputs)), locate_all(workspace.outputs[0], samples), axis)

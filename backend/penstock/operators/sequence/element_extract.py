@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+from penstock.tensors import TensorList
 
 
 @register_operator
@@ -41,7 +42,7 @@ class ElementExtract(Operator):
         workspace.outputs = [self._frames(workspace, index) for index in self.args["element_map"]]
 
     @staticmethod
-    def _frames(workspace: Workspace, index: int) -> object:
+    def _frames(workspace: Workspace, index: int) -> TensorList:
         batch = workspace.inputs[0]
         # A sample that has failed gives an empty frame.
         frames = [sample[index] if index < len(sample) else sample.reshape(-1)[:0] for sample in batch.samples]

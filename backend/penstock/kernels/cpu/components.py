@@ -1,0 +1,63 @@
+"""Connected components of maps of labels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def _boxes(labels, left, shape, strides):  # type: ignore[no-untyped-def]
+    """Bounding boxes of the components of the elements that are ``left``, which is cleared on the way."""
+    ndim = shape.size
+    found = np.empty((16, 2 * ndim), np.int64)
+    count = 0
+    stack = np.empty(left.size, np.int64)
+    place = np.empty(ndim, np.int64)
+    for first in range(left.size):
+        if not left[first]:
+            continue
+        if count == found.shape[0]:
+            larger = np.empty((2 * count, 2 * ndim), np.int64)
+            larger[:count] = found
+            found = larger
+        box = found[count]
+        count += 1
+        box[:ndim] = shape
+        box[ndim:] = 0
+        left[first] = False
+        stack[0] = first
+        height = 1
+        while height:
+            height -= 1
+            position = stack[height]
+            rest = position
+            for axis in range(ndim):
+                place[axis] = rest // strides[axis]
+                rest %= strides[axis]
+                box[axis] = min(box[axis], place[axis])
+                box[ndim + axis] = max(box[ndim + axis], place[axis] + 1)
+            for axis in range(ndim):
+                for step in (-1, 1):
+                    if not 0 <= place[axis] + step < shape[axis]:
+                        continue
+                    neighbour = position + step * strides[axis]
+                    if left[neighbour] and labels[neighbour] == labels[first]:
+                        left[neighbour] = False
+                        stack[height] = neighbour
+                        height += 1
+    return found[:count]
+
+
+def component_boxes(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Bounding boxes of the connected components of equal labels, int64 of shape (components, 2 * ndim): starts, then ends.
+
+    Elements are connected where they share a face. The components are in the order of their first elements.
+
+    Args:
+        labels: integers of any shape.
+        wanted: of the same shape: where components are looked for.
+    """
+    shape = np.array(labels.shape, np.int64)
+    strides = np.append(np.cumprod(shape[:0:-1])[::-1], 1).astype(np.int64)
+    return _boxes(labels.reshape(-1).astype(np.int64), wanted.reshape(-1).copy(), shape, strides)

@@ -1,0 +1,52 @@
+"""`bbox_paste`: boxes of an image that is pasted onto a larger canvas."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, dtype_name
+
+
+@register_operator
+class BBoxPaste(Operator):
+    """Moves and scales boxes as ``paste`` moves and scales the image that they lie in.
+
+    >>> images = fn.paste(images, fill_value=0, ratio=2.0, paste_x=x, paste_y=y)
+    >>> boxes = fn.bbox_paste(boxes, ratio=2.0, paste_x=x, paste_y=y)
+    """
+
+    schema = Schema(
+        name="BBoxPaste",
+        fn="bbox_paste",
+        devices=("cpu",),
+        inputs=(Input("input", doc="Boxes of shape (n, 4) in fractions of the image: x, y, width, height. FLOAT."),),
+        arguments=(
+            Argument("ltrb", "bool", False, "Boxes are given as left, top, right, bottom."),
+            Argument("paste_x", "float", 0.5, "Where the image lies on the canvas: 0 left, 1 right.", tensor=True),
+            Argument("paste_y", "float", 0.5, "Where the image lies on the canvas: 0 top, 1 bottom.", tensor=True),
+            Argument(
+                "ratio", "float", None, "Extents of the canvas over those of the image.", required=True, tensor=True
+            ),
+        ),
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if batch.dtype != FLOAT:
+            raise RuntimeError(f"Boxes must be of type float, got {dtype_name(batch.dtype)}")
+        return [OutputSpec(FLOAT, batch.layout(), batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        size = int(np.prod(sample.shapes[0], dtype=np.int64))
+        if size % 4:
+            raise RuntimeError(f"Boxes have 4 coordinates each, but the tensor has {size} elements")
+        return sample.shapes[0]
+
+    def compute(self, sample: Sample) -> None:
+        boxes, moved = sample.inputs[0].reshape(-1, 4), sample.outputs[0].reshape(-1, 4)
+        scale = 1 / np.float32(sample["ratio"])
+        place = np.array([sample["paste_x"], sample["paste_y"]], np.float32)
+        margin = np.minimum(np.maximum(place * (1 - scale), 0), 1 - scale)
+        moved[:, :2] = boxes[:, :2] * scale + margin
+        moved[:, 2:] = boxes[:, 2:] * scale + (margin if self.args["ltrb"] else 0)

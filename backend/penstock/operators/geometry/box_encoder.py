@@ -1,0 +1,110 @@
+"""`box_encoder`: what a single-shot detector should answer at each of its anchors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.boxes import overlaps, to_centres
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, INT32, dtype_name
+
+
+@register_operator
+class BoxEncoder(Operator):
+    """Matches boxes to anchors (default boxes) and gives each anchor the box and label to learn.
+
+    An anchor is matched to the box that it overlaps most, if the intersection over union is above ``criteria``; and
+    each box is matched to the anchor that it overlaps most. The boxes come out as x and y of the centre, width, height;
+    anchors without a box keep themselves and label 0 (background). With ``offset``, differences from the anchor come
+    out instead, and zeros for anchors without a box. The method is that of SSD (Liu et al., 2016).
+
+    >>> boxes, labels = fn.box_encoder(boxes, labels, anchors=anchors, offset=True, scale=300.0)
+    """
+
+    schema = Schema(
+        name="BoxEncoder",
+        inputs=(
+            Input("boxes", doc="FLOAT, of shape (n, 4): left, top, right, bottom in fractions of the image."),
+            Input("labels", doc="INT32, n of them, from 1."),
+        ),
+        arguments=(
+            Argument(
+                "anchors",
+                "float[]",
+                None,
+                "Left, top, right, bottom of each anchor, one after the other.",
+                required=True,
+            ),
+            Argument("criteria", "float", 0.5, "The intersection over union above which an anchor is matched, 0 to 1."),
+            Argument("means", "float[]", [0.0] * 4, "Subtracted from the offsets: x, y, width, height."),
+            Argument("offset", "bool", False, "Give normalized offsets from the anchor."),
+            Argument("scale", "float", 1.0, "Boxes and anchors are multiplied with it before offsets are taken."),
+            Argument("stds", "float[]", [1.0] * 4, "Offsets are divided by them: x, y, width, height."),
+        ),
+        outputs=2,
+    )
+
+    def setup(self) -> None:
+        anchors, means, stds = self.args["anchors"], self.args["means"], self.args["stds"]
+        if not anchors or len(anchors) % 4:
+            raise RuntimeError(f"`anchors` needs 4 numbers for each anchor, got {len(anchors)}")
+        if not 0 <= self.args["criteria"] <= 1:
+            raise RuntimeError(f"`criteria` must be from 0 to 1, got {self.args['criteria']}")
+        if len(means) != 4 or len(stds) != 4:
+            raise RuntimeError("`means` and `stds` have 4 numbers each")
+        if 0 in stds:
+            raise RuntimeError("`stds` must not be 0")
+        self.anchors = np.array(anchors, np.float32).reshape(-1, 4)
+        self.centres = to_centres(self.anchors)
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        for batch, wanted in zip(workspace.inputs, (FLOAT, INT32)):
+            if batch.dtype != wanted:
+                raise RuntimeError(f"Expected a batch of {dtype_name(wanted)}, got {dtype_name(batch.dtype)}")
+        return [OutputSpec(FLOAT, "", 2), OutputSpec(INT32, "", 1)]
+
+    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+        boxes, labels = (int(np.prod(shape, dtype=np.int64)) for shape in sample.shapes)
+        if boxes != 4 * labels:
+            raise RuntimeError(f"{boxes} coordinates are not those of one box for each of the {labels} labels")
+        return [(len(self.anchors), 4), (len(self.anchors),)]
+
+    def compute(self, sample: Sample) -> None:
+        boxes, labels = sample.inputs[0].reshape(-1, 4), sample.inputs[1].reshape(-1)
+        sample.outputs[0][...], sample.outputs[1][...] = self._encoded(boxes, labels)
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        # Some hundred numbers a sample: less work than a launch.
+        for sample in workspace.live:
+            boxes, labels = (data.get() for data in sample.inputs)
+            for target, result in zip(sample.outputs, self._encoded(boxes.reshape(-1, 4), labels.reshape(-1))):
+                target.set(result)
+
+    def _encoded(self, boxes: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        owners = self._matches(boxes)
+        matched = owners >= 0
+        chosen = to_centres(boxes)[owners[matched]]
+        encoded = np.zeros_like(self.centres) if self.args["offset"] else self.centres.copy()
+        encoded[matched] = self._offsets(chosen, self.centres[matched]) if self.args["offset"] else chosen
+        classes = np.zeros(len(owners), np.int32)
+        classes[matched] = labels[owners[matched]]
+        return encoded, classes
+
+    def _matches(self, boxes: np.ndarray) -> np.ndarray:
+        """The index of each anchor's box; -1: none. Of equal overlaps, the last counts."""
+        if not len(boxes):
+            return np.full(len(self.anchors), -1)
+        shares = overlaps(boxes, self.anchors)
+        owners = len(boxes) - 1 - shares[::-1].argmax(axis=0)
+        owners[shares.max(axis=0) <= self.args["criteria"]] = -1
+        for box, best in enumerate(len(self.anchors) - 1 - shares[:, ::-1].argmax(axis=1)):
+            owners[best] = box
+        return owners
+
+    def _offsets(self, boxes: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+        scale = np.float32(self.args["scale"])
+        boxes, anchors = boxes * scale, anchors * scale
+        moved = (boxes[:, :2] - anchors[:, :2]) / anchors[:, 2:]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            grown = np.log(boxes[:, 2:] / anchors[:, 2:])
+        return (np.concatenate([moved, grown], axis=1) - np.float32(self.args["means"])) / np.float32(self.args["stds"])

@@ -1,0 +1,59 @@
+"""`segmentation.random_mask_pixel`: the position of a random element of a mask."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.random_streams import bounded, philox
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.random_operator import RandomOperator
+from penstock.types import FLOAT16, FLOAT64, INT64, dtype_name
+
+
+@register_operator
+class RandomMaskPixel(RandomOperator):
+    """Gives the indices of an element that is drawn from the whole mask or from its foreground.
+
+    Where there is no foreground, an element of the whole mask is drawn.
+
+    >>> centre = fn.segmentation.random_mask_pixel(masks, foreground=1)
+    """
+
+    schema = Schema(
+        name="segmentation__RandomMaskPixel",
+        devices=("cpu",),
+        inputs=(Input("input", doc="Masks of integers, booleans or FLOAT, of any shape."),),
+        arguments=(
+            Argument("foreground", "int32", 0, "1: draw from the foreground; 0: from the whole mask.", tensor=True),
+            Argument("threshold", "float", 0.0, "Elements above it are foreground.", tensor=True),
+            Argument("value", "int32", None, "Elements equal to it are foreground.", tensor=True),
+        ),
+        random=True,
+        stateful=True,
+    )
+
+    def setup(self) -> None:
+        if self.given("value") and self.given("threshold"):
+            raise RuntimeError("`value` and `threshold` cannot be given together")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if batch.dtype in (FLOAT16, FLOAT64):
+            raise RuntimeError(f"Unexpected data type: {dtype_name(batch.dtype)}")
+        return [OutputSpec(INT64, "", 1)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        if 0 in sample.shapes[0]:
+            raise RuntimeError(f"Cannot draw an element of an empty mask of shape {list(sample.shapes[0])}")
+        return (len(sample.shapes[0]),)
+
+    def compute(self, sample: Sample) -> None:
+        mask, draws = sample.inputs[0], philox(self.stream(sample))
+        if sample["foreground"]:
+            inside = mask == sample["value"] if sample.given("value") else mask > np.float32(sample["threshold"])
+            foreground = np.flatnonzero(inside)
+            if foreground.size:
+                chosen = foreground[bounded(draws, foreground.size)]
+                sample.outputs[0][...] = np.unravel_index(chosen, mask.shape)
+                return
+        sample.outputs[0][...] = [bounded(draws, extent) for extent in mask.shape]

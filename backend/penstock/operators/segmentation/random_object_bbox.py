@@ -1,0 +1,190 @@
+"""`segmentation.random_object_bbox`: the bounding box of a random object in a map of labels."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.boxes import volumes
+from penstock.kernels.random_streams import bounded, philox
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.random_operator import RandomOperator
+from penstock.types import BOOL, INT8, INT16, INT32, UINT8, UINT16, UINT32, dtype_name
+
+_FORMATS = ("anchor_shape", "start_end", "box")
+_CLASS_ARGUMENTS = ("classes", "class_weights", "output_class")
+
+
+@register_operator
+class RandomObjectBBox(RandomOperator):
+    """Draws a class, then one of its objects, and gives the object's bounding box.
+
+    An object is a set of elements of one label that are connected through faces. Where there is none that fits, and
+    with probability ``1 - foreground_prob``, the box is the whole map.
+
+    >>> anchor, shape = fn.segmentation.random_object_bbox(labels, k_largest=3)
+    """
+
+    schema = Schema(
+        name="segmentation__RandomObjectBBox",
+        fn="segmentation.random_object_bbox",
+        devices=("cpu",),
+        inputs=(Input("input", doc="Maps of labels: integers of up to 32 bits, of 1 to 6 dimensions."),),
+        arguments=(
+            Argument(
+                "background",
+                "int32",
+                0,
+                "The label of the background; by default 0, or one less than the lowest class where 0 is a class.",
+                tensor=True,
+            ),
+            Argument("cache_objects", "bool", False, "Accepted for compatibility."),
+            Argument(
+                "class_weights",
+                "float[]",
+                None,
+                "Relative probabilities of the classes; without `classes`, those of the labels from 0 on but the background.",
+                tensor=True,
+            ),
+            Argument(
+                "classes", "int32[]", None, "The labels to draw from; by default all but the background.", tensor=True
+            ),
+            Argument("foreground_prob", "float", 1.0, "The probability that an object is drawn at all.", tensor=True),
+            Argument(
+                "format",
+                "string",
+                "anchor_shape",
+                "`anchor_shape` and `start_end`: two outputs; `box`: one, starts followed by ends.",
+            ),
+            Argument("ignore_class", "bool", False, "All labels but the background count as one class."),
+            Argument("k_largest", "int32", None, "Draw only from so many objects of the largest boxes."),
+            Argument("output_class", "bool", False, "Give the class of the object as one more output."),
+            Argument(
+                "threshold",
+                "int32[]",
+                None,
+                "The least extents of an object: one, or one for each dimension.",
+                tensor=True,
+            ),
+        ),
+        outputs=lambda arguments: (1 if arguments.get("format") == "box" else 2) + bool(arguments.get("output_class")),
+        random=True,
+        stateful=True,
+    )
+
+    def setup(self) -> None:
+        if self.args["format"] not in _FORMATS:
+            raise RuntimeError(f"Invalid output format: '{self.args['format']}'. Use one of {', '.join(_FORMATS)}")
+        if self.args["ignore_class"] and any(self.given(name) for name in _CLASS_ARGUMENTS):
+            raise RuntimeError(f"With `ignore_class`, {', '.join(_CLASS_ARGUMENTS)} cannot be given")
+        if self.args["k_largest"] is not None and self.args["k_largest"] < 1:
+            raise RuntimeError(f"`k_largest` must be at least 1, got {self.args['k_largest']}")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if batch.dtype not in (BOOL, INT8, INT16, INT32, UINT8, UINT16, UINT32):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
+        if len(batch) and not 1 <= batch.ndim() <= 6:
+            raise RuntimeError(f"Unsupported number of dimensions {batch.ndim()}; must be 1 to 6")
+        coordinates = OutputSpec(INT32, "", 1)
+        boxes = [coordinates] if self.args["format"] == "box" else [coordinates, coordinates]
+        return [*boxes, OutputSpec(INT32, "", 0)] if self.args["output_class"] else boxes
+
+    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+        ndim = len(sample.shapes[0])
+        boxes: list[tuple[int, ...]] = [(2 * ndim,)] if self.args["format"] == "box" else [(ndim,), (ndim,)]
+        sample.plan = self._classes(sample), self._threshold(sample, ndim)
+        return [*boxes, ()] if self.args["output_class"] else boxes
+
+    def _threshold(self, sample: Sample, ndim: int) -> np.ndarray:
+        threshold = sample["threshold"] or [0]
+        if len(threshold) not in (1, ndim):
+            raise RuntimeError(f"`threshold` has {len(threshold)} values, expected 1 or {ndim}")
+        return np.array(threshold, np.int64)
+
+    def _classes(self, sample: Sample) -> tuple[int, list[int] | None, list[float] | None]:
+        """The background, the classes (None: all that occur) and their weights (None: equal)."""
+        classes, weights, background = sample["classes"], sample["class_weights"], sample["background"]
+        if classes is not None and weights is not None and len(classes) != len(weights):
+            raise RuntimeError(f"There are {len(classes)} classes but {len(weights)} weights")
+        if classes and background in classes:
+            if sample.given("background"):
+                raise RuntimeError(
+                    f"Class {background} is the background: take it out of `classes` or name another one"
+                )
+            background = min(classes) - 1
+        if classes is None and weights is not None:
+            labels = (label for label in itertools.count() if label != background)
+            classes = list(itertools.islice(labels, len(weights)))
+        return background, classes, weights
+
+    def compute(self, sample: Sample) -> None:
+        label, box = self._drawn(sample)
+        ndim, outputs = len(box) // 2, sample.outputs
+        if self.args["output_class"]:
+            outputs[-1][...] = label
+        if self.args["format"] == "box":
+            outputs[0][...] = box
+            return
+        starts, ends = box[:ndim], box[ndim:]
+        outputs[0][...] = starts
+        outputs[1][...] = ends if self.args["format"] == "start_end" else ends - starts
+
+    def _drawn(self, sample: Sample) -> tuple[int, np.ndarray]:
+        """The class and the box."""
+        labels, draws = sample.inputs[0], philox(self.stream(sample))
+        (background, classes, weights), threshold = sample.plan
+        whole = background, np.array([0] * labels.ndim + list(labels.shape))
+        if _fraction(draws) >= sample["foreground_prob"]:
+            return whole
+        if self.args["ignore_class"]:
+            boxes = self._objects(labels, labels != background, threshold)
+            return (background, boxes[bounded(draws, len(boxes))]) if len(boxes) else whole
+        left = _candidates(labels, background, classes, weights)
+        while left:
+            chosen = _weighted([weight for _, weight in left], draws)
+            if chosen is None:
+                break
+            label, _ = left.pop(chosen)
+            boxes = self._objects(labels, labels == label, threshold)
+            if len(boxes):
+                return label, boxes[bounded(draws, len(boxes))]
+        return whole
+
+    def _objects(self, labels: np.ndarray, wanted: np.ndarray, threshold: np.ndarray) -> np.ndarray:
+        """The boxes to draw from."""
+        from penstock.kernels.cpu.components import component_boxes
+
+        boxes = component_boxes(labels, wanted)
+        boxes = boxes[((boxes[:, labels.ndim :] - boxes[:, : labels.ndim]) >= threshold).all(axis=1)]
+        most = self.args["k_largest"]
+        if most is None or most >= len(boxes):
+            return boxes
+        return boxes[np.argsort(-volumes(boxes), kind="stable")[:most]]
+
+
+def _candidates(
+    labels: np.ndarray, background: int, classes: Sequence[int] | None, weights: Sequence[float] | None
+) -> list[tuple[int, float]]:
+    """The classes that occur, with their weights."""
+    present = np.unique(labels).tolist()
+    if classes is None:
+        return [(int(label), 1.0) for label in present if label != background]
+    return [(label, weight) for label, weight in zip(classes, weights or itertools.repeat(1.0)) if label in present]
+
+
+def _fraction(draws: Iterator[int]) -> float:
+    """A number in [0, 1) of 64 random bits."""
+    low = next(draws)
+    return (low + next(draws) * 2.0**32) * 2.0**-64
+
+
+def _weighted(weights: Any, draws: Iterator[int]) -> int | None:
+    """An index drawn with probabilities that are proportional to ``weights``; None where they are all 0."""
+    sums = np.cumsum(np.array(weights, np.float64))
+    if not sums[-1] > 0:
+        return None
+    return min(int(np.searchsorted(sums / sums[-1], _fraction(draws))), len(sums) - 1)

@@ -1,0 +1,71 @@
+"""`segmentation.select_masks`: the polygons of some masks, with just the vertices that they need."""
+
+from __future__ import annotations
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import INT32, dtype_name
+
+
+@register_operator
+class SelectMasks(Operator):
+    """Keeps the polygons whose masks are listed, in the order of the list; of several polygons of one mask, the last.
+
+    >>> polygons, vertices = fn.segmentation.select_masks(mask_ids, polygons, vertices)
+    """
+
+    schema = Schema(
+        name="segmentation__SelectMasks",
+        devices=("cpu",),
+        inputs=(
+            Input("mask_ids", doc="INT32, of shape (n,): the masks to keep, none twice."),
+            Input(
+                "polygons",
+                doc="INT32, of shape (polygons, 3): the mask, and the first vertex and the one past the last.",
+            ),
+            Input("vertices", doc="Of shape (vertices, coordinates)."),
+        ),
+        arguments=(
+            Argument("reindex_masks", "bool", False, "Number the masks anew, in the order of ``mask_ids``, from 0."),
+        ),
+        outputs=2,
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        for batch, name, ndim in zip(workspace.inputs, ("mask_ids", "polygons", "vertices"), (1, 2, 2)):
+            if len(batch) and batch.ndim() != ndim:
+                raise RuntimeError(f"`{name}` is expected to be {ndim}D, got {batch.ndim()}D")
+            if name != "vertices" and batch.dtype != INT32:
+                raise RuntimeError(f"`{name}` is expected to be int32, got {dtype_name(batch.dtype)}")
+        return [OutputSpec(INT32, "", 2), OutputSpec(workspace.inputs[2].dtype, "", 2)]
+
+    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+        masks, polygons, vertices = sample.inputs
+        if polygons.shape[1] != 3:
+            raise RuntimeError(f"`polygons` has 3 columns, mask, first and last vertex, got {polygons.shape[1]}")
+        numbers = masks.tolist()
+        if len(set(numbers)) != len(numbers):
+            raise RuntimeError(f"`mask_ids` should not have duplicated values: {numbers}")
+        ranges = {mask: (start, end) for mask, start, end in polygons.tolist()}
+        sample.plan = [(mask, *_checked_range(mask, ranges, len(vertices))) for mask in numbers]
+        return [(len(numbers), 3), (sum(end - start for _, start, end in sample.plan), vertices.shape[1])]
+
+    def compute(self, sample: Sample) -> None:
+        vertices, (polygons, kept) = sample.inputs[2], sample.outputs
+        filled = 0
+        for index, (mask, start, end) in enumerate(sample.plan):
+            stop = filled + end - start
+            polygons[index] = (index if self.args["reindex_masks"] else mask, filled, stop)
+            kept[filled:stop] = vertices[start:end]
+            filled = stop
+
+
+def _checked_range(mask: int, ranges: dict[int, tuple[int, int]], vertices: int) -> tuple[int, int]:
+    """The first vertex of a mask and the one past the last."""
+    if mask not in ranges:
+        raise RuntimeError(f"Selected mask {mask} is not present in the input")
+    start, end = ranges[mask]
+    if not 0 <= start <= vertices or not 0 <= end <= vertices:
+        raise RuntimeError(f"Vertices {start} to {end} are out of bounds: there are {vertices}")
+    if start > end:
+        raise RuntimeError(f"The first vertex cannot be after the last, got {start} and {end}")
+    return start, end
