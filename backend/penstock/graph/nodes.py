@@ -49,7 +49,7 @@ class OpNode:
         if self.group is None:
             self.group = self
         # A string argument ``layout``, a ``dtype`` and so on tell users of the node what it holds, not the graph.
-        count = self.schema.count_outputs(self.arguments)
+        count = self.schema.count_outputs(self.arguments, len(self.inputs))
         device = "cpu" if self.device == "cpu" else "gpu"
         names = [self.name] if count == 1 else [f"{self.name}[{i}]" for i in range(count)]
         self.outputs = [DataNode(name, device, self, index) for index, name in enumerate(names)]

@@ -1,4 +1,4 @@
-"""Affine maps of pixels, and the canvases that rotated images need."""
+"""Affine maps of points and pixels, and the canvases that rotated images need."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def rotation_2d(angle: float) -> np.ndarray:
     return np.array([[c, -s], [s, c]])
 
 
-def rotation_3d(angle: float, axis: Sequence[float]) -> np.ndarray:
+def rotation_3d(angle: float, axis: Sequence[float] | np.ndarray) -> np.ndarray:
     """Maps output to input coordinates for a rotation about ``axis`` (x, y, z); Rodrigues' formula."""
     x, y, z = np.asarray(axis, np.float64) / np.linalg.norm(axis)
     radians = -float(np.float32(angle) * np.float32(math.pi / 180))
@@ -59,3 +59,21 @@ def inverted(matrix: np.ndarray) -> np.ndarray:
         return np.column_stack([inverse, -(inverse @ translation)])
     except np.linalg.LinAlgError:
         raise RuntimeError(f"The affine matrix {matrix.tolist()} cannot be inverted") from None
+
+
+def affine(linear: np.ndarray, centre: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
+    """The matrix [M|t] that applies ``linear`` and leaves ``centre`` (default: the origin) where it is; float32."""
+    linear = linear.astype(np.float32)
+    if centre is None:
+        return np.column_stack([linear, np.zeros(len(linear), np.float32)])
+    middle = np.asarray(centre, np.float32)
+    return np.column_stack([linear, middle - linear @ middle])
+
+
+def composed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The matrix [M|t] that applies ``first``, then ``second``."""
+    # With the last row of the homogeneous matrix, so that infinities spread as they do in the reference.
+    row = np.zeros((1, first.shape[1]), first.dtype)
+    row[0, -1] = 1
+    with np.errstate(invalid="ignore"):
+        return second @ np.vstack([first, row])

@@ -67,6 +67,7 @@ class Schema:
         variadic: any number of further inputs like the last one are accepted (up to 99).
         arguments: its own arguments; those that every operator accepts are added.
         outputs: the number of outputs, or a function of the operator's arguments that tells it.
+        output_per_input: it has as many outputs as inputs.
         sequences: a leading F dimension is unfolded, so that the operator sees frames.
         volumetric: it takes volumes (a D dimension).
         random: it draws random numbers and takes a seed.
@@ -74,6 +75,7 @@ class Schema:
         no_prune: it acts by side effect, so it stays even if no output depends on it.
         hidden: not part of the documentation.
         constant: it gives the same tensor for every sample of every batch, without inputs.
+        fuses: for each step of the chain that it stands for, the names of the operators that may be there.
         merges: its inputs are parts of the batch that its arguments have.
         batchwise: a sample's result depends on the other samples of its batch.
         aliases: other names that mean this operator.
@@ -87,6 +89,7 @@ class Schema:
     variadic: bool = False
     arguments: tuple[Argument, ...] = ()
     outputs: Any = 1
+    output_per_input: bool = False
     sequences: bool = False
     volumetric: bool = False
     random: bool = False
@@ -94,6 +97,7 @@ class Schema:
     no_prune: bool = False
     hidden: bool = False
     constant: bool = False
+    fuses: tuple[tuple[str, ...], ...] | None = None
     merges: bool = False
     batchwise: bool = False
     aliases: tuple[Alias, ...] = ()
@@ -148,5 +152,7 @@ class Schema:
     def input(self, index: int) -> Input:
         return self.inputs[min(index, len(self.inputs) - 1)]
 
-    def count_outputs(self, arguments: dict[str, Any]) -> int:
+    def count_outputs(self, arguments: dict[str, Any], inputs: int) -> int:
+        if self.output_per_input:
+            return inputs
         return self.outputs(arguments) if callable(self.outputs) else self.outputs

@@ -52,7 +52,8 @@ def run_over_frames(operator: Operator, workspace: Workspace) -> None:
 
 
 def _sequence_lengths(workspace: Workspace) -> list[int]:
-    sequences = [batch for batch in workspace.inputs if batch.layout().startswith("F")]
+    batches = (*workspace.inputs, *workspace.arguments.values())
+    sequences = [batch for batch in batches if batch.layout().startswith("F")]
     lengths = [shape[0] for shape in sequences[0].shapes]
     for batch in sequences[1:]:
         for index, shape in enumerate(batch.shapes):

@@ -1,0 +1,48 @@
+"""`bb_flip`: mirrored bounding boxes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, dtype_name
+
+
+@register_operator
+class BbFlip(Operator):
+    """Mirrors bounding boxes whose coordinates are fractions of the image's extents."""
+
+    schema = Schema(
+        name="BbFlip",
+        inputs=(Input("input", doc="Boxes of float, four numbers each: x, y, width, height."),),
+        arguments=(
+            Argument("horizontal", "int32", 1, "Not 0: mirrored horizontally.", tensor=True),
+            Argument("ltrb", "bool", False, "Boxes are given by left, top, right, bottom."),
+            Argument("vertical", "int32", 0, "Not 0: mirrored vertically.", tensor=True),
+        ),
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if batch.dtype != FLOAT:
+            raise RuntimeError(f"Boxes must be of float, got {dtype_name(batch.dtype)}")
+        return [OutputSpec(FLOAT, "", batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        shape = sample.shapes[0]
+        if math.prod(shape) % 4:
+            raise RuntimeError(f"Boxes have four numbers each, got {math.prod(shape)} numbers in shape {list(shape)}")
+        sample.plan = [axis for axis, name in enumerate(("horizontal", "vertical")) if sample[name]]
+        return shape
+
+    def compute(self, sample: Sample) -> None:
+        source = np.ascontiguousarray(sample.inputs[0]).reshape(-1, 4)
+        target = sample.outputs[0].reshape(-1, 4)
+        np.copyto(target, source)
+        for axis in sample.plan:
+            if self.args["ltrb"]:
+                target[:, axis], target[:, axis + 2] = 1 - source[:, axis + 2], 1 - source[:, axis]
+            else:
+                target[:, axis] = 1 - source[:, axis] - source[:, axis + 2]

@@ -1,0 +1,161 @@
+"""`bbox_rotate`: bounding boxes that follow their image's rotation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.kernels.geometry import rotated_canvas, rotation_2d
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, INT32, dtype_name
+
+# How much of the difference between the enclosing box and the original size remains.
+_EXPANSION = {"expand": 1.0, "halfway": 0.5, "fixed": 0.0}
+
+
+@dataclass(frozen=True)
+class BoxPlan:
+    """What becomes of one sample's boxes.
+
+    Attributes:
+        boxes: those that remain, in the output's format.
+        kept: for each input box, whether it remains.
+    """
+
+    boxes: np.ndarray
+    kept: np.ndarray
+
+
+@register_operator
+class BBoxRotate(Operator):
+    """Turns bounding boxes as `rotate` turns their image; boxes that leave the canvas are cut or removed."""
+
+    schema = Schema(
+        name="BBoxRotate",
+        fn="bbox_rotate",
+        devices=("cpu",),
+        inputs=(
+            Input("bboxes", doc="Boxes of float, of shape (boxes, 4)."),
+            Input(
+                "labels", doc="A label for each box, int32 of shape (boxes,) or (boxes, 1); goes where its box goes."
+            ),
+        ),
+        min_inputs=1,
+        output_per_input=True,
+        arguments=(
+            Argument("angle", "float", doc="In degrees, counter-clockwise.", required=True, tensor=True),
+            Argument(
+                "bbox_layout", "layout", "xyXY", "`xyXY`: corners; `xyWH`: the upper left corner, width and height."
+            ),
+            Argument("bbox_normalized", "bool", True, "Coordinates are fractions of the image's extents, not pixels."),
+            Argument(
+                "input_shape",
+                "int32[]",
+                doc="Shape of the image before its rotation, as `shape_layout` names it.",
+                required=True,
+                tensor=True,
+            ),
+            Argument("keep_size", "bool", False, "The image keeps its size."),
+            Argument(
+                "mode",
+                "string",
+                "expand",
+                "Size of the new boxes: `expand`: that holds the turned box; `fixed`: that of the old one; `halfway`.",
+            ),
+            Argument(
+                "remove_threshold",
+                "float",
+                0.1,
+                "Boxes of which less than this fraction is on the canvas are removed.",
+            ),
+            Argument("shape_layout", "layout", "HW", "What the entries of `input_shape` are."),
+            Argument("size", "float[]", [], "Extents (height, width) that the image gets.", tensor=True),
+        ),
+    )
+
+    def setup(self) -> None:
+        if self.args["mode"] not in _EXPANSION:
+            raise RuntimeError(f"Unknown mode '{self.args['mode']}': use one of {', '.join(_EXPANSION)}")
+        if self.args["bbox_layout"] not in ("xyXY", "xyWH"):
+            raise RuntimeError(f"Unknown bbox_layout '{self.args['bbox_layout']}': use xyXY or xyWH")
+        if not 0 <= self.args["remove_threshold"] < 1:
+            raise RuntimeError(f"`remove_threshold` must be in [0, 1), got {self.args['remove_threshold']:g}")
+        missing = [letter for letter in "HW" if letter not in self.args["shape_layout"]]
+        if missing:
+            raise RuntimeError(f"`shape_layout` must name {missing[0]}, got '{self.args['shape_layout']}'")
+        if self.args["keep_size"] and self.given("size"):
+            raise RuntimeError("`keep_size` and `size` cannot be given together")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        boxes = workspace.inputs[0]
+        if boxes.dtype != FLOAT:
+            raise RuntimeError(f"Boxes must be of float, got {dtype_name(boxes.dtype)}")
+        specs = [OutputSpec(FLOAT, "", 2)]
+        if len(workspace.inputs) > 1:
+            labels = workspace.inputs[1]
+            if labels.dtype != INT32:
+                raise RuntimeError(f"Labels must be of int32, got {dtype_name(labels.dtype)}")
+            specs.append(OutputSpec(INT32, "", labels.ndim()))
+        return specs
+
+    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+        shape = sample.shapes[0]
+        if len(shape) != 2 or shape[1] != 4:
+            raise RuntimeError(f"Boxes must be of shape (boxes, 4), got {list(shape)}")
+        if len(sample.shapes) > 1:
+            labels = sample.shapes[1]
+            if labels not in ((shape[0],), (shape[0], 1)):
+                raise RuntimeError(f"Labels must be of shape ({shape[0]},) or ({shape[0]}, 1), got {list(labels)}")
+        sample.plan = self._rotated(sample)
+        count = len(sample.plan.boxes)
+        return [(count, *shape[1:]) for shape in sample.shapes]
+
+    def _rotated(self, sample: Sample) -> BoxPlan:
+        extents = self._extents(sample)
+        canvas = self._canvas(sample, extents)
+        low, size = self._corners(sample.inputs[0], extents)
+        rotation = rotation_2d(sample["angle"]).T
+        centre = (low + size / 2 - extents / 2) @ rotation.T + canvas / 2
+        enclosing = np.abs(size) @ np.abs(rotation).T
+        half = (size + (enclosing - size) * _EXPANSION[self.args["mode"]]) / 2
+        low, high = centre - half, centre + half
+        cut_low, cut_high = np.clip(low, 0, canvas), np.clip(high, 0, canvas)
+        whole, rest = np.prod(high - low, axis=1), np.prod(cut_high - cut_low, axis=1)
+        kept = rest >= self.args["remove_threshold"] * whole
+        return BoxPlan(self._formatted(cut_low[kept], cut_high[kept], canvas), kept)
+
+    def _extents(self, sample: Sample) -> np.ndarray:
+        """Width and height of the image."""
+        layout, shape = self.args["shape_layout"], sample["input_shape"]
+        if len(shape) < len(layout):
+            raise RuntimeError(f"`input_shape` has {len(shape)} entries, but `shape_layout` is '{layout}'")
+        return np.array([shape[layout.index("W")], shape[layout.index("H")]], np.float64)
+
+    def _canvas(self, sample: Sample, extents: np.ndarray) -> np.ndarray:
+        """Width and height of the rotated image."""
+        if self.args["keep_size"]:
+            return extents
+        if sample.given("size"):
+            if len(sample["size"]) != 2:
+                raise RuntimeError(f"`size` must have two entries (height, width), got {len(sample['size'])}")
+            return np.array(sample["size"][::-1], np.float64)
+        size = [int(extent) for extent in extents]
+        return np.array(rotated_canvas(size, rotation_2d(sample["angle"])), np.float64)
+
+    def _corners(self, boxes: np.ndarray, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Upper left corners and sizes, in pixels."""
+        boxes = boxes.astype(np.float64)
+        if self.args["bbox_normalized"]:
+            boxes = boxes * np.tile(extents, 2)
+        low, second = boxes[:, :2], boxes[:, 2:]
+        return low, second if self.args["bbox_layout"] == "xyWH" else second - low
+
+    def _formatted(self, low: np.ndarray, high: np.ndarray, canvas: np.ndarray) -> np.ndarray:
+        boxes = np.hstack([low, high - low if self.args["bbox_layout"] == "xyWH" else high])
+        return boxes / np.tile(canvas, 2) if self.args["bbox_normalized"] else boxes
+
+    def compute(self, sample: Sample) -> None:
+        sample.outputs[0][...] = sample.plan.boxes
+        if len(sample.inputs) > 1:
+            sample.outputs[1][...] = sample.inputs[1][sample.plan.kept]

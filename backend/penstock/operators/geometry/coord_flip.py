@@ -1,0 +1,52 @@
+"""`coord_flip`: mirrored points."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, dtype_name
+
+
+@register_operator
+class CoordFlip(Operator):
+    """Mirrors points: each coordinate c that is flipped becomes ``2 * center - c``."""
+
+    schema = Schema(
+        name="CoordFlip",
+        inputs=(Input("input", doc="Points of float, of shape (points, coordinates), up to three coordinates."),),
+        arguments=(
+            Argument("center_x", "float", 0.5, "Where x is mirrored.", tensor=True),
+            Argument("center_y", "float", 0.5, "Where y is mirrored.", tensor=True),
+            Argument("center_z", "float", 0.5, "Where z is mirrored.", tensor=True),
+            Argument("flip_x", "int32", 1, "Not 0: mirror x.", tensor=True),
+            Argument("flip_y", "int32", 0, "Not 0: mirror y.", tensor=True),
+            Argument("flip_z", "int32", 0, "Not 0: mirror z.", tensor=True),
+            Argument("layout", "layout", "", "Order of the coordinates; by default x, xy or xyz."),
+        ),
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if batch.dtype != FLOAT:
+            raise RuntimeError(f"Points must be of float, got {dtype_name(batch.dtype)}")
+        return [OutputSpec(FLOAT, "", 2)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        shape = sample.shapes[0]
+        if len(shape) != 2 or shape[1] > 3:
+            raise RuntimeError(f"Points must be of shape (points, up to 3 coordinates), got {list(shape)}")
+        layout = self.args["layout"] or "xyz"[: shape[1]]
+        sign, offset = np.ones(shape[1], np.float32), np.zeros(shape[1], np.float32)
+        for name in "xyz"[: shape[1]]:
+            place = layout.find(name)
+            if place < 0:
+                raise RuntimeError(f"Dimension '{name}' is not in the layout '{layout}'")
+            if sample[f"flip_{name}"] and place < shape[1]:
+                sign[place], offset[place] = -1, 2 * sample[f"center_{name}"]
+        sample.plan = sign, offset
+        return shape
+
+    def compute(self, sample: Sample) -> None:
+        sign, offset = sample.plan
+        np.add(sample.inputs[0] * sign, offset, out=sample.outputs[0])

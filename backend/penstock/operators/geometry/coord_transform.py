@@ -1,0 +1,116 @@
+"""`coord_transform`: points under a linear map."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, INT16, INT32, UINT8, UINT16, dtype_name
+
+
+@register_operator
+class CoordTransform(Operator):
+    """``M x + T`` for each point x: the innermost dimension of the input holds the points' coordinates."""
+
+    schema = Schema(
+        name="CoordTransform",
+        inputs=(Input("input", doc="Points: any number of dimensions, the last of which is of n coordinates."),),
+        arguments=(
+            Argument(
+                "M",
+                "float[]",
+                None,
+                "The matrix, m x n, row by row; one value is that multiple of the identity. Default: the identity.",
+                tensor=True,
+                per_frame=True,
+            ),
+            Argument("MT", "float[]", None, "M and T as one matrix [M|T], m x (n + 1).", tensor=True, per_frame=True),
+            Argument(
+                "T",
+                "float[]",
+                None,
+                "The translation, of m values or one for all. Default: none.",
+                tensor=True,
+                per_frame=True,
+            ),
+            Argument("dtype", "DALIDataType", FLOAT, "Type of the output: FLOAT or that of the input."),
+        ),
+        sequences=True,
+    )
+
+    def setup(self) -> None:
+        if self.given("MT") and (self.given("M") or self.given("T")):
+            raise RuntimeError("`MT` cannot be used together with `M` and `T`")
+
+    def _has_frames(self, workspace: Workspace) -> bool:
+        batches = (*workspace.inputs, *workspace.arguments.values())
+        return any(batch.layout().startswith("F") for batch in batches)
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch, dtype = workspace.inputs[0], self.args["dtype"]
+        if batch.dtype not in (UINT8, UINT16, INT16, INT32, FLOAT):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
+        if dtype not in (batch.dtype, FLOAT):
+            raise RuntimeError(
+                f"The output must be of the input's type ({dtype_name(batch.dtype)}) or float, got {dtype_name(dtype)}"
+            )
+        return [OutputSpec(dtype, batch.layout(), batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        shape = sample.shapes[0]
+        if len(shape) < 2:
+            raise RuntimeError(f"Points must have at least 2 dimensions, got shape {list(shape)}")
+        sample.plan = self._map(sample, shape[-1])
+        return (*shape[:-1], len(sample.plan[0]))
+
+    def _map(self, sample: Sample, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """M and T for points of ``count`` coordinates."""
+        if sample.given("MT"):
+            both = _matrix(sample, "MT", count + 1)
+            if both.ndim:
+                return both[:, :-1], both[:, -1]
+            return both * np.eye(count, dtype=np.float32), np.zeros(count, np.float32)
+        matrix = _matrix(sample, "M", count) if sample.given("M") else np.ones((), np.float32)
+        if not matrix.ndim:
+            matrix = matrix * np.eye(count, dtype=np.float32)
+        return matrix, _translation(sample, len(matrix))
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.convert import cast
+
+        matrix, translation = sample.plan
+        points = sample.inputs[0].astype(np.float32, copy=False)
+        # Column by column: the points are many and their coordinates few.
+        moved = np.empty(sample.outputs[0].shape, np.float32)
+        for row, (factors, offset) in enumerate(zip(matrix, translation)):
+            moved[..., row] = points @ factors + offset
+        cast(moved, sample.outputs[0])
+
+
+def _matrix(sample: Sample, name: str, columns: int) -> np.ndarray:
+    """The matrix given for an argument, or the scalar."""
+    given = sample.tensor_argument(name)
+    if given is not None:
+        if given.ndim not in (0, 2) or (given.ndim == 2 and given.shape[1] != columns):
+            raise RuntimeError(
+                f"`{name}` must be a number or a matrix of {columns} columns, got shape {list(given.shape)}"
+            )
+        return given.astype(np.float32)
+    values = np.asarray(sample[name], np.float32)
+    if values.size == 1:
+        return values.reshape(())
+    if not values.size or values.size % columns:
+        raise RuntimeError(f"`{name}` has {values.size} elements, which make no matrix of {columns} columns")
+    return values.reshape(-1, columns)
+
+
+def _translation(sample: Sample, count: int) -> np.ndarray:
+    if not sample.given("T"):
+        return np.zeros(count, np.float32)
+    given = sample.tensor_argument("T")
+    if given is not None and given.ndim > 1:
+        raise RuntimeError(f"`T` must be a number or a list of numbers, got a tensor of shape {list(given.shape)}")
+    values = np.asarray(sample["T"], np.float32)
+    if len(values) not in (1, count):
+        raise RuntimeError(f"`T` has {len(values)} elements, expected 1 or {count}")
+    return np.broadcast_to(values, (count,))

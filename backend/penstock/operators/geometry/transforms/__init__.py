@@ -1,0 +1,1 @@
+"""Operators that make and combine affine matrices."""

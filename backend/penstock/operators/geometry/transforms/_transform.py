@@ -1,0 +1,93 @@
+"""What the operators that make affine matrices have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.kernels.geometry import composed
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Workspace
+from penstock.types import FLOAT, dtype_name
+
+# The dimensions of a matrix have no names.
+LAYOUT = "**"
+_MOST_DIMENSIONS = 6
+
+INPUT = Input("input", doc="An affine matrix [M|t] of float, of shape (n, n + 1), to which the transform is applied.")
+REVERSE_ORDER = Argument(
+    "reverse_order", "bool", False, "The input's transform is applied to the operator's, not the operator's to it."
+)
+
+
+def check_matrices(workspace: Workspace) -> None:
+    """Raises RuntimeError unless the inputs are affine matrices of float."""
+    for batch in workspace.inputs:
+        if batch.dtype != FLOAT:
+            raise RuntimeError(f"Affine matrices must be of float, got {dtype_name(batch.dtype)}")
+        for shape in batch.shapes:
+            if len(shape) != 2 or shape[1] != shape[0] + 1:
+                raise RuntimeError(f"An affine matrix must be of shape (n, n + 1), got {list(shape)}")
+
+
+class MatrixOperator(Operator):
+    """The base of operators that give affine matrices; a sequence of them where an argument has a value per frame."""
+
+    def _has_frames(self, workspace: Workspace) -> bool:
+        batches = (*workspace.inputs, *workspace.arguments.values())
+        return any(batch.layout().startswith("F") for batch in batches)
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        check_matrices(workspace)
+        return [OutputSpec(FLOAT, LAYOUT, 2)]
+
+
+class TransformOperator(MatrixOperator):
+    """The base of operators that make one affine matrix of their arguments, and apply it to the input's."""
+
+    def matrix(self, sample: Sample) -> np.ndarray:
+        """The operator's own matrix [M|t], float32."""
+        raise NotImplementedError
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        own = self.matrix(sample)
+        count = len(own)
+        if not 1 <= count <= _MOST_DIMENSIONS:
+            raise RuntimeError(f"Transforms have 1 to {_MOST_DIMENSIONS} dimensions, got {count}")
+        if sample.shapes and sample.shapes[0][0] != count:
+            raise RuntimeError(
+                f"The input is a transform of {sample.shapes[0][0]} dimensions, but the arguments are for {count}"
+            )
+        sample.plan = own
+        return own.shape
+
+    def compute(self, sample: Sample) -> None:
+        result = sample.plan
+        if sample.inputs:
+            order = (result, sample.inputs[0]) if self.args["reverse_order"] else (sample.inputs[0], result)
+            result = composed(*order)
+        sample.outputs[0][...] = result
+
+
+def vector(sample: Sample, name: str, count: int | None = None) -> np.ndarray | None:
+    """The values of an argument, one repeated ``count`` times; None where it is not given.
+
+    Raises:
+        RuntimeError: there are neither one nor ``count`` values.
+    """
+    if not sample.given(name):
+        return None
+    given = sample.tensor_argument(name)
+    if given is not None and given.ndim > 1:
+        raise RuntimeError(f"`{name}` must be a list of numbers, got a tensor of shape {list(given.shape)}")
+    return repeated(sample[name], name, count)
+
+
+def repeated(values: Sequence[float], name: str, count: int | None) -> np.ndarray:
+    """The values as float32; a single one is repeated ``count`` times."""
+    array = np.asarray(values, np.float32)
+    if count is None or len(array) == count:
+        return array
+    if len(array) != 1:
+        raise RuntimeError(f"`{name}` must have {count} values, got {len(array)}")
+    return np.repeat(array, count)

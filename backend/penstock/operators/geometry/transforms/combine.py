@@ -1,0 +1,38 @@
+"""`transforms.combine`: one affine matrix of several."""
+
+from __future__ import annotations
+
+import functools
+
+from penstock.kernels.geometry import composed
+from penstock.operators.geometry.transforms._transform import REVERSE_ORDER, MatrixOperator
+from penstock.schema import Input, Sample, Schema, register_operator
+
+
+@register_operator
+class Combine(MatrixOperator):
+    """The affine matrix that applies the inputs in the order in which they are given."""
+
+    schema = Schema(
+        name="transforms__Combine",
+        devices=("cpu",),
+        inputs=(
+            Input("input_0", doc="An affine matrix [M|t] of float, of shape (n, n + 1)."),
+            Input("input_1", doc="Another of the same shape; more may follow."),
+        ),
+        variadic=True,
+        arguments=(REVERSE_ORDER,),
+        sequences=True,
+    )
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        for index, shape in enumerate(sample.shapes):
+            if shape != sample.shapes[0]:
+                raise RuntimeError(
+                    f"The matrices must be of one shape, got {list(sample.shapes[0])} and {list(shape)} as input {index}"
+                )
+        return sample.shapes[0]
+
+    def compute(self, sample: Sample) -> None:
+        matrices = sample.inputs[::-1] if self.args["reverse_order"] else sample.inputs
+        sample.outputs[0][...] = functools.reduce(composed, matrices)

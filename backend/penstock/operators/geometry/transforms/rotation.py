@@ -1,0 +1,45 @@
+"""`transforms.rotation`: the matrix of a rotation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.geometry import affine, rotation_2d, rotation_3d
+from penstock.operators.geometry.transforms._transform import INPUT, REVERSE_ORDER, TransformOperator, vector
+from penstock.schema import Argument, Sample, Schema, register_operator
+
+
+@register_operator
+class Rotation(TransformOperator):
+    """The affine matrix of a rotation; of three dimensions where an axis is given, else of two."""
+
+    schema = Schema(
+        name="transforms__Rotation",
+        devices=("cpu",),
+        inputs=(INPUT,),
+        min_inputs=0,
+        arguments=(
+            Argument("angle", "float", doc="In degrees.", required=True, tensor=True, per_frame=True),
+            Argument(
+                "axis",
+                "float[]",
+                None,
+                "Direction (x, y, z) of the axis, of any length but 0; makes the rotation one of three dimensions.",
+                tensor=True,
+                per_frame=True,
+            ),
+            Argument(
+                "center", "float[]", None, "What stays in place; default: the origin.", tensor=True, per_frame=True
+            ),
+            REVERSE_ORDER,
+        ),
+        sequences=True,
+    )
+
+    def matrix(self, sample: Sample) -> np.ndarray:
+        axis = vector(sample, "axis", 3)
+        if axis is None:
+            return affine(rotation_2d(sample["angle"]), vector(sample, "center", 2))
+        # `rotation_3d` maps output to input.
+        with np.errstate(invalid="ignore"):
+            return affine(rotation_3d(sample["angle"], axis).T, vector(sample, "center", 3))

@@ -1,0 +1,43 @@
+"""`transforms.scale`: the matrix of a scaling."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.geometry import affine
+from penstock.operators.geometry.transforms._transform import INPUT, REVERSE_ORDER, TransformOperator, vector
+from penstock.schema import Argument, Sample, Schema, register_operator
+
+
+@register_operator
+class Scale(TransformOperator):
+    """The affine matrix that scales each dimension."""
+
+    schema = Schema(
+        name="transforms__Scale",
+        devices=("cpu",),
+        inputs=(INPUT,),
+        min_inputs=0,
+        arguments=(
+            Argument(
+                "center", "float[]", None, "What stays in place; default: the origin.", tensor=True, per_frame=True
+            ),
+            Argument(
+                "ndim",
+                "int32",
+                None,
+                "Number of dimensions, where `scale` is a single value and there is no input that tells it.",
+            ),
+            REVERSE_ORDER,
+            Argument("scale", "float[]", doc="Factor of each dimension.", required=True, tensor=True, per_frame=True),
+        ),
+        sequences=True,
+    )
+
+    def matrix(self, sample: Sample) -> np.ndarray:
+        count = len(sample["scale"])
+        if count == 1:
+            count = sample.shapes[0][0] if sample.shapes else self.args["ndim"] or 1
+        scale = vector(sample, "scale", count)
+        assert scale is not None
+        return affine(np.diag(scale), vector(sample, "center", count))

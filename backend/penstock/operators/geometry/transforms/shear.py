@@ -1,0 +1,70 @@
+"""`transforms.shear`: the matrix of a shear."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from penstock.kernels.geometry import affine
+from penstock.operators.geometry.transforms._transform import INPUT, REVERSE_ORDER, TransformOperator, vector
+from penstock.schema import Argument, Sample, Schema, register_operator
+
+
+@register_operator
+class Shear(TransformOperator):
+    """The affine matrix that shifts each dimension in proportion to the others."""
+
+    schema = Schema(
+        name="transforms__Shear",
+        devices=("cpu",),
+        inputs=(INPUT,),
+        min_inputs=0,
+        arguments=(
+            Argument(
+                "angles",
+                "float[]",
+                None,
+                "Angles of the shear in degrees, from -90 to 90, in the order of `shear`, of which they take the place.",
+                tensor=True,
+                per_frame=True,
+            ),
+            Argument(
+                "center", "float[]", None, "What stays in place; default: the origin.", tensor=True, per_frame=True
+            ),
+            REVERSE_ORDER,
+            Argument(
+                "shear",
+                "float[]",
+                None,
+                "Factors (x, y), or (xy, xz, yx, yz, zx, zy): how far the first moves for each step in the second.",
+                tensor=True,
+                per_frame=True,
+            ),
+        ),
+        sequences=True,
+    )
+
+    def setup(self) -> None:
+        if self.given("shear") == self.given("angles"):
+            raise RuntimeError("Either `shear` or `angles` must be given")
+
+    def matrix(self, sample: Sample) -> np.ndarray:
+        factors = self._factors(sample)
+        count = {2: 2, 6: 3}.get(len(factors))
+        if count is None:
+            raise RuntimeError(f"A shear has 2 factors in two dimensions and 6 in three, got {len(factors)}")
+        linear = np.eye(count, dtype=np.float32)
+        linear[~np.eye(count, dtype=bool)] = factors
+        return affine(linear, vector(sample, "center", count))
+
+    @staticmethod
+    def _factors(sample: Sample) -> np.ndarray:
+        angles = vector(sample, "angles")
+        if angles is None:
+            factors = vector(sample, "shear")
+            assert factors is not None
+            return factors
+        if np.any(np.abs(angles) > 90):
+            raise RuntimeError(f"Angles of a shear must be from -90 to 90 degrees, got {angles.tolist()}")
+        return np.tan(angles * np.float32(math.pi / 180))

@@ -1,0 +1,38 @@
+"""`transforms.translation`: the matrix of a shift."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.operators.geometry.transforms._transform import INPUT, REVERSE_ORDER, TransformOperator, vector
+from penstock.schema import Alias, Argument, Sample, Schema, register_operator
+
+
+@register_operator
+class Translation(TransformOperator):
+    """The affine matrix of a shift."""
+
+    schema = Schema(
+        name="transforms__Translation",
+        devices=("cpu",),
+        inputs=(INPUT,),
+        min_inputs=0,
+        arguments=(
+            Argument(
+                "offset",
+                "float[]",
+                doc="The shift of each dimension; its length is their number.",
+                required=True,
+                tensor=True,
+                per_frame=True,
+            ),
+            REVERSE_ORDER,
+        ),
+        sequences=True,
+        aliases=(Alias("TransformTranslation", deprecated_since="1.0"),),
+    )
+
+    def matrix(self, sample: Sample) -> np.ndarray:
+        offset = vector(sample, "offset")
+        assert offset is not None
+        return np.column_stack([np.eye(len(offset), dtype=np.float32), offset])
