@@ -12,9 +12,10 @@ Pass = Callable[[Graph], Graph]
 def ordered_passes() -> list[Pass]:
     """The passes in the order in which they run."""
     from penstock.passes.fold_constants import fold_constants
+    from penstock.passes.fuse import fuse
     from penstock.passes.prune import prune
 
-    return [prune, fold_constants]
+    return [prune, fold_constants, fuse]
 
 
 def improve(graph: Graph) -> Graph:

@@ -1,0 +1,96 @@
+"""A resize and the `crop_mirror_normalize` behind it, in one pass over the pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.operators.image._resizing import ResamplePlan, Window, resample_and_normalize
+from penstock.schema import Sample, Schema, Workspace, register_operator
+from penstock.schema.fused import FusedOperator
+from penstock.types import numpy_dtype
+
+
+@register_operator
+class ResizeNormalize(FusedOperator):
+    """Computes only the rows and columns that survive the crop, and stores them normalized and transposed."""
+
+    schema = Schema(
+        name="_fused__ResizeNormalize",
+        fuses=(("Resize", "ResizeCropMirror"), ("CropMirrorNormalize",)),
+        hidden=True,
+    )
+
+    def can_fuse(self, first: Workspace, second: Workspace) -> bool:
+        _, spatial = first.state
+        layout, permutation = second.state
+        output = "".join(layout[axis] for axis in permutation)
+        outer = layout.removesuffix("HWC")
+        return (
+            spatial == 2
+            and layout.endswith("HWC")
+            and output in (outer + "CHW", outer + "HWC")
+            and all(sample.plan.region.inside(sample.shapes[0]) for sample in second.live)
+        )
+
+    def compute_fused(self, first: Sample, second: Sample) -> None:
+        from penstock.kernels.cpu.resample import Normalization
+
+        plan = second.plan
+        resample_and_normalize(
+            np.ascontiguousarray(first.inputs[0]),
+            second.outputs[0],
+            _cropped(first, second),
+            _between(second.workspace),
+            Normalization(plan.mean, plan.factor, plan.shift, _is_planar(second.workspace), float(plan.fill[0])),
+        )
+
+    def compute_fused_batch(self, first: Workspace, second: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.resample import ImageResampling, resample_images
+
+        samples = second.live
+        pairs = [(first.samples[sample.index], sample) for sample in samples]
+        sources: Any = first.inputs[0]
+        targets: Any = second.outputs[0]
+        planar = _is_planar(second)
+        jobs = []
+        for (one, other), source, target in zip(pairs, locate_all(sources, samples), locate_all(targets, samples)):
+            plan, normalization = _cropped(one, other), other.plan
+            jobs.append(
+                ImageResampling(
+                    source,
+                    target,
+                    plan.taps_of(0),
+                    plan.taps_of(1),
+                    planar,
+                    normalization.mean,
+                    normalization.factor,
+                    normalization.shift,
+                    float(normalization.fill[0]),
+                )
+            )
+        resample_images(jobs, _between(second))
+
+
+def _cropped(first: Sample, second: Sample) -> ResamplePlan:
+    """The resize's plan with the crop and the mirror in its windows."""
+    layout, _ = second.workspace.state
+    region = second.plan.region
+    windows = []
+    for letter in "HW":
+        axis = layout.index(letter)
+        start = region.anchor[axis]
+        windows.append(Window(start, start + region.extents[axis], second.plan.mirror and letter == "W"))
+    return first.plan.cropped(windows)
+
+
+def _between(second: Workspace) -> np.dtype:
+    """The type that the resized images would have."""
+    return numpy_dtype(second.inputs[0].dtype)
+
+
+def _is_planar(second: Workspace) -> bool:
+    layout, permutation = second.state
+    return layout[permutation[-1]] == "W"

@@ -1,0 +1,89 @@
+"""Fused and unfused pipelines give the same, bit for bit, and the same errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock.passes
+from penstock import Pipeline, fn, pipeline_def, types
+
+RNG = np.random.default_rng(0)
+IMAGES = [RNG.integers(0, 255, (40 + 7 * i, 60 - 5 * i, 3), np.uint8) for i in range(4)]
+
+
+def built(
+    fused: bool, monkeypatch: pytest.MonkeyPatch, data: Any, resize: dict[str, Any], crop: dict[str, Any]
+) -> Pipeline:
+    @pipeline_def(batch_size=4, num_threads=2, seed=1, prefetch_queue_depth=1)
+    def define() -> Any:
+        image = fn.external_source(lambda: data, layout="HWC")
+        image = fn.resize(image, resize_shorter=fn.random.uniform(range=[25.0, 50.0]), **resize)
+        return fn.crop_mirror_normalize(image, mirror=fn.random.coin_flip(), **crop)
+
+    pipeline = define()
+    with monkeypatch.context() as patch:
+        if not fused:
+            others = [p for p in penstock.passes.ordered_passes() if p.__name__ != "fuse"]
+            patch.setattr(penstock.passes, "ordered_passes", lambda: others)
+        pipeline.build()
+    names = [step.node.schema.name for step in pipeline.executor.plan.operators]
+    assert any(name.startswith("_fused") for name in names) is fused
+    return pipeline
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
+@pytest.mark.parametrize(
+    ("resize", "crop"),
+    [
+        ({}, {"crop": (20, 22), "mean": [123.0, 116.0, 103.0], "std": [58.0, 57.0, 56.0]}),
+        ({}, {"crop": (20, 22), "output_layout": "HWC", "crop_pos_x": 0.1}),
+        ({}, {"crop": (20, 22), "dtype": types.UINT8, "scale": 0.5, "shift": 3.0}),
+        ({}, {"crop": (20, 22), "dtype": types.FLOAT16, "pad_output": True}),
+        ({"interp_type": types.INTERP_NN}, {"crop": (20, 22)}),
+        ({"interp_type": types.INTERP_CUBIC, "antialias": False}, {}),
+        ({"dtype": types.FLOAT}, {"crop": (20, 22)}),
+        ({}, {"crop": (60, 22), "out_of_bounds_policy": "pad", "fill_values": [5.0]}),
+        ({}, {"crop": (60, 22), "out_of_bounds_policy": "trim_to_shape"}),
+    ],
+)
+def test_fused_equals_unfused(
+    dtype: Any, resize: dict[str, Any], crop: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = [image.astype(dtype) for image in IMAGES]
+    one, other = (built(fused, monkeypatch, data, resize, crop) for fused in (True, False))
+    for _ in range(2):
+        a, b = one.run()[0], other.run()[0]
+        assert (a.layout(), a.dtype, a.shape()) == (b.layout(), b.dtype, b.shape())
+        for x, y in zip(a, b):
+            assert np.array_equal(np.array(x), np.array(y))
+
+
+def test_errors_name_the_operator_that_is_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    for fused in (True, False):
+        with pytest.raises(RuntimeError, match=r"fn\.crop_mirror_normalize"):
+            built(fused, monkeypatch, IMAGES, {}, {"crop": (60, 22)}).run()
+        with pytest.raises(RuntimeError, match=r"fn\.resize"):
+            built(fused, monkeypatch, [i.astype(np.int32) for i in IMAGES], {}, {"crop": (20, 22)}).run()
+
+
+def test_failures_are_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = [*IMAGES[:3], IMAGES[3][:0]]
+    pipeline = built(True, monkeypatch, data, {}, {"crop": (20, 22)})
+    pipeline._feed_from_sources()
+    result = pipeline.executor.run_once(isolate=True)
+    assert list(result.failures) == [3]
+    assert [shape[0] for shape in result.outputs[0].shapes] == [3, 3, 3, 0]
+
+
+def test_what_is_used_elsewhere_is_not_fused() -> None:
+    @pipeline_def(batch_size=4, num_threads=1)
+    def define() -> Any:
+        image = fn.resize(fn.external_source(lambda: IMAGES, layout="HWC"), size=[20, 20])
+        return fn.crop_mirror_normalize(image), image
+
+    pipeline = define()
+    pipeline.build()
+    assert not any(step.node.schema.name.startswith("_fused") for step in pipeline.executor.plan.operators)
