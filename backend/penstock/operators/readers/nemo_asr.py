@@ -1,0 +1,136 @@
+"""`readers.nemo_asr`: speech and transcripts of data sets that a NeMo manifest lists."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.kernels.levels import from_unit
+from penstock.kernels.resampling import lobes_of_quality, resample_signal
+from penstock.kernels.storage import read_file, read_text
+from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
+from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
+from penstock.types import FLOAT, INT16, INT32, INT64, UINT8, dtype_name, numpy_dtype
+
+
+class _Recording(NamedTuple):
+    path: str
+    offset: float
+    duration: float
+    text: str
+    number: int
+
+
+def _count_outputs(arguments: dict[str, Any]) -> int:
+    return (
+        1
+        + bool(arguments.get("read_sample_rate", True))
+        + bool(arguments.get("read_text", True))
+        + bool(arguments.get("read_idxs", False))
+    )
+
+
+@register_operator
+class NemoAsr(Reader):
+    """Gives each recording, its own sample rate (a float), its transcript (UTF-8 bytes) and its number in the manifest.
+
+    Recordings are (time), or (time, channels) without ``downmix``. A manifest holds a JSON object in each line, with
+    ``audio_filepath`` and, where they are known, ``offset`` and ``duration`` in seconds, and ``text``.
+
+    >>> audio, rate, text = fn.readers.nemo_asr(manifest_filepaths=["train.json"])  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="readers__NemoAsr",
+        devices=("cpu",),
+        arguments=(
+            *READER_ARGUMENTS,
+            *EPOCH_SHUFFLE_ARGUMENTS,
+            Argument("downmix", "bool", True, "Replace the channels by their mean."),
+            Argument("dtype", "DALIDataType", FLOAT, "Type of the recordings: FLOAT, INT16 or INT32."),
+            Argument("manifest_filepaths", "string[]", doc="Paths of the manifests.", required=True),
+            Argument("max_duration", "float", 0.0, "Longer recordings (in seconds) are left out; 0: none are."),
+            Argument("min_duration", "float", 0.0, "Shorter recordings (in seconds) are left out."),
+            Argument("normalize_text", "bool", None, deprecated=Deprecation("0.28", removed=True)),
+            Argument("quality", "float", 50.0, "Quality of resampling, from 0 to 100."),
+            Argument("read_idxs", "bool", False, "Give the recordings' numbers."),
+            Argument("read_sample_rate", "bool", True, "Give the recordings' sample rates."),
+            Argument("read_text", "bool", True, "Give the transcripts."),
+            Argument("sample_rate", "float", -1.0, "Resample to this rate in Hz; negative: as recorded."),
+        ),
+        outputs=_count_outputs,
+        random=True,
+        stateful=True,
+        aliases=(Alias("NemoAsrReader", "1.0"),),
+    )
+
+    def setup(self) -> None:
+        if self.args["dtype"] not in (FLOAT, INT16, INT32):
+            raise ValueError(f"Recordings are given as FLOAT, INT16 or INT32, not {dtype_name(self.args['dtype'])}")
+        self._lobes = lobes_of_quality(self.args["quality"])
+        super().setup()
+
+    def list_items(self) -> Sequence[_Recording]:
+        return [recording for path in self.args["manifest_filepaths"] for recording in self._kept(path)]
+
+    def _kept(self, path: str) -> Iterator[_Recording]:
+        shortest, longest = self.args["min_duration"], self.args["max_duration"]
+        number = 0
+        for line_number, line in enumerate(read_text(path).splitlines(), 1):
+            if not line.strip():
+                continue
+            try:
+                entry = json.loads(line)
+                file, duration = entry["audio_filepath"], float(entry.get("duration", -1.0))
+            except (ValueError, KeyError, TypeError) as error:
+                raise ValueError(f"Line {line_number} of '{path}' describes no recording: {error!r}") from error
+            if (longest > 0 and duration > longest) or 0 < shortest > duration:
+                continue
+            yield _Recording(file, float(entry.get("offset", 0.0)), duration, entry.get("text", ""), number)
+            number += 1
+
+    def output_specs(self) -> list[OutputSpec]:
+        specs = [OutputSpec(self.args["dtype"], "", 1 if self.args["downmix"] else 2)]
+        if self.args["read_sample_rate"]:
+            specs.append(OutputSpec(FLOAT, "", 0))
+        if self.args["read_text"]:
+            specs.append(OutputSpec(UINT8, "", 1))
+        return [*specs, OutputSpec(INT64, "", 1)] if self.args["read_idxs"] else specs
+
+    def read(self, item: _Recording) -> list[np.ndarray]:
+        from soundfile import SoundFile
+
+        with SoundFile(io.BytesIO(read_file(item.path).tobytes())) as file:
+            rate = int(file.samplerate)
+            file.seek(min(int(item.offset * rate), file.frames))
+            outputs = [self._signal(file, -1 if item.duration < 0 else int(item.duration * rate))]
+        if self.args["read_sample_rate"]:
+            outputs.append(np.array(rate, np.float32))
+        if self.args["read_text"]:
+            outputs.append(np.frombuffer(bytearray(item.text.encode()), np.uint8))
+        if self.args["read_idxs"]:
+            outputs.append(np.array([item.number], np.int64))
+        return outputs
+
+    def _signal(self, file: Any, count: int) -> np.ndarray:
+        """The next ``count`` moments of an open file (-1: all that follow), mixed, resampled and converted."""
+        wanted, dtype = self.args["sample_rate"], numpy_dtype(self.args["dtype"])
+        resampled = wanted > 0 and wanted != file.samplerate
+        mixed = self.args["downmix"] and file.channels > 1
+        if not resampled and not mixed:
+            signal = file.read(count, dtype=dtype.name, always_2d=True)
+            return signal[:, 0] if self.args["downmix"] else signal
+        signal = file.read(count, dtype="float32", always_2d=True)
+        if self.args["downmix"]:
+            signal = signal.mean(axis=1)
+        if resampled:
+            scale = wanted / file.samplerate
+            signal = resample_signal(signal, scale, math.ceil(len(signal) * scale), self._lobes)
+        output = np.empty(signal.shape, dtype)
+        from_unit(signal, output)
+        return output
