@@ -152,8 +152,14 @@ def _work(call: Callable[..., Any], task: _Task, memory: _Memory) -> tuple[Any, 
     arrays = _Arrays()
     results = [arrays.place(call(*arguments)) for arguments in task.calls]
     renewed = memory.reserve(arrays.size)
+    assert memory.map is not None or not arrays.arrays
     for offset, array in arrays.arrays:
-        np.frombuffer(memory.map, np.uint8, array.nbytes, offset)[:] = array.reshape(-1).view(np.uint8)
+        np.frombuffer(
+            memory.map,  # type: ignore[arg-type]
+            np.uint8,
+            array.nbytes,
+            offset,
+        )[:] = array.reshape(-1).view(np.uint8)
     return results, renewed
 
 

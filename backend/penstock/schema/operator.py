@@ -22,7 +22,7 @@ import numpy as np
 
 from penstock.errors import OperatorError
 from penstock.schema.declaration import Schema
-from penstock.tensors import HostPool, TensorList, TensorListCPU, TensorListGPU
+from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
 from penstock.types import DALIDataType
 
 Shape = tuple[int, ...]
@@ -68,7 +68,7 @@ class Workspace:
     arguments: dict[str, TensorListCPU] = field(default_factory=dict)
     batch_size: int = 0
     device: str = "cpu"
-    outputs: list[TensorList] = field(default_factory=list)
+    outputs: list[Any] = field(default_factory=list)
     samples: list[Any] = field(default_factory=list)
     failures: dict[int, BaseException] = field(default_factory=dict)
     isolate: bool = False
