@@ -47,7 +47,7 @@ def _evaluate(op: OpNode, values: dict[tuple[str, str], TensorListCPU]) -> list[
         max_batch_size=1,
     )
     operator.run(workspace)
-    return workspace.outputs  # type: ignore[return-value]
+    return workspace.outputs
 
 
 def _constant(node: DataNode, batch: TensorListCPU) -> DataNode:
