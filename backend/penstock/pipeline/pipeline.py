@@ -800,12 +800,12 @@ def _checked_outputs(name: str, value: Any, kind: type) -> Any:
     for item in list(value) if isinstance(value, (list, tuple)) else [value]:
         if item is None:
             continue
+        if kind is int and isinstance(item, int) and item < 0:
+            raise ValueError(f"`{name}` must be non-negative. Found value: {item}.")
         if not isinstance(item, kind):
             raise TypeError(
                 f"`{name}` must be either: a value of {kind.__name__}, a list of these or None. Found: {item!r}."
             )
-        if kind is int and item < 0:
-            raise ValueError(f"`{name}` must be non-negative. Found value: {item}.")
     return value
 
 
