@@ -6,24 +6,12 @@ import functools
 import warnings
 from typing import Any
 
-import numpy as np
 import pytest
 import store
 from case import Case
-from comparison import BATCH_SIZE, BUILT_IN, difference
+from comparison import BUILT_IN, difference
 from families import families
-
-import penstock
-
-
-class _OnGpu:
-    """Penstock, but that the sources that cases make are on the GPU."""
-
-    def __init__(self) -> None:
-        self.on_gpu = True
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(penstock, name)
+from on_gpu import run_on_gpu
 
 
 @functools.cache
@@ -37,20 +25,6 @@ ALL = [
     for case in family
     if family.gpu and case.gpu
 ]
-
-
-def run_on_gpu(case: Case) -> list[list[tuple[list[np.ndarray], str, int]]]:
-    settings = {"batch_size": BATCH_SIZE, "num_threads": 2, "device_id": 0, "seed": 1234} | case.options
-    pipeline = penstock.pipeline_def(lambda: case.define(_OnGpu()), **settings)()
-    pipeline.build()
-    iterations = []
-    for _ in range(case.iterations):
-        batches = [batch.as_cpu() for batch in pipeline.run()]
-        iterations.append(
-            [([np.array(t) for t in b], b.layout() or "", int(b.dtype) if len(b) else -1) for b in batches]
-        )
-    pipeline.close()
-    return iterations
 
 
 @pytest.mark.parametrize(("family", "case"), ALL)

@@ -93,6 +93,18 @@ def copy_windows(copies: Sequence[WindowCopy]) -> None:
     launch(kernel("window", f"window<{', '.join(types)}>"), descriptors, counts, tables)
 
 
+def join(parts: Sequence[Sequence[Any]], targets: Sequence[Any], axis: int) -> None:
+    """Fills each target with its parts, one behind the other along ``axis``, in one launch."""
+    copies = []
+    for own, target in zip(parts, targets):
+        start = 0
+        for part in own:
+            place = [start if number == axis else 0 for number in range(len(part.shape))]
+            copies.append(WindowCopy(part, target, place=place, extents=part.shape))
+            start += part.shape[axis]
+    copy_windows(copies)
+
+
 def _values(copy: WindowCopy) -> np.ndarray:
     parts = [np.asarray(copy.fill, np.float32)]
     if copy.mean is not None and copy.factor is not None:

@@ -1,0 +1,35 @@
+"""Running a case with its inputs on the GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from case import Case
+from comparison import BATCH_SIZE, Batch
+
+import penstock
+
+
+class OnGpu:
+    """Penstock, but that the sources that cases make are on the GPU."""
+
+    on_gpu = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(penstock, name)
+
+
+def run_on_gpu(case: Case) -> list[list[Batch]]:
+    """The batches of each iteration, each as its samples, layout and type."""
+    settings = {"batch_size": BATCH_SIZE, "num_threads": 2, "device_id": 0, "seed": 1234} | case.options
+    pipeline = penstock.pipeline_def(lambda: case.define(OnGpu()), **settings)()
+    pipeline.build()
+    iterations = []
+    for _ in range(case.iterations):
+        batches = [batch.as_cpu() for batch in pipeline.run()]
+        iterations.append(
+            [([np.array(t) for t in b], b.layout() or "", int(b.dtype) if len(b) else -1) for b in batches]
+        )
+    pipeline.close()
+    return iterations

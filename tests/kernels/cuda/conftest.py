@@ -1,0 +1,32 @@
+"""The kernels run on an emulated GPU, for which g++ compiles them: without it there is nothing to run.
+
+CuPy is not needed; where it is installed, the emulation takes its place for as long as these tests run.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+collect_ignore_glob = [] if shutil.which("g++") else ["test_*.py"]
+if not shutil.which("nvcc"):
+    collect_ignore_glob.append("test_compiling.py")
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "golden")]
+
+
+@pytest.fixture(scope="session")
+def compiled_kernels(request: pytest.FixtureRequest) -> Path:
+    """Where compiled kernels are kept from run to run; they are named by what they were compiled from."""
+    return request.config.cache.mkdir("emulated_kernels")
+
+
+@pytest.fixture(autouse=True)
+def emulated(compiled_kernels: Path) -> Iterator[None]:
+    from emulation import emulated_gpu
+
+    with emulated_gpu(compiled_kernels):
+        yield
