@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 MODES = ("default", "stretch", "not_larger", "not_smaller")
@@ -69,6 +69,8 @@ def plan_axes(
     max_size: Sequence[float] | None = None,
     roi: tuple[Sequence[float], Sequence[float]] | None = None,
     subpixel_scale: bool = True,
+    rounded_to: Callable[[float], int] = round_half_away,
+    alignment: Sequence[float] | None = None,
 ) -> list[AxisPlan]:
     """The plan of each spatial axis.
 
@@ -79,18 +81,21 @@ def plan_axes(
         max_size: the most that each axis may have, or None.
         roi: start and end of the region to resize, in input pixels; None: all of it.
         subpixel_scale: when an extent was rounded, adjust the region so that the true scale is kept.
+        rounded_to: the whole extent for a real one.
+        alignment: the point of each region that stays when the region is adjusted: 0 its start, 1 its end; None: middles.
     """
     starts, ends = ([0.0] * len(shape), [float(n) for n in shape]) if roi is None else (list(roi[0]), list(roi[1]))
     extents = [abs(end - start) for start, end in zip(starts, ends)]
     sizes = requested_extents(extents, [abs(size) for size in requested], mode, max_size)
     plans = []
     for axis, size in enumerate(sizes):
-        rounded = max(1, round_half_away(size))
+        rounded = max(1, rounded_to(size))
         start, end = starts[axis], ends[axis]
         if requested[axis] < 0:
             start, end = end, start
         if subpixel_scale and size > 0 and size != rounded:
-            centre, half = (start + end) / 2, (end - start) / 2 * (rounded / size)
-            start, end = centre - half, centre + half
+            fixed = start + (end - start) * (0.5 if alignment is None else alignment[axis])
+            grown = rounded / size
+            start, end = fixed - (fixed - start) * grown, fixed + (end - fixed) * grown
         plans.append(AxisPlan(int(shape[axis]), rounded, start, end))
     return plans

@@ -1,0 +1,166 @@
+"""`tensor_resize`: any dimensions in another size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.axes import resolve_axes
+from penstock.kernels.resize_shapes import MODES, AxisPlan, plan_axes, round_half_away
+from penstock.operators.image._resizing import ResizingOperator
+from penstock.schema import Alias, Argument, Input, Sample, Schema, Workspace, register_operator
+from penstock.types import INTERP_LINEAR
+
+_ROUNDING: dict[str, Callable[[float], int]] = {"round": round_half_away, "truncate": math.trunc, "ceil": math.ceil}
+_MOST_DIMENSIONS = 3
+
+
+@dataclass
+class _NamedWorkspace(Workspace):
+    """A run on data whose resized dimensions are called D, H and W.
+
+    Attributes:
+        axes: the dimensions that the user named, in that order, counted from the first that is resized.
+    """
+
+    axes: tuple[int, ...] = ()
+
+
+@register_operator
+class TensorResize(ResizingOperator):
+    """Resamples chosen dimensions of tensors with a separable filter; layouts do not matter.
+
+    The dimensions, and those between them, may be three at most.
+
+    >>> fn.tensor_resize(volumes, sizes=[64, 128], axes=[1, 2])
+    """
+
+    schema = Schema(
+        name="TensorResize",
+        inputs=(Input("input", doc="Data of uint8, int16, uint16 or float, of any shape."),),
+        arguments=(
+            Argument(
+                "alignment",
+                "float[]",
+                [0.5],
+                "The point of each region that stays where it is when `subpixel_scale` adjusts it: 0 start, 1 end.",
+                tensor=True,
+            ),
+            Argument("antialias", "bool", True, "Widen the filter when an axis shrinks, so that nothing is skipped."),
+            Argument("axes", "int32[]", None, "Indices of the dimensions to resize; by default all."),
+            Argument("axis_names", "layout", None, "Letters of the dimensions to resize, as in the layout."),
+            Argument("dtype", "DALIDataType", None, "Type of the output: FLOAT or, by default, that of the input."),
+            Argument(
+                "interp_type", "DALIInterpType", INTERP_LINEAR, "Filter for both enlarging and shrinking.", tensor=True
+            ),
+            Argument("mag_filter", "DALIInterpType", INTERP_LINEAR, "Filter for axes that grow.", tensor=True),
+            Argument("max_size", "float[]", None, "The most that each axis may have: one value, or one for each axis."),
+            Argument("min_filter", "DALIInterpType", INTERP_LINEAR, "Filter for axes that shrink.", tensor=True),
+            Argument("minibatch_size", "int32", 32, "Accepted for compatibility."),
+            Argument(
+                "mode",
+                "string",
+                "default",
+                "How sizes of 0 follow: `default` (same scale as the others), `stretch` (unchanged), `not_larger` (fits "
+                "inside), `not_smaller` (covers).",
+            ),
+            Argument(
+                "roi_end", "float[]", None, "End of the region to resize; before the start: mirrored.", tensor=True
+            ),
+            Argument("roi_relative", "bool", False, "The region is given in fractions of the input's extents."),
+            Argument(
+                "roi_start", "float[]", None, "Start of the region to resize, in the order of the axes.", tensor=True
+            ),
+            Argument(
+                "scales", "float[]", None, "Output extents over input extents: one, or one for each axis.", tensor=True
+            ),
+            Argument("size_rounding", "string", "round", "How extents become whole: `round`, `truncate` or `ceil`."),
+            Argument(
+                "sizes", "float[]", None, "Output extents: one, or one for each axis; negative: mirrored.", tensor=True
+            ),
+            Argument(
+                "subpixel_scale",
+                "bool",
+                True,
+                "When an extent is rounded, adjust the region so that the true scale is kept.",
+            ),
+            Argument("temp_buffer_hint", "int32", 0, "Accepted for compatibility."),
+        ),
+        aliases=(Alias("experimental__TensorResize", deprecated_since="2.0"),),
+    )
+
+    def setup(self) -> None:
+        if self.given("sizes") == self.given("scales"):
+            raise RuntimeError("One of `sizes` and `scales` must be given, and not both")
+        if self.given("axes") and self.given("axis_names"):
+            raise RuntimeError("`axes` and `axis_names` cannot be given together")
+        if self.given("roi_start") != self.given("roi_end"):
+            raise RuntimeError("`roi_start` and `roi_end` must be given together")
+        if self.args["mode"] not in MODES:
+            raise RuntimeError(f"Unknown resize mode '{self.args['mode']}': use one of {', '.join(MODES)}")
+        if self.given("scales") and self.args["mode"] in ("not_larger", "not_smaller"):
+            raise RuntimeError(f"`scales` cannot be given with the mode '{self.args['mode']}'")
+        if self.args["size_rounding"] not in _ROUNDING:
+            raise RuntimeError(f"Unknown rounding '{self.args['size_rounding']}': use one of {', '.join(_ROUNDING)}")
+
+    def run_batch(self, workspace: Workspace) -> None:
+        batch = workspace.inputs[0]
+        axes = resolve_axes(self.args["axes"], self.args["axis_names"], batch.layout(), batch.ndim())
+        named = list(range(batch.ndim())) if axes is None else axes
+        if not named:
+            raise RuntimeError("There is no dimension to resize")
+        first, count = min(named), max(named) + 1 - min(named)
+        if count > _MOST_DIMENSIONS:
+            raise ValueError(
+                f"At most {_MOST_DIMENSIONS} adjacent dimensions can be resized, those between others included, got {count}"
+            )
+        # A lone dimension becomes the width of images that are one pixel high.
+        lone = count == 1
+        shapes = [(*shape[:first], 1, *shape[first:]) for shape in batch.shapes] if lone else None
+        letters = "DHW"[-max(count, 2) :]
+        layout = "." * first + letters + "." * (batch.ndim() - first - count)
+        inner = _NamedWorkspace(
+            **{field.name: getattr(workspace, field.name) for field in fields(Workspace)},
+            axes=tuple(axis - first + lone for axis in named),
+        )
+        inner.inputs = [batch.relabelled(layout=layout, shapes=shapes)]
+        super().run_batch(inner)
+        output = inner.outputs[0]
+        shapes = [(*shape[:first], *shape[first + 1 :]) for shape in output.shapes] if lone else None
+        workspace.outputs = [output.relabelled(layout=batch.layout(), shapes=shapes)]
+
+    def plan_axes(self, sample: Sample, extents: Sequence[int]) -> list[AxisPlan]:
+        workspace = sample.workspace
+        assert isinstance(workspace, _NamedWorkspace)
+        own = [extents[axis] for axis in workspace.axes]
+        planned = plan_axes(
+            own,
+            self._sizes(sample, own),
+            self.args["mode"],
+            self._max_size(len(own)),
+            self._roi(sample, own),
+            self.args["subpixel_scale"],
+            _ROUNDING[self.args["size_rounding"]],
+            _one_each("alignment", sample["alignment"], len(own)),
+        )
+        plans = [AxisPlan(extent, extent, 0.0, float(extent)) for extent in extents]
+        for axis, plan in zip(workspace.axes, planned):
+            plans[axis] = plan
+        return plans
+
+    def _sizes(self, sample: Sample, extents: Sequence[int]) -> list[float]:
+        if sample.given("sizes"):
+            return _one_each("sizes", sample["sizes"], len(extents))
+        scales = _one_each("scales", sample["scales"], len(extents))
+        return [float(np.float32(scale) * np.float32(extent)) for scale, extent in zip(scales, extents)]
+
+
+def _one_each(name: str, values: Sequence[Any], count: int) -> list[Any]:
+    """One value for each axis, where a single one stands for all."""
+    if len(values) not in (1, count):
+        raise RuntimeError(f"`{name}` has {len(values)} entries, expected 1 or {count}")
+    return list(values) * count if len(values) == 1 else list(values)
