@@ -10,6 +10,9 @@ from typing import Any
 from penstock.schema.arguments import Argument, common_arguments
 
 
+MOST_INPUTS = 999
+
+
 @dataclass(frozen=True)
 class Input:
     """One positional input.
@@ -64,7 +67,7 @@ class Schema:
         devices: of ``cpu``, ``gpu`` and ``mixed`` (input on CPU, output on GPU), those where it runs.
         inputs: the positional inputs in order; those past ``min_inputs`` are optional.
         min_inputs: default: all of ``inputs``.
-        variadic: any number of further inputs like the last one are accepted (up to 99).
+        variadic: any number of further inputs like the last one are accepted.
         arguments: its own arguments; those that every operator accepts are added.
         outputs: the number of outputs, or a function of the operator's arguments that tells it.
         output_per_input: it has as many outputs as inputs.
@@ -147,7 +150,7 @@ class Schema:
 
     @property
     def most_inputs(self) -> int:
-        return 99 if self.variadic else len(self.inputs)
+        return MOST_INPUTS if self.variadic else len(self.inputs)
 
     def input(self, index: int) -> Input:
         return self.inputs[min(index, len(self.inputs) - 1)]

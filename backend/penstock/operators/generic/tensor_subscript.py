@@ -16,10 +16,10 @@ def _subscript_arguments() -> tuple[Argument, ...]:
     arguments = [Argument("num_subscripts", "int32", 0, "How many dimensions are indexed, full ranges included.")]
     for axis in range(_MOST_SUBSCRIPTS):
         arguments += [
-            Argument(f"at_{axis}", "int64", None, f"Index in dimension {axis}, which is removed.", tensor=True),
-            Argument(f"lo_{axis}", "int64", None, f"Start of the range in dimension {axis}.", tensor=True),
-            Argument(f"hi_{axis}", "int64", None, f"End of the range in dimension {axis}.", tensor=True),
-            Argument(f"step_{axis}", "int64", None, f"Step of the range in dimension {axis}."),
+            Argument(f"at_{axis}", "int32", None, f"Index in dimension {axis}, which is removed.", tensor=True),
+            Argument(f"lo_{axis}", "int32", None, f"Start of the range in dimension {axis}.", tensor=True),
+            Argument(f"hi_{axis}", "int32", None, f"End of the range in dimension {axis}.", tensor=True),
+            Argument(f"step_{axis}", "int32", None, f"Step of the range in dimension {axis}.", tensor=True),
         ]
     return tuple(arguments)
 
