@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock.kernels.codecs.npy import view_npy
-from penstock.kernels.storage import join, list_folder, read_file, read_text
+from penstock.kernels.storage import read_file
 from penstock.kernels.windows import Region, apply_policy, check_policy
 from penstock.operators.image._boxes import box_region
 from penstock.operators.image._windows import copy_region
-from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
+from penstock.operators.readers._paths import PathReader, path_arguments
+from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS
 from penstock.schema import Alias, Argument, OutputSpec, Sample, Schema, register_operator
 from penstock.types import NO_TYPE
 
@@ -22,7 +21,7 @@ _ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
 
 
 @register_operator
-class Numpy(Reader):
+class Numpy(PathReader):
     """Reads arrays, or regions of them; all arrays of a batch must be of one type and rank.
 
     The files are given by ``files``, by ``file_list`` (a text file with a path in each line), or by
@@ -37,13 +36,10 @@ class Numpy(Reader):
         arguments=(
             *READER_ARGUMENTS,
             *EPOCH_SHUFFLE_ARGUMENTS,
+            *path_arguments("*.npy"),
             Argument(
                 "cache_header_information", "bool", False, "Accepted for compatibility; headers are read in place."
             ),
-            Argument("file_filter", "string", "*.npy", "Pattern of the files that are taken from `file_root`."),
-            Argument("file_list", "string", None, "A text file with a path in each line."),
-            Argument("file_root", "string", None, "The folder that holds the files, or to which paths relate."),
-            Argument("files", "string[]", None, "Paths of the files."),
             Argument("fill_value", "float", 0.0, 'What is outside of an array, with out_of_bounds_policy="pad".'),
             Argument(
                 "out_of_bounds_policy",
@@ -69,45 +65,25 @@ class Numpy(Reader):
     )
 
     def setup(self) -> None:
-        args = self.args
-        if args["files"] is not None and args["file_list"] is not None:
-            raise ValueError("Files are given by `files` or by `file_list`, not by both")
-        if args["files"] is None and args["file_list"] is None and args["file_root"] is None:
-            raise ValueError("`file_root` is needed where neither `files` nor `file_list` is given")
         for names in (_STARTS, _ENDS):
             given = [name for name in names if self.given(name)]
             if len(given) > 1:
                 raise ValueError(f"{' and '.join(f'`{name}`' for name in given)} exclude each other")
-        check_policy(args["out_of_bounds_policy"])
+        check_policy(self.args["out_of_bounds_policy"])
         self._has_region = any(self.given(name) for name in _STARTS + _ENDS)
-        self._root = args["file_root"] or ""
         super().setup()
-
-    def list_items(self) -> Sequence[str]:
-        if self.args["files"] is not None:
-            return self.args["files"]
-        if self.args["file_list"] is not None:
-            path = self.args["file_list"]
-            self._root = self._root or path.rpartition("/")[0]
-            return [line.strip() for line in read_text(path).splitlines() if line.strip()]
-        files, folders = list_folder(self._root)
-        nested = [f"{folder}/{name}" for folder in folders for name in list_folder(join(self._root, folder))[0]]
-        return [path for path in [*(f"./{name}" for name in files), *nested] if self._matches(path)]
-
-    def _matches(self, path: str) -> bool:
-        return fnmatch.fnmatchcase(path.rpartition("/")[2], self.args["file_filter"])
 
     def output_specs(self) -> list[OutputSpec]:
         return [OutputSpec(NO_TYPE)]
 
     def read(self, item: str) -> tuple[np.ndarray]:
-        array = view_npy(read_file(join(self._root, item)))
+        array = view_npy(read_file(self.path(item)))
         return (np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape),)
 
     def read_sample(self, item: str, sample: Sample) -> tuple[np.ndarray]:
         if not self._has_region:
             return self.read(item)
-        array = view_npy(read_file(join(self._root, item)))
+        array = view_npy(read_file(self.path(item)))
         axes = self.args["roi_axes"] or range(array.ndim)
         arguments: Any = _RegionOfInterest(sample, list(axes), array.shape)
         wanted = box_region(arguments, array.shape, "")
@@ -115,9 +91,6 @@ class Numpy(Reader):
         target = np.empty(region.extents, array.dtype.newbyteorder("="))
         copy_region(array, region, [self.args["fill_value"]], None, target)
         return (target,)
-
-    def source_info(self, item: str, output: int) -> str:
-        return item
 
 
 class _RegionOfInterest:

@@ -1,0 +1,54 @@
+"""Readers of single files without labels, that are given by paths, a list of paths, or a folder."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+
+from penstock.kernels.storage import join, list_folder, read_text
+from penstock.operators.readers._reader import Reader
+from penstock.schema import Argument
+
+
+def path_arguments(file_filter: str) -> tuple[Argument, ...]:
+    """The arguments that tell the files; ``file_filter`` is the default pattern of those in folders."""
+    return (
+        Argument("file_filter", "string", file_filter, "Pattern of the files that are taken from `file_root`."),
+        Argument("file_list", "string", None, "A text file with a path in each line."),
+        Argument("file_root", "string", None, "The folder that holds the files, or to which paths relate."),
+        Argument("files", "string[]", None, "Paths of the files."),
+    )
+
+
+class PathReader(Reader):
+    """The base of readers whose items are paths."""
+
+    def setup(self) -> None:
+        args = self.args
+        if args["files"] is not None and args["file_list"] is not None:
+            raise ValueError("Files are given by `files` or by `file_list`, not by both")
+        if args["files"] is None and args["file_list"] is None and args["file_root"] is None:
+            raise ValueError("`file_root` is needed where neither `files` nor `file_list` is given")
+        self._root = args["file_root"] or ""
+        super().setup()
+
+    def list_items(self) -> Sequence[str]:
+        if self.args["files"] is not None:
+            return self.args["files"]
+        if self.args["file_list"] is not None:
+            path = self.args["file_list"]
+            self._root = self._root or path.rpartition("/")[0]
+            return [line.strip() for line in read_text(path).splitlines() if line.strip()]
+        files, folders = list_folder(self._root)
+        nested = [f"{folder}/{name}" for folder in folders for name in list_folder(join(self._root, folder))[0]]
+        return [path for path in [*(f"./{name}" for name in files), *nested] if self._matches(path)]
+
+    def _matches(self, path: str) -> bool:
+        return fnmatch.fnmatchcase(path.rpartition("/")[2], self.args["file_filter"])
+
+    def path(self, item: str) -> str:
+        """The whole path of an item."""
+        return join(self._root, item)
+
+    def source_info(self, item: str, output: int) -> str:
+        return item

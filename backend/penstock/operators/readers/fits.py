@@ -1,0 +1,79 @@
+"""`experimental.readers.fits`: arrays from astronomy's FITS files."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.storage import read_file
+from penstock.operators.readers._paths import PathReader, path_arguments
+from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS
+from penstock.schema import Argument, OutputSpec, Schema, register_operator
+from penstock.types import NO_TYPE, numpy_dtype
+
+
+@register_operator
+class Fits(PathReader):
+    """Gives the image of each wanted header-data unit, as stored: compressed ones are decompressed, none is scaled.
+
+    >>> images = fn.experimental.readers.fits(file_root="sky", hdu_indices=[1])  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="experimental__readers__Fits",
+        devices=("cpu", "gpu"),
+        arguments=(
+            *READER_ARGUMENTS,
+            *EPOCH_SHUFFLE_ARGUMENTS,
+            *path_arguments("*.fits"),
+            Argument("dtypes", "DALIDataType[]", None, "Types of the outputs; by default those of the files."),
+            Argument("hdu_indices", "int32[]", [2], "The units to read, one for each output; the first is 1."),
+        ),
+        outputs=lambda arguments: len(arguments.get("hdu_indices", [2])),
+        random=True,
+        stateful=True,
+    )
+
+    def setup(self) -> None:
+        units, dtypes = self.args["hdu_indices"], self.args["dtypes"]
+        if any(unit < 1 for unit in units):
+            raise ValueError(f"`hdu_indices` count from 1, got {units}")
+        if dtypes is not None and len(dtypes) != len(units):
+            raise ValueError(f"{len(dtypes)} types are given for {len(units)} units")
+        super().setup()
+
+    def output_specs(self) -> list[OutputSpec]:
+        return [OutputSpec(NO_TYPE)] * len(self.args["hdu_indices"])
+
+    def read(self, item: str) -> list[np.ndarray]:
+        try:
+            from astropy.io import fits
+        except ImportError as error:
+            raise ImportError(f"astropy is needed to read '{item}': pip install astropy") from error
+
+        with fits.open(io.BytesIO(read_file(self.path(item)).tobytes()), do_not_scale_image_data=True) as file:
+            arrays = [_image(file, unit, item) for unit in self.args["hdu_indices"]]
+        dtypes = self.args["dtypes"]
+        return arrays if dtypes is None else [_as(array, numpy_dtype(t)) for array, t in zip(arrays, dtypes)]
+
+
+def _image(file: Any, unit: int, item: str) -> np.ndarray:
+    if unit > len(file):
+        raise ValueError(f"'{item}' has {len(file)} header-data units, but unit {unit} is wanted")
+    data = file[unit - 1].data
+    if data is None or data.dtype.names:
+        raise ValueError(f"Unit {unit} of '{item}' holds no image")
+    # FITS is big-endian.
+    return np.array(data, data.dtype.newbyteorder("="))
+
+
+def _as(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    if array.dtype == dtype:
+        return array
+    from penstock.kernels.cpu.convert import cast
+
+    converted = np.empty(array.shape, dtype)
+    cast(array, converted)
+    return converted
