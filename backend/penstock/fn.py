@@ -41,7 +41,8 @@ def _make_function(schema: Schema) -> Callable[..., Any]:
 def submodule(root: str, path: str) -> ModuleType:
     """The module ``root.path``, made if need be, so that it can also be imported."""
     module = sys.modules[root]
-    for part in filter(None, path.split(".")):
+    # Not by the built-in `filter`: in this module that is an operator.
+    for part in path.split(".") if path else ():
         name = f"{module.__name__}.{part}"
         child = sys.modules.get(name)
         if child is None:
