@@ -1,0 +1,507 @@
+"""What the iterators of all frameworks share: when an epoch ends, what becomes of its last batch, resetting, checkpoints."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import math
+import warnings
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+from penstock.pipeline import Pipeline
+from penstock.runtime.checkpoints import save_checkpoint
+from penstock.types import PipelineAPIType
+
+_log = logging.getLogger(__name__)
+
+
+class LastBatchPolicy(Enum):
+    """What becomes of the last batch of an epoch whose samples do not fill it.
+
+    For the samples 1 to 7 in batches of 2:
+
+    ======= ================ =========== ===========================
+    policy  reader pads      last batch  the next epoch begins with
+    ======= ================ =========== ===========================
+    FILL    yes              7, 7        1, 2
+    FILL    no               7, 1        2, 3
+    DROP    yes              5, 6        1, 2
+    DROP    no               5, 6        2, 3
+    PARTIAL yes              7           1, 2
+    PARTIAL no               7           2, 3
+    ======= ================ =========== ===========================
+    """
+
+    FILL = 0
+    DROP = 1
+    PARTIAL = 2
+
+
+class Epoch:
+    """An epoch that lasts until the pipeline itself is at its end; the base of those that are counted.
+
+    Attributes:
+        counter: samples that were taken in this epoch; what was read ahead of it counts.
+        size: samples after which it is over; -1: the pipeline tells.
+    """
+
+    size = -1
+
+    def __init__(self) -> None:
+        self.counter = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether all that belongs to the epoch was taken."""
+        return False
+
+    @property
+    def last_is_short(self) -> bool:
+        """Whether the batch that was taken last is to be dropped, for the epoch ended within it."""
+        return False
+
+    @property
+    def next_is_short(self) -> bool:
+        """Whether the batch that would be taken next is one to be dropped."""
+        return False
+
+    @property
+    def resettable(self) -> bool:
+        """Whether the next epoch may begin."""
+        return True
+
+    def advance(self) -> None:
+        """Counts one batch of each pipeline."""
+        self.counter += 1
+
+    def kept(self) -> list[int] | None:
+        """How many samples of the last batch of each pipeline belong to the epoch; None: all."""
+        return None
+
+    def begin_next(self) -> None:
+        """Goes over to the next epoch."""
+        self.counter = 0
+
+    def __len__(self) -> int:
+        return 0
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return {"counter": self.counter}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continues from what :meth:`state` gave."""
+        for name, value in state.items():
+            setattr(self, name, value)
+
+
+class SizedEpoch(Epoch):
+    """An epoch of as many samples as the user says, over all pipelines together."""
+
+    def __init__(self, size: int, batch_size: int, pipelines: int, policy: LastBatchPolicy, padded: bool) -> None:
+        super().__init__()
+        self.size = size
+        self._batch_size = batch_size
+        self._step = batch_size * pipelines
+        self._policy = policy
+        self._padded = padded
+
+    @property
+    def over(self) -> bool:
+        return self.counter >= self.size
+
+    @property
+    def last_is_short(self) -> bool:
+        return self._policy == LastBatchPolicy.DROP and self.counter > self.size
+
+    @property
+    def next_is_short(self) -> bool:
+        return self._policy == LastBatchPolicy.DROP and self.counter + self._step > self.size
+
+    @property
+    def resettable(self) -> bool:
+        return self.over
+
+    def advance(self) -> None:
+        self.counter += self._step
+
+    def kept(self) -> list[int] | None:
+        if self._policy != LastBatchPolicy.PARTIAL or self.counter <= self.size:
+            return None
+        whole, rest = divmod(self._step - (self.counter - self.size), self._batch_size)
+        return [self._batch_size] * whole + ([rest] if rest else [])
+
+    def begin_next(self) -> None:
+        # What a filled batch took from the next epoch is not taken again.
+        reads_ahead = self._policy == LastBatchPolicy.FILL and not self._padded
+        self.counter = self.counter % self.size if reads_ahead else 0
+
+    def __len__(self) -> int:
+        whole, rest = divmod(self.size, self._step)
+        return whole + (rest > 0 and self._policy != LastBatchPolicy.DROP)
+
+
+class ReaderEpoch(Epoch):
+    """An epoch of a reader's data set, of which each pipeline reads a shard.
+
+    Shards differ by up to one sample and readers go on to the next shard after each epoch, so how far a pipeline read
+    into its next shard is counted for every shard.
+
+    Args:
+        metas: what ``reader_meta`` tells of the reader of each pipeline.
+
+    Raises:
+        AssertionError: the readers do not read the same data in the same way.
+    """
+
+    def __init__(self, metas: Sequence[dict[str, Any]], batch_size: int, policy: LastBatchPolicy) -> None:
+        super().__init__()
+        self._batch_size = batch_size
+        self._policy = policy
+        self._shards = _common(metas, "number_of_shards", "`num_shards` argument set")
+        self._padded = bool(_common(metas, "pad_last_batch", "`pad_last_batch` argument set"))
+        self._stays = bool(_common(metas, "stick_to_shard", "`stick_to_shard` argument set"))
+        samples = _common(metas, "epoch_size", "size value")
+        self._shard_ids = [meta["shard_id"] for meta in metas]
+        edges = [samples * shard // self._shards for shard in range(self._shards + 1)]
+        self._sizes = [stop - start for start, stop in itertools.pairwise(edges)]
+        # The two lists turn with the shards where pipelines read ahead: entry i is of whoever began at shard i.
+        self._current_sizes = list(self._sizes)
+        self._ahead = [0] * self._shards
+        if policy == LastBatchPolicy.DROP:
+            self.size = samples // self._shards
+        elif self._padded:
+            self.size = metas[0]["epoch_size_padded"] // self._shards
+        else:
+            self.size = self._whole_batches(math.ceil(samples / self._shards))
+
+    def _whole_batches(self, samples: int) -> int:
+        return math.ceil(samples / self._batch_size) * self._batch_size
+
+    @property
+    def over(self) -> bool:
+        return self.counter >= self.size
+
+    def _is_short(self, counter: int) -> bool:
+        return self._policy == LastBatchPolicy.DROP and counter > min(self._current_sizes)
+
+    @property
+    def last_is_short(self) -> bool:
+        return self._is_short(self.counter)
+
+    @property
+    def next_is_short(self) -> bool:
+        return self._is_short(self.counter + self._batch_size)
+
+    @property
+    def resettable(self) -> bool:
+        return self.over
+
+    def advance(self) -> None:
+        self.counter += self._batch_size
+
+    def kept(self) -> list[int] | None:
+        if self._policy != LastBatchPolicy.PARTIAL:
+            return None
+        left = [self._batch_size - max(0, self.counter - self._sizes[shard]) for shard in self._shard_ids]
+        return [max(0, count) for count in left] if min(left) < self._batch_size else None
+
+    def begin_next(self) -> None:
+        if not self._stays:
+            self._shard_ids = [(shard + 1) % self._shards for shard in self._shard_ids]
+        if self._policy == LastBatchPolicy.FILL and not self._padded:
+            self._carry_over()
+        else:
+            self.counter = 0
+
+    def _carry_over(self) -> None:
+        """Begins an epoch in which what the last batches of the one before took from it is not expected again."""
+        taken = self.counter - min(self._ahead)
+        self._ahead = [ahead + taken - size for ahead, size in zip(self._ahead, self._current_sizes)]
+        self.counter = min(self._ahead)
+        if not self._stays:
+            self._turn()
+        self.size = self._whole_batches(max(size - ahead for size, ahead in zip(self._current_sizes, self._ahead)))
+        if self.size == 0:
+            # All of the epoch was read already: it is skipped.
+            self._ahead = [0] * self._shards
+            self.counter = 0
+            self._turn()
+            self.size = self._whole_batches(max(self._current_sizes))
+
+    def _turn(self) -> None:
+        self._current_sizes = self._current_sizes[-1:] + self._current_sizes[:-1]
+
+    def __len__(self) -> int:
+        whole, rest = divmod(self.size, self._batch_size)
+        return whole + (rest > 0 and self._policy != LastBatchPolicy.DROP)
+
+    def state(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("counter", "size", "_shard_ids", "_current_sizes", "_ahead")}
+
+
+def _common(metas: Sequence[dict[str, Any]], key: str, what: str) -> Any:
+    value = metas[0][key]
+    _require(
+        all(meta[key] == value for meta in metas), f"Reader Operator should have the same {what} in all the pipelines."
+    )
+    return value
+
+
+def _require(condition: Any, message: str) -> None:
+    # DALI's iterators refuse wrong arguments by assertions, which programs may catch.
+    if not condition:
+        raise AssertionError(message)
+
+
+class BaseIterator:
+    """Takes batches from one or more pipelines; the frameworks' iterators say what becomes of them.
+
+    Args:
+        pipelines: one, or a list (one for each GPU), of equal batch size.
+        size: samples in an epoch, of all pipelines together. -1: an epoch ends when the pipeline's source does, or with
+            ``reader_name`` as the reader tells.
+        reader_name: the name of the reader in each pipeline that tells size, shards and padding.
+        auto_reset: ``"yes"`` or True: the next epoch begins by itself after StopIteration; ``"no"``, False or None:
+            :meth:`reset` begins it.
+        fill_last_batch: deprecated: True is ``LastBatchPolicy.FILL``, False is ``PARTIAL``.
+        last_batch_padded: with ``size``: the reader repeats its last sample in the last batch.
+        last_batch_policy: what becomes of a last batch that is not full.
+        prepare_first_batch: take the first batch at once.
+
+    Raises:
+        AssertionError: the arguments contradict each other.
+        ValueError: ``auto_reset`` or ``last_batch_policy`` is none of the above.
+        RuntimeError: the pipelines have no data.
+    """
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: str | bool | None = False,
+        fill_last_batch: bool | None = None,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+    ) -> None:
+        _require(pipelines is not None, "Number of provided pipelines has to be at least 1")
+        self._pipes: list[Pipeline] = list(pipelines) if isinstance(pipelines, (list, tuple)) else [pipelines]  # type: ignore[list-item]
+        _require(self._pipes, "Number of provided pipelines has to be at least 1")
+        self._num_gpus = len(self._pipes)
+        self.batch_size: int = self._pipes[0].max_batch_size or 0
+        _require(
+            all(pipe.max_batch_size == self.batch_size for pipe in self._pipes),
+            "All pipelines should have the same batch size set",
+        )
+        self._auto_reset = _as_flag(auto_reset)
+        policy = _as_policy(last_batch_policy, fill_last_batch)
+        size = int(size)
+        _require(size != 0, "Size cannot be 0")
+        _require(
+            size > 0 or len(self._pipes) == 1 or reader_name,
+            "Negative size is supported only for a single pipeline",
+        )
+        _require(not reader_name or size < 0, "When reader_name is provided, size should not be set")
+        _require(
+            not reader_name or not last_batch_padded,
+            "When reader_name is provided, last_batch_padded should not be set",
+        )
+        if size > 0:
+            warnings.warn(
+                "Give `reader_name` rather than `size` and `last_batch_padded` where a reader tells the size: by hand, samples "
+                "are easily missed or repeated.",
+                UserWarning,
+                stacklevel=3,
+            )
+        for pipe in self._pipes:
+            with pipe._through(PipelineAPIType.ITERATOR):
+                pipe.build()
+        self._epoch = self._make_epoch(size, reader_name, policy, last_batch_padded)
+        self._last_batch_policy = policy
+        self._fixed_batch_size = bool(reader_name) or size > 0
+        self._ever_scheduled = False
+        self._ever_consumed = False
+        self._first_batch: Any = None
+        self._prepare_checkpoints()
+        if prepare_first_batch:
+            self._prepare_first_batch()
+
+    def _make_epoch(self, size: int, reader_name: str | None, policy: LastBatchPolicy, padded: bool) -> Epoch:
+        if reader_name:
+            return ReaderEpoch([pipe.reader_meta(reader_name) for pipe in self._pipes], self.batch_size, policy)
+        if size > 0:
+            return SizedEpoch(size, self.batch_size, len(self._pipes), policy, padded)
+        return Epoch()
+
+    # -- what a framework fills in ---------------------------------------------------------------------------------
+
+    def _converted(self, outputs: list[tuple[Any, ...]]) -> Any:
+        """What the user gets for the pipelines' outputs."""
+        raise NotImplementedError
+
+    def _trimmed(self, batch: Any, kept: Sequence[int]) -> Any:
+        """The converted batch with only the first samples of each pipeline; pipelines past the end of ``kept`` give nothing."""
+        raise NotImplementedError
+
+    # -- batches ---------------------------------------------------------------------------------------------------
+
+    def __next__(self) -> Any:
+        """The next batch; StopIteration at the end of the epoch."""
+        self._ever_consumed = True
+        if self._first_batch is not None:
+            batch, self._first_batch = self._first_batch, None
+            return batch
+        return self._take_batch()
+
+    def next(self) -> Any:
+        """The next batch; StopIteration at the end of the epoch."""
+        return next(self)
+
+    def _take_batch(self) -> Any:
+        batch = self._converted(self._take_outputs())
+        self._schedule()
+        self._epoch.advance()
+        if self._epoch.last_is_short:
+            self._end_epoch()
+        kept = self._epoch.kept()
+        return batch if kept is None else self._trimmed(batch, kept)
+
+    def _take_outputs(self) -> list[tuple[Any, ...]]:
+        if not self._ever_scheduled:
+            self._schedule()
+        if self._epoch.over:
+            self._end_epoch()
+        try:
+            outputs = [self._share_outputs(pipe) for pipe in self._pipes]
+        except StopIteration:
+            if self._epoch.size < 0 and self._auto_reset:
+                self.reset()
+            raise
+        if self._fixed_batch_size:
+            _require(
+                all(len(batch) == self.batch_size for of_pipe in outputs for batch in of_pipe),
+                "Variable batch size is not supported by the iterator when reader_name is provided or iterator size is set "
+                "explicitly",
+            )
+        return outputs
+
+    def _share_outputs(self, pipe: Pipeline) -> tuple[Any, ...]:
+        with pipe._through(PipelineAPIType.ITERATOR):
+            return pipe.share_outputs()
+
+    def _schedule(self) -> None:
+        self._ever_scheduled = True
+        for pipe in self._pipes:
+            with pipe._through(PipelineAPIType.ITERATOR):
+                pipe.schedule_run()
+
+    def _end_epoch(self) -> None:
+        if self._auto_reset:
+            self.reset()
+        raise StopIteration
+
+    def _prepare_first_batch(self) -> None:
+        try:
+            self._first_batch = self._take_batch()
+        except StopIteration:
+            # A pipeline that continues from a checkpoint may be at the end of its epoch.
+            if not any(pipe.is_restored_from_checkpoint for pipe in self._pipes):
+                raise RuntimeError(
+                    "It seems that there is no data in the pipeline. Is its source empty, or its shard smaller than a batch "
+                    "that `last_batch_policy` drops?"
+                ) from None
+
+    def reset(self) -> None:
+        """Begins the next epoch; ignored, with a logged warning, before the end of the one that goes on."""
+        epoch = self._epoch
+        if epoch.next_is_short and not epoch.over:
+            # By the iterator's length the epoch is over, but its last batch, which is dropped, is still to be taken.
+            self._take_outputs()
+            self._schedule()
+            epoch.advance()
+        if not epoch.resettable:
+            _log.warning("An iterator can only be reset at the end of its epoch. Ignored.")
+            return
+        epoch.begin_next()
+        for pipe in self._pipes:
+            pipe.reset()
+            if pipe.empty():
+                with pipe._through(PipelineAPIType.ITERATOR):
+                    pipe.schedule_run()
+
+    def __iter__(self) -> Any:
+        if self._epoch.counter and self._ever_consumed:
+            self.reset()
+        return self
+
+    @property
+    def size(self) -> int:
+        """Samples in the epoch; -1 where the pipeline's source tells."""
+        return self._epoch.size
+
+    def __len__(self) -> int:
+        """Batches in the epoch; 0 where the pipeline's source tells when it is over."""
+        return len(self._epoch)
+
+    # -- checkpoints -------------------------------------------------------------------------------------------------
+
+    def _prepare_checkpoints(self) -> None:
+        enabled = {pipe._enable_checkpointing for pipe in self._pipes}
+        if len(enabled) > 1:
+            raise ValueError("All wrapped pipelines must have the same value for `enable_checkpointing`.")
+        self._enable_checkpointing = enabled.pop()
+        if not self._enable_checkpointing:
+            return
+        self._restore_epoch()
+        # Preparing the first batch must not show in a checkpoint that is made before the user took it.
+        self._initial_checkpoints = self._save()
+
+    def _restore_epoch(self) -> None:
+        restored = [pipe for pipe in self._pipes if pipe.is_restored_from_checkpoint]
+        if not restored:
+            return
+        states = [pipe._iterator_state for pipe in self._pipes]
+        if len(restored) < len(self._pipes) or any(state != states[0] for state in states):
+            _log.warning(
+                "The pipelines do not continue from checkpoints of one moment; samples may be missed or repeated."
+            )
+        if states[0] is None:
+            _log.warning("The checkpoint was not made by an iterator; samples may be missed or repeated.")
+            return
+        self._epoch.restore(json.loads(states[0]))
+
+    def _save(self) -> list[bytes]:
+        state = json.dumps(self._epoch.state())
+        return [save_checkpoint(pipe, state) for pipe in self._pipes]
+
+    def checkpoints(self) -> list[bytes]:
+        """The checkpoint of each pipeline, after the batch that was taken last.
+
+        Raises:
+            ValueError: the pipelines were made without ``enable_checkpointing``.
+        """
+        if not self._enable_checkpointing:
+            raise ValueError("Cannot access checkpoints with checkpointing disabled")
+        return self._save() if self._ever_consumed else self._initial_checkpoints
+
+
+def _as_flag(auto_reset: str | bool | None) -> bool:
+    if auto_reset in (True, "yes"):
+        return True
+    if auto_reset in (False, None, "no"):
+        return False
+    raise ValueError(f"Unsupported value for `auto_reset` {auto_reset}")
+
+
+def _as_policy(policy: LastBatchPolicy, fill: bool | None) -> LastBatchPolicy:
+    if fill is not None:
+        warnings.warn("`fill_last_batch` is deprecated: use `last_batch_policy`.", UserWarning, stacklevel=4)
+        return LastBatchPolicy.FILL if fill else LastBatchPolicy.PARTIAL
+    if not isinstance(policy, LastBatchPolicy):
+        raise ValueError(f"Wrong type for `last_batch_policy`. Expected {LastBatchPolicy}, got {type(policy)}")
+    return policy

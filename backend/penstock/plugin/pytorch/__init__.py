@@ -1,0 +1,14 @@
+"""PyTorch: iterators that give tensors, and Python operators that take them."""
+
+from penstock.plugin.base_iterator import LastBatchPolicy
+from penstock.plugin.pytorch.iterators import DALIClassificationIterator, DALIGenericIterator, DALIRaggedIterator
+from penstock.plugin.pytorch.tensors import feed_ndarray, to_torch_tensor
+
+__all__ = [
+    "DALIClassificationIterator",
+    "DALIGenericIterator",
+    "DALIRaggedIterator",
+    "LastBatchPolicy",
+    "feed_ndarray",
+    "to_torch_tensor",
+]

@@ -1,0 +1,94 @@
+"""Batches as PyTorch tensors, without copies where that is possible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from penstock.tensors import Tensor, TensorGPU, TensorList
+from penstock.tensors.cuda import require_cupy
+
+
+class _Lease:
+    """Holds an array of a pipeline while PyTorch uses its memory.
+
+    A pipeline makes its batches on a stream of its own, and takes memory back as soon as nothing refers to it. What
+    PyTorch has still to do with it must come first: so the stream is made to wait for PyTorch's.
+    """
+
+    def __init__(self, array: Any, producer: Any, consumer: Any) -> None:
+        self._array = array
+        self._producer = producer
+        self._consumer = consumer
+
+    def __del__(self) -> None:
+        torch.cuda.ExternalStream(self._producer.ptr, self._array.device.id).wait_stream(self._consumer)
+
+
+def from_host(array: Any) -> torch.Tensor:
+    """A tensor that shares the memory of a numpy array; a copy where that may not be written to."""
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
+
+
+def from_device(array: Any, producer: Any = None) -> torch.Tensor:
+    """A tensor that shares the memory of a CuPy array whose contents are valid on PyTorch's current stream.
+
+    Args:
+        array: C-contiguous.
+        producer: the CuPy stream on which its memory is used again afterwards.
+    """
+    cupy = require_cupy()
+    if producer is None or not array.size:
+        return torch.from_dlpack(array)
+    consumer = torch.cuda.current_stream(array.device.id)
+    lease = _Lease(array, producer, consumer)
+    memory = cupy.cuda.UnownedMemory(array.data.ptr, array.nbytes, lease, array.device.id)
+    view = cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
+    with cupy.cuda.ExternalStream(consumer.cuda_stream, array.device.id):
+        return torch.from_dlpack(view)
+
+
+def to_torch_tensor(dali_tensor: Any, copy: bool = False) -> torch.Tensor:
+    """A tensor or a dense batch as a PyTorch tensor.
+
+    Args:
+        dali_tensor: on either device.
+        copy: False: the memory is shared.
+
+    Raises:
+        ValueError: a batch whose samples differ in shape.
+    """
+    if isinstance(dali_tensor, TensorList):
+        dali_tensor = dali_tensor.as_tensor()
+    array = dali_tensor._array
+    tensor = from_device(array) if isinstance(dali_tensor, TensorGPU) else from_host(array)
+    return tensor.clone() if copy else tensor
+
+
+def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: Any = None) -> torch.Tensor:
+    """Copies a tensor or a dense batch into a PyTorch tensor of the same shape and type.
+
+    Args:
+        dali_tensor: on either device.
+        arr: contiguous, where to copy to.
+        cuda_stream: the copy is ordered by it; by default it is waited for.
+
+    Raises:
+        AssertionError: shapes or types differ.
+    """
+    source = dali_tensor.as_tensor() if isinstance(dali_tensor, TensorList) else dali_tensor
+    dtype = _torch_type(source)
+    if dtype != arr.dtype:
+        raise AssertionError(f"The element types differ: {dtype} is to be copied to a tensor of {arr.dtype}")
+    if tuple(source.shape()) != tuple(arr.size()):
+        raise AssertionError(f"Shapes do not match: {list(source.shape())} is to be copied to {list(arr.size())}")
+    if isinstance(source, TensorGPU):
+        source.copy_to_external(arr.data_ptr(), cuda_stream, non_blocking=cuda_stream is not None)
+    else:
+        source.copy_to_external(arr.data_ptr())
+    return arr
+
+
+def _torch_type(tensor: Tensor) -> torch.dtype:
+    return getattr(torch, str(tensor._array.dtype))

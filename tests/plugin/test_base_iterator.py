@@ -1,0 +1,208 @@
+"""Epochs, policies, resetting: held against what DALI's base iterator gave (``tests/golden/make_iterators.py``)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import Pipeline, fn
+from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy
+
+RECORDED = json.loads((Path(__file__).parents[1] / "golden" / "iterators" / "epochs.json").read_text(encoding="utf-8"))
+
+
+class LabelIterator(BaseIterator):
+    """Gives the last output of each pipeline as a list."""
+
+    def _converted(self, outputs: list[tuple[Any, ...]]) -> list[list[int]]:
+        return [batches[-1].as_array().reshape(-1).tolist() for batches in outputs]
+
+    def _trimmed(self, batch: list[list[int]], kept: Any) -> list[list[int]]:
+        return [labels[:count] for labels, count in zip(batch, kept)]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("files")
+    for number in range(16):
+        (folder / f"{number:02}.bin").write_bytes(b"x")
+    return sorted(map(str, folder.iterdir()))
+
+
+def reading(files: list[str], batch_size: int, shard: int = 0, **arguments: Any) -> Pipeline:
+    pipe = Pipeline(batch_size, 1, None, enable_checkpointing=arguments.pop("checkpoints", False))
+    with pipe:
+        pipe.set_outputs(
+            fn.readers.file(name="reader", files=files, labels=list(range(len(files))), shard_id=shard, **arguments)[1]
+        )
+    return pipe
+
+
+def counting(batch_size: int, batches: int) -> Pipeline:
+    pipe = Pipeline(batch_size, 1, None)
+    with pipe:
+        source = [np.arange(i * batch_size, (i + 1) * batch_size)[:, None] for i in range(batches)]
+        pipe.set_outputs(fn.external_source(source, cycle="raise"))
+    return pipe
+
+
+def title(case: dict[str, Any]) -> str:
+    return "-".join(str(value) for key, value in case.items() if key not in ("epochs", "lengths"))
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=title)
+@pytest.mark.filterwarnings("ignore:Give `reader_name`")
+def test_epochs_are_those_of_dali(case: dict[str, Any], files: list[str]) -> None:
+    pipelines = [
+        reading(
+            files[: case["samples"]],
+            case["batch_size"],
+            shard,
+            num_shards=case["shards"],
+            pad_last_batch=case["pad"],
+            stick_to_shard=case["stick"],
+        )
+        for shard in case["pipelines"]
+    ]
+    policy = LastBatchPolicy[case["policy"]]
+    if case["size"] > 0:
+        iterator = LabelIterator(
+            pipelines, case["size"], auto_reset="yes", last_batch_policy=policy, last_batch_padded=case["pad"]
+        )
+    else:
+        iterator = LabelIterator(pipelines, reader_name="reader", auto_reset="yes", last_batch_policy=policy)
+    epochs, lengths = [], []
+    for _ in case["epochs"]:
+        lengths.append(len(iterator))
+        epochs.append(list(iterator))
+    assert epochs == case["epochs"]
+    assert lengths == case["lengths"]
+
+
+@pytest.mark.filterwarnings("ignore:Give `reader_name`")
+def test_partial_batches_of_a_given_size() -> None:
+    iterator = LabelIterator(
+        [counting(2, 9), counting(2, 9)], size=7, last_batch_policy=LastBatchPolicy.PARTIAL, auto_reset=True
+    )
+    assert list(iterator) == [[[0, 1], [0, 1]], [[2, 3], [2]]]
+    assert len(iterator) == 2
+    iterator = LabelIterator([counting(2, 9), counting(2, 9)], size=6, last_batch_policy=LastBatchPolicy.PARTIAL)
+    assert list(iterator) == [[[0, 1], [0, 1]], [[2, 3]]]
+
+
+def test_the_source_ends_the_epoch() -> None:
+    iterator = LabelIterator(counting(2, 3), auto_reset=True)
+    expected = [[[0, 1]], [[2, 3]], [[4, 5]]]
+    assert [list(iterator) for _ in range(3)] == [expected] * 3
+    assert iterator.size == -1
+
+
+def test_without_auto_reset() -> None:
+    iterator = LabelIterator(counting(2, 2), auto_reset="no")
+    assert len(list(iterator)) == 2
+    with pytest.raises(StopIteration):
+        next(iterator)
+    iterator.reset()
+    assert iterator.next() == [[0, 1]]
+    assert next(iterator) == [[2, 3]]
+    with pytest.raises(StopIteration):
+        next(iterator)
+    # `iter` begins the next epoch, too.
+    assert len(list(iterator)) == 2
+
+
+def test_reset_in_the_middle_is_ignored(files: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    iterator = LabelIterator(reading(files[:6], 2), reader_name="reader")
+    assert next(iterator) == [[0, 1]]
+    with caplog.at_level(logging.WARNING):
+        iterator.reset()
+    assert "end of its epoch" in caplog.text
+    assert next(iterator) == [[2, 3]]
+
+
+def test_first_batch_on_demand() -> None:
+    asked = []
+
+    def source(iteration: int) -> np.ndarray:
+        asked.append(iteration)
+        return np.zeros((1, 1))
+
+    pipe = Pipeline(1, 1, None)
+    with pipe:
+        pipe.set_outputs(fn.external_source(source))
+    iterator = LabelIterator(pipe, prepare_first_batch=False)
+    assert asked == []
+    next(iterator)
+    assert asked
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (lambda: dict(pipelines=None), AssertionError),
+        (lambda: dict(pipelines=[]), AssertionError),
+        (lambda: dict(pipelines=[counting(2, 1), counting(3, 1)], size=2), AssertionError),
+        (lambda: dict(pipelines=counting(2, 1), size=0), AssertionError),
+        (lambda: dict(pipelines=[counting(2, 1)] * 2), AssertionError),
+        (lambda: dict(pipelines=counting(2, 1), size=2, reader_name="reader"), AssertionError),
+        (lambda: dict(pipelines=counting(2, 1), reader_name="reader", last_batch_padded=True), AssertionError),
+        (lambda: dict(pipelines=counting(2, 1), auto_reset="perhaps"), ValueError),
+        (lambda: dict(pipelines=counting(2, 1), last_batch_policy="FILL"), ValueError),
+        (lambda: dict(pipelines=counting(2, 0)), RuntimeError),
+        (lambda: dict(pipelines=counting(2, 1), reader_name="reader"), RuntimeError),
+    ],
+)
+def test_wrong_arguments(arguments: Callable[[], dict[str, Any]], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        LabelIterator(**arguments())
+
+
+def test_warnings() -> None:
+    with pytest.warns(UserWarning, match="reader_name"):
+        LabelIterator(counting(2, 2), size=4)
+    with pytest.warns(UserWarning, match="last_batch_policy"):
+        LabelIterator(counting(2, 2), fill_last_batch=True)
+
+
+def test_batches_of_varying_size_need_an_open_end(files: list[str]) -> None:
+    pipe = Pipeline(2, 1, None)
+    with pipe:
+        pipe.set_outputs(fn.external_source([np.zeros((2, 1)), np.zeros((1, 1))]))
+    assert [len(batch[0]) for batch in LabelIterator(pipe)] == [2, 1]
+    pipe = Pipeline(2, 1, None)
+    with pipe:
+        pipe.set_outputs(fn.external_source([np.zeros((2, 1)), np.zeros((1, 1))]))
+    with pytest.warns(UserWarning, match="reader_name"):
+        iterator = LabelIterator(pipe, size=3)
+    next(iterator)
+    with pytest.raises(AssertionError, match="Variable batch size"):
+        next(iterator)
+
+
+@pytest.mark.parametrize("taken", [0, 1, 3, 4, 6])
+def test_checkpoints(files: list[str], taken: int) -> None:
+    def endless(pipe: Pipeline) -> Any:
+        iterator = LabelIterator(pipe, reader_name="reader", auto_reset=True)
+        return iterator, (batch for _ in range(6) for batch in iterator)
+
+    iterator, batches = endless(reading(files[:7], 2, checkpoints=True))
+    for _ in range(taken):
+        next(batches)
+    (saved,) = iterator.checkpoints()
+    expected = [next(batches) for _ in range(6)]
+    restored = Pipeline(2, 1, None, enable_checkpointing=True, checkpoint=saved)
+    with restored:
+        restored.set_outputs(fn.readers.file(name="reader", files=files[:7], labels=list(range(7)), shard_id=0)[1])
+    _, again = endless(restored)
+    assert [next(again) for _ in range(6)] == expected
+
+
+def test_checkpoints_must_be_enabled() -> None:
+    with pytest.raises(ValueError, match="checkpointing disabled"):
+        LabelIterator(counting(2, 2)).checkpoints()
