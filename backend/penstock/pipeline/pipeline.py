@@ -620,11 +620,11 @@ class Pipeline:
     # -- looking ---------------------------------------------------------------------------------------------------
 
     def epoch_size(self, name: str | None = None) -> Any:
-        """The number of samples in an epoch: of the reader ``name``, or of each reader by name."""
+        """The number of samples in an epoch, padding included: of the reader ``name``, or of each reader by name."""
         self.build()
         if name is not None:
-            return self._meta_of(self._reader(name))["epoch_size"]
-        return {key: self._meta_of(step)["epoch_size"] for key, step in self._readers.items()}
+            return self._meta_of(self._reader(name))["epoch_size_padded"]
+        return {key: self._meta_of(step)["epoch_size_padded"] for key, step in self._readers.items()}
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
         """How a reader shards and pads its data: of the reader ``name``, or of each by name."""

@@ -111,16 +111,18 @@ def test_line_without_a_label(tree: Path) -> None:
         _run(lambda: fn.readers.file(file_list=str(tree / "list.txt")), 1)
 
 
-def test_meta_and_lazy_listing(tree: Path) -> None:
+@pytest.mark.parametrize(("pad", "padded"), [(True, 4), (False, 3)])
+def test_meta_and_lazy_listing(tree: Path, pad: bool, padded: int) -> None:
     pipeline = _pipeline(
-        lambda: fn.readers.file(name="r", file_root=str(tree), num_shards=2, pad_last_batch=True, lazy_init=True), 2
+        lambda: fn.readers.file(name="r", file_root=str(tree), num_shards=2, pad_last_batch=pad, lazy_init=True), 2
     )
+    assert pipeline.epoch_size("r") == padded
     assert pipeline.reader_meta("r") == {
         "epoch_size": 3,
-        "epoch_size_padded": 4,
+        "epoch_size_padded": padded,
         "number_of_shards": 2,
         "shard_id": 0,
-        "pad_last_batch": 1,
+        "pad_last_batch": int(pad),
         "stick_to_shard": 0,
     }
 

@@ -141,7 +141,7 @@ class Reader(Operator):
         settings = self._open().settings
         return {
             "epoch_size": settings.size,
-            "epoch_size_padded": settings.padded_shard_size * settings.num_shards,
+            "epoch_size_padded": self.epoch_size,
             "number_of_shards": settings.num_shards,
             "shard_id": settings.shard_id,
             "pad_last_batch": int(settings.pad_last_batch),
@@ -151,8 +151,8 @@ class Reader(Operator):
     @property
     def epoch_size(self) -> int:
         """The number of samples that an epoch over all shards gives, padding included."""
-        meta = self.reader_meta()
-        return meta["epoch_size_padded" if meta["pad_last_batch"] else "epoch_size"]
+        settings = self._open().settings
+        return settings.padded_shard_size * settings.num_shards if settings.pad_last_batch else settings.size
 
     def state(self) -> Any:
         return self._open().state()
