@@ -48,6 +48,10 @@ format: setup  ## Bring the code into shape
 	$(BIN)/ruff check --fix backend tests client_examples
 	$(BIN)/ruff format backend tests client_examples
 
+.PHONY: stubs
+stubs: setup  ## Write the type stubs of fn and ops anew, after an operator was added or changed
+	@$(BIN)/penstock stubs
+
 .PHONY: bench
 bench: setup $(DALI)/.ready  ## Speed and memory through Triton, against DALI, Pillow and the floor (some minutes)
 	$(BIN)/python tests/benchmarks/serving/bench.py --dali-env $(DALI) $(ARGS)

@@ -22,7 +22,7 @@ def _annotation(argument: Argument) -> str:
     name = {"int32": "int", "int64": "int", "uint32": "int", "string": "str", "layout": "str", "object": "Any"}.get(
         element, element
     )
-    text = f"{name} | list[{name}]" if argument.is_list else name
+    text = f"{name} | Sequence[{name}]" if argument.is_list else name
     return f"{text} | DataNode" if argument.tensor else text
 
 

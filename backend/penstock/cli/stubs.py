@@ -1,0 +1,27 @@
+"""``penstock stubs``: the type stubs of `fn` and `ops`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a stub is not what would be written.")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
+def command(check: bool, folder: Path | None) -> None:
+    """Write the type stubs from which editors complete `fn` and `ops`, after an operator was added or changed.
+
+    They go into FOLDER, by default that of the installed package.
+    """
+    import penstock
+    from penstock.schema.stubs import stale_stubs, write_stubs
+
+    folder = folder or Path(penstock.__file__).parent
+    paths = stale_stubs(folder) if check else write_stubs(folder)
+    for path in paths:
+        click.echo(f"{'stale' if check else 'wrote'} {path}")
+    if check and paths:
+        sys.exit(1)

@@ -1,0 +1,410 @@
+# Made by `penstock stubs` from the operators' declarations.
+# ruff: noqa
+# fmt: off
+"""Operators of the family `decoders`."""
+
+from collections.abc import Sequence as _Sequence
+from typing import Any, overload as _overload
+
+from numpy import ndarray as _ndarray
+
+from penstock.graph import DataNode
+from penstock.types import DALIDataType, DALIImageType, DALIInterpType
+from penstock.ops import OperatorFace
+
+class Audio(OperatorFace):
+    """Decodes audio files of any format that libsndfile reads: WAV, FLAC, Ogg, MP3, AIFF and others.
+
+    The first output is (time, channels), or (time) with `downmix`; the second the sample rate in Hz. Files that hold
+    floating point numbers are not scaled when integers are asked for.
+
+    >>> audio, rate = fn.decoders.audio(encoded, sample_rate=16000.0, downmix=True)
+
+    Runs on: cpu.
+
+    Args:
+        input: Contents of audio files: 1-D, uint8.
+
+    Keyword args:
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        downmix (bool, default False): Replace the channels by their mean.
+        dtype (DALIDataType, default <DALIDataType.FLOAT: 9>): Type of the output: FLOAT, INT16 or INT32.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        quality (float, default 50.0): Quality of resampling, from 0 to 100.
+        sample_rate (float | DataNode, default 0.0): Sample rate of the output, in Hz; 0: that of the file.
+    """
+
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        downmix: bool | None = False,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        preserve: bool | None = False,
+        quality: float | None = 50.0,
+        sample_rate: float | DataNode | _ndarray | None = 0.0,
+        device: str | None = "cpu",
+        name: str | None = None,
+    ) -> None: ...
+
+class Image(OperatorFace):
+    """Decodes JPEG, PNG, TIFF, BMP, WebP, JPEG 2000, PNM, GIF, AVIF and ICO to images of layout HWC.
+
+    The bytes tell the format. On the device ``mixed``, JPEG, JPEG 2000 and TIFF are decoded on the GPU, and what it
+    does not take on the CPU.
+
+    >>> images = fn.decoders.image(encoded, device="cpu", output_type=types.RGB)  # doctest: +SKIP
+
+    Runs on: cpu, mixed.
+
+    Args:
+        input: Encoded images: the bytes of files, uint8 of shape (n,); zeros behind an image are ignored.
+
+    Keyword args:
+        adjust_orientation (bool, default True): Turn images upright as their EXIF data (or TIFF tag) say.
+        affine (bool, default True): Accepted for compatibility; threads are bound by the pipeline's settings.
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        cache_batch_copy (bool, default True): Accepted for compatibility; cached images are not copied.
+        cache_debug (bool, default False): Log what the cache holds when it is full.
+        cache_size (int, default 0): Megabytes of GPU memory that keep decoded images, by their files' names (`mixed`); 0: none.
+        cache_threshold (int, default 0): Bytes from which on a decoded image is kept (`threshold`).
+        cache_type (str, default ''): Which are kept: `threshold`, those from a size on while there is room; `largest`, the largest.
+        device_memory_padding (int, default 16777216): Bytes that nvJPEG's device buffers begin with (`mixed`).
+        device_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
+        dtype (DALIDataType, default <DALIDataType.UINT8: 0>): Type of the output. Values are scaled to its range: integers to their maximum, floating point to [0, 1].
+        host_memory_padding (int, default 8388608): Bytes that nvJPEG's host buffers begin with (`mixed`).
+        host_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
+        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`).
+        hybrid_huffman_threshold (int, default 1000000): JPEGs of more pixels are entropy-decoded on the GPU, smaller ones on the CPU (`mixed`).
+        jpeg_fancy_upsampling (bool, default False): Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it.
+        memory_stats (bool, default False):
+        output_type (DALIImageType, default <DALIImageType.RGB: 0>): Colour space of the output: RGB, BGR, GRAY, YCbCr (BT.601, studio range), or ANY_DATA: as stored.
+        preallocate_height_hint (int, default 0): Height for which the JPEG engine's buffers are made ready.
+        preallocate_width_hint (int, default 0): Width for which the JPEG engine's buffers are made ready.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        split_stages (bool, default False):
+        use_chunk_allocator (bool, default False):
+        use_fast_idct (bool, default False): A faster, less accurate inverse DCT for JPEG on the CPU.
+    """
+
+    def __init__(
+        self,
+        *,
+        adjust_orientation: bool | None = True,
+        affine: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        cache_batch_copy: bool | None = True,
+        cache_debug: bool | None = False,
+        cache_size: int | None = 0,
+        cache_threshold: int | None = 0,
+        cache_type: str | None = "",
+        device_memory_padding: int | None = 16777216,
+        device_memory_padding_jpeg2k: int | None = 0,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        host_memory_padding: int | None = 8388608,
+        host_memory_padding_jpeg2k: int | None = 0,
+        hw_decoder_load: float | None = 0.65,
+        hybrid_huffman_threshold: int | None = 1000000,
+        jpeg_fancy_upsampling: bool | None = False,
+        memory_stats: bool | None = False,
+        output_type: DALIImageType | None = DALIImageType.RGB,
+        preallocate_height_hint: int | None = 0,
+        preallocate_width_hint: int | None = 0,
+        preserve: bool | None = False,
+        split_stages: bool | None = False,
+        use_chunk_allocator: bool | None = False,
+        use_fast_idct: bool | None = False,
+        device: str | None = "cpu",
+        name: str | None = None,
+    ) -> None: ...
+
+class ImageCrop(OperatorFace):
+    """Decodes a window of each image: what ``crop`` would take of the whole, for less work.
+
+    >>> images = fn.decoders.image_crop(encoded, crop=(224, 224))  # doctest: +SKIP
+
+    Runs on: cpu, mixed.
+
+    Args:
+        input: Encoded images: the bytes of files, uint8 of shape (n,); zeros behind an image are ignored.
+
+    Keyword args:
+        adjust_orientation (bool, default True): Turn images upright as their EXIF data (or TIFF tag) say.
+        affine (bool, default True): Accepted for compatibility; threads are bound by the pipeline's settings.
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        crop (float | Sequence[float] | DataNode): Extents of the window: (height, width).
+        crop_d (float | DataNode, default 0.0): Accepted for compatibility; images have no depth.
+        crop_h (float | DataNode, default 0.0): Height of the window; 0: all.
+        crop_pos_x (float | DataNode, default 0.5): Horizontal place of the window, from 0 (left) to 1 (right).
+        crop_pos_y (float | DataNode, default 0.5): Vertical place of the window, from 0 (top) to 1 (bottom).
+        crop_pos_z (float | DataNode, default 0.5): Accepted for compatibility; images have no depth.
+        crop_w (float | DataNode, default 0.0): Width of the window; 0: all.
+        device_memory_padding (int, default 16777216): Bytes that nvJPEG's device buffers begin with (`mixed`).
+        device_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
+        dtype (DALIDataType, default <DALIDataType.UINT8: 0>): Type of the output. Values are scaled to its range: integers to their maximum, floating point to [0, 1].
+        host_memory_padding (int, default 8388608): Bytes that nvJPEG's host buffers begin with (`mixed`).
+        host_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
+        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`).
+        hybrid_huffman_threshold (int, default 1000000): JPEGs of more pixels are entropy-decoded on the GPU, smaller ones on the CPU (`mixed`).
+        jpeg_fancy_upsampling (bool, default False): Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it.
+        memory_stats (bool, default False):
+        output_type (DALIImageType, default <DALIImageType.RGB: 0>): Colour space of the output: RGB, BGR, GRAY, YCbCr (BT.601, studio range), or ANY_DATA: as stored.
+        preallocate_height_hint (int, default 0): Height for which the JPEG engine's buffers are made ready.
+        preallocate_width_hint (int, default 0): Width for which the JPEG engine's buffers are made ready.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        rounding (str, default 'round'): How the window's start is made an integer: `round` or `truncate`.
+        split_stages (bool, default False):
+        use_chunk_allocator (bool, default False):
+        use_fast_idct (bool, default False): A faster, less accurate inverse DCT for JPEG on the CPU.
+    """
+
+    def __init__(
+        self,
+        *,
+        adjust_orientation: bool | None = True,
+        affine: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        crop_d: float | DataNode | _ndarray | None = 0.0,
+        crop_h: float | DataNode | _ndarray | None = 0.0,
+        crop_pos_x: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_y: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_z: float | DataNode | _ndarray | None = 0.5,
+        crop_w: float | DataNode | _ndarray | None = 0.0,
+        device_memory_padding: int | None = 16777216,
+        device_memory_padding_jpeg2k: int | None = 0,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        host_memory_padding: int | None = 8388608,
+        host_memory_padding_jpeg2k: int | None = 0,
+        hw_decoder_load: float | None = 0.65,
+        hybrid_huffman_threshold: int | None = 1000000,
+        jpeg_fancy_upsampling: bool | None = False,
+        memory_stats: bool | None = False,
+        output_type: DALIImageType | None = DALIImageType.RGB,
+        preallocate_height_hint: int | None = 0,
+        preallocate_width_hint: int | None = 0,
+        preserve: bool | None = False,
+        rounding: str | None = "round",
+        split_stages: bool | None = False,
+        use_chunk_allocator: bool | None = False,
+        use_fast_idct: bool | None = False,
+        device: str | None = "cpu",
+        name: str | None = None,
+    ) -> None: ...
+
+class ImageRandomCrop(OperatorFace):
+    """Decodes a random window of each image, with an area and an aspect ratio drawn from ranges.
+
+    >>> images = fn.decoders.image_random_crop(encoded, random_area=[0.1, 1.0])  # doctest: +SKIP
+
+    Runs on: cpu, mixed.
+
+    Args:
+        input: Encoded images: the bytes of files, uint8 of shape (n,); zeros behind an image are ignored.
+
+    Keyword args:
+        adjust_orientation (bool, default True): Turn images upright as their EXIF data (or TIFF tag) say.
+        affine (bool, default True): Accepted for compatibility; threads are bound by the pipeline's settings.
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        device_memory_padding (int, default 16777216): Bytes that nvJPEG's device buffers begin with (`mixed`).
+        device_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
+        dtype (DALIDataType, default <DALIDataType.UINT8: 0>): Type of the output. Values are scaled to its range: integers to their maximum, floating point to [0, 1].
+        host_memory_padding (int, default 8388608): Bytes that nvJPEG's host buffers begin with (`mixed`).
+        host_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
+        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`).
+        hybrid_huffman_threshold (int, default 1000000): JPEGs of more pixels are entropy-decoded on the GPU, smaller ones on the CPU (`mixed`).
+        jpeg_fancy_upsampling (bool, default False): Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it.
+        memory_stats (bool, default False):
+        num_attempts (int, default 10): Windows that are drawn at most until one fits into the image.
+        output_type (DALIImageType, default <DALIImageType.RGB: 0>): Colour space of the output: RGB, BGR, GRAY, YCbCr (BT.601, studio range), or ANY_DATA: as stored.
+        preallocate_height_hint (int, default 0): Height for which the JPEG engine's buffers are made ready.
+        preallocate_width_hint (int, default 0): Width for which the JPEG engine's buffers are made ready.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        random_area (float | Sequence[float], default [0.08, 1.0]): Range of the window's area as a part of the image's.
+        random_aspect_ratio (float | Sequence[float], default [0.75, 1.333333]): Range of the window's width / height.
+        seed (int, default -1): Seed of the random stream; by default it is derived from the pipeline's seed.
+        split_stages (bool, default False):
+        use_chunk_allocator (bool, default False):
+        use_fast_idct (bool, default False): A faster, less accurate inverse DCT for JPEG on the CPU.
+    """
+
+    def __init__(
+        self,
+        *,
+        adjust_orientation: bool | None = True,
+        affine: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        device_memory_padding: int | None = 16777216,
+        device_memory_padding_jpeg2k: int | None = 0,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        host_memory_padding: int | None = 8388608,
+        host_memory_padding_jpeg2k: int | None = 0,
+        hw_decoder_load: float | None = 0.65,
+        hybrid_huffman_threshold: int | None = 1000000,
+        jpeg_fancy_upsampling: bool | None = False,
+        memory_stats: bool | None = False,
+        num_attempts: int | None = 10,
+        output_type: DALIImageType | None = DALIImageType.RGB,
+        preallocate_height_hint: int | None = 0,
+        preallocate_width_hint: int | None = 0,
+        preserve: bool | None = False,
+        random_area: float | _Sequence[float] | _ndarray | None = ...,
+        random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
+        seed: int | None = -1,
+        split_stages: bool | None = False,
+        use_chunk_allocator: bool | None = False,
+        use_fast_idct: bool | None = False,
+        device: str | None = "cpu",
+        name: str | None = None,
+    ) -> None: ...
+
+class ImageSlice(OperatorFace):
+    """Decodes a box of each image: what ``slice`` would take of the whole, for less work.
+
+    The box is given as for ``slice``, and must lie within the image.
+
+    >>> images = fn.decoders.image_slice(encoded, rel_start=[0.1, 0.2], rel_shape=[0.5, 0.5])  # doctest: +SKIP
+
+    Runs on: cpu, mixed.
+
+    Args:
+        data: Encoded images: the bytes of files, uint8 of shape (n,); zeros behind an image are ignored.
+        anchor: Where the box begins: 1-D, of numbers.
+        shape_input: How far the box reaches: 1-D, of numbers.
+
+    Keyword args:
+        adjust_orientation (bool, default True): Turn images upright as their EXIF data (or TIFF tag) say.
+        affine (bool, default True): Accepted for compatibility; threads are bound by the pipeline's settings.
+        axes (int | Sequence[int] | DataNode, default [1, 0]): Indices (of H, W) of the dimensions that the box speaks of.
+        axis_names (str, default 'WH'): Letters of the dimensions that the box speaks of.
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        device_memory_padding (int, default 16777216): Bytes that nvJPEG's device buffers begin with (`mixed`).
+        device_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
+        dtype (DALIDataType, default <DALIDataType.UINT8: 0>): Type of the output. Values are scaled to its range: integers to their maximum, floating point to [0, 1].
+        end (int | Sequence[int] | DataNode): End of the box in pixels.
+        host_memory_padding (int, default 8388608): Bytes that nvJPEG's host buffers begin with (`mixed`).
+        host_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
+        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`).
+        hybrid_huffman_threshold (int, default 1000000): JPEGs of more pixels are entropy-decoded on the GPU, smaller ones on the CPU (`mixed`).
+        jpeg_fancy_upsampling (bool, default False): Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it.
+        memory_stats (bool, default False):
+        normalized_anchor (bool, default True): The positional anchor is a fraction of the image's extent.
+        normalized_shape (bool, default True): The positional shape is a fraction of the image's extent.
+        output_type (DALIImageType, default <DALIImageType.RGB: 0>): Colour space of the output: RGB, BGR, GRAY, YCbCr (BT.601, studio range), or ANY_DATA: as stored.
+        preallocate_height_hint (int, default 0): Height for which the JPEG engine's buffers are made ready.
+        preallocate_width_hint (int, default 0): Width for which the JPEG engine's buffers are made ready.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        rel_end (float | Sequence[float] | DataNode): End of the box as a fraction of the image's extent.
+        rel_shape (float | Sequence[float] | DataNode): Extents as fractions of the image's.
+        rel_start (float | Sequence[float] | DataNode): Start of the box as a fraction of the image's.
+        shape (int | Sequence[int] | DataNode): Extents of the box in pixels.
+        split_stages (bool, default False):
+        start (int | Sequence[int] | DataNode): Start of the box in pixels.
+        use_chunk_allocator (bool, default False):
+        use_fast_idct (bool, default False): A faster, less accurate inverse DCT for JPEG on the CPU.
+    """
+
+    def __init__(
+        self,
+        *,
+        adjust_orientation: bool | None = True,
+        affine: bool | None = True,
+        axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        axis_names: str | None = "WH",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        device_memory_padding: int | None = 16777216,
+        device_memory_padding_jpeg2k: int | None = 0,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        end: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        host_memory_padding: int | None = 8388608,
+        host_memory_padding_jpeg2k: int | None = 0,
+        hw_decoder_load: float | None = 0.65,
+        hybrid_huffman_threshold: int | None = 1000000,
+        jpeg_fancy_upsampling: bool | None = False,
+        memory_stats: bool | None = False,
+        normalized_anchor: bool | None = True,
+        normalized_shape: bool | None = True,
+        output_type: DALIImageType | None = DALIImageType.RGB,
+        preallocate_height_hint: int | None = 0,
+        preallocate_width_hint: int | None = 0,
+        preserve: bool | None = False,
+        rel_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        split_stages: bool | None = False,
+        start: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        use_chunk_allocator: bool | None = False,
+        use_fast_idct: bool | None = False,
+        device: str | None = "cpu",
+        name: str | None = None,
+    ) -> None: ...
+
+class Inflate(OperatorFace):
+    """Decompresses LZ4 blocks (without a frame around them) to arrays of a known shape.
+
+    A sample is one block; or, with ``chunk_offsets`` or ``chunk_sizes``, a sequence of blocks of one shape each, which
+    become the outermost dimension. The CPU decompresses, on the pool's threads, also for GPU data.
+
+    >>> frames = fn.decoders.inflate(packed, shape=[480, 640], layout="HW", chunk_sizes=sizes)  # doctest: +SKIP
+
+    Runs on: cpu, gpu.
+
+    Args:
+        input: LZ4 blocks: uint8 of shape (n,).
+
+    Keyword args:
+        shape (int | Sequence[int] | DataNode, required): Shape of an inflated block.
+        algorithm (str, default 'LZ4'): The compression: LZ4.
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        check_output_size (bool, default False): Accepted for compatibility; the size is always checked.
+        chunk_offsets (int | Sequence[int] | DataNode): Where the blocks begin; by default one follows the other.
+        chunk_sizes (int | Sequence[int] | DataNode): Bytes of the blocks; by default up to the next one.
+        dtype (DALIDataType, default <DALIDataType.UINT8: 0>): Type of the output.
+        layout (str, default ''): Layout of an inflated block.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        sequence_axis_name (str, default 'F'): Letter of the dimension that the blocks of a sample form.
+    """
+
+    def __init__(
+        self,
+        *,
+        shape: int | _Sequence[int] | DataNode | _ndarray = ...,
+        algorithm: str | None = "LZ4",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        check_output_size: bool | None = False,
+        chunk_offsets: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        chunk_sizes: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        layout: str | None = "",
+        preserve: bool | None = False,
+        sequence_axis_name: str | None = "F",
+        device: str | None = "cpu",
+        name: str | None = None,
+    ) -> None: ...
+
+class Numpy(OperatorFace):
+    """Reads arrays of numpy's file format; all arrays of a batch must be of one type and rank.
+
+    >>> arrays = fn.decoders.numpy(encoded)  # doctest: +SKIP
+
+    Runs on: cpu.
+
+    Args:
+        data: Contents of NPY files: uint8 of shape (n,).
+
+    Keyword args:
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        dtype (DALIDataType): Type of the output; by default that of the arrays.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+    """
+
+    def __init__(
+        self,
+        *,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+        device: str | None = "cpu",
+        name: str | None = None,
+    ) -> None: ...

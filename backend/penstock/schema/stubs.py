@@ -1,0 +1,243 @@
+"""Type stubs of `fn` and `ops`: what editors and type checkers read instead of the functions made at import.
+
+The stubs are packages, ``fn/__init__.pyi`` and so on, beside the modules ``fn.py`` and ``ops.py``. Python itself does
+not see them, for folders without an ``__init__.py`` count for less than modules; editors and mypy take them first.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import importlib
+import inspect
+import json
+import re
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from penstock.schema.arguments import Argument
+from penstock.schema.declaration import Schema
+from penstock.schema.documentation import docstring, shown_arguments, signature
+from penstock.schema.registry import all_schemas
+
+_FACES = ("penstock.fn", "penstock.ops")
+_WIDTH = 120
+_HEADER = '''# Made by `penstock stubs` from the operators' declarations.
+# ruff: noqa
+# fmt: off
+"""{doc}"""
+
+from collections.abc import Sequence as _Sequence
+from typing import Any, overload as _overload
+
+from numpy import ndarray as _ndarray
+
+from penstock.graph import DataNode
+from penstock.types import DALIDataType, DALIImageType, DALIInterpType
+'''
+
+
+def stub_files() -> dict[Path, str]:
+    """The text of every stub, by its path below the folder of the package."""
+    files: dict[Path, str] = {}
+    for name in _FACES:
+        face = importlib.import_module(name)
+        for path, entries in _entries(face).items():
+            folder = Path(name.rpartition(".")[2], *path)
+            files[folder / "__init__.pyi"] = _module_text(face, path, entries)
+    return files
+
+
+def stale_stubs(package: Path) -> list[Path]:
+    """The stubs in the folder of the package that are missing, differ from what they should be, or belong to nothing."""
+    wanted = {package / path: text for path, text in stub_files().items()}
+    found = {path for name in _FACES for path in (package / name.rpartition(".")[2]).rglob("*.pyi")}
+    return sorted(
+        path
+        for path in found | set(wanted)
+        if path not in wanted or path not in found or path.read_text(encoding="utf-8") != wanted[path]
+    )
+
+
+def write_stubs(package: Path) -> list[Path]:
+    """Brings the stubs in the folder of the package up to date; tells which changed."""
+    files = stub_files()
+    stale = stale_stubs(package)
+    for path in stale:
+        text = files.get(path.relative_to(package))
+        if text is None:
+            path.unlink()
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return stale
+
+
+def _entries(face: ModuleType) -> dict[tuple[str, ...], dict[str, tuple[Schema, Any]]]:
+    """The operators of a face by submodule and name, each with its declaration and what stands for it in the face."""
+    modules: dict[tuple[str, ...], dict[str, tuple[Schema, Any]]] = defaultdict(dict)
+    modules[()] = {}
+    for schema in all_schemas():
+        classes = face.__name__ == "penstock.ops"
+        path = (*schema.module, schema.class_name) if classes else tuple(schema.fn_path.split("."))
+        if any(part.startswith("_") for part in path):
+            continue
+        target: Any = face
+        for part in path:
+            target = getattr(target, part)
+        for depth in range(1, len(path)):
+            modules.setdefault(path[:depth], {})
+        modules[path[:-1]][path[-1]] = (schema, target)
+    return modules
+
+
+def _module_text(face: ModuleType, path: tuple[str, ...], entries: dict[str, tuple[Schema, Any]]) -> str:
+    doc = inspect.getdoc(face) if not path else f"Operators of the family `{path[-1]}`."
+    header = _HEADER.format(doc=doc)
+    header += "".join(f"from . import {part} as {part}\n" for part in _submodules(face, path))
+    if path and face.__name__ == "penstock.ops":
+        header += "from penstock.ops import OperatorFace\n"
+    imports, definitions = _own_code(face) if not path else ([], [])
+    blocks = [header + "".join(f"{line}\n" for line in imports)]
+    blocks += definitions
+    blocks += [_entry_text(name, *entry) for name, entry in sorted(entries.items())]
+    return "\n\n".join(block.rstrip() for block in blocks) + "\n"
+
+
+def _submodules(face: ModuleType, path: tuple[str, ...]) -> list[str]:
+    return sorted(other[-1] for other in _entries(face) if other and other[:-1] == path)
+
+
+def _own_code(face: ModuleType) -> tuple[list[str], list[str]]:
+    """What the module's file itself spells out: its functions and classes without bodies, and the imports they need."""
+    tree = ast.parse(inspect.getsource(face))
+    definitions = [
+        _Bodiless().visit(node)
+        for node in tree.body
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")
+    ]
+    needed = {node.id for definition in definitions for node in ast.walk(definition) if isinstance(node, ast.Name)}
+    public = set(face.__all__)
+    imports = []
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            node.names = [alias for alias in node.names if alias.name in needed | public]
+            for alias in node.names:
+                alias.asname = alias.name if alias.name in public else alias.asname
+            if node.names:
+                imports.append(ast.unparse(node))
+    return imports, [ast.unparse(definition) for definition in definitions]
+
+
+class _Bodiless(ast.NodeTransformer):
+    """Leaves the docstring of each function, and drops what it does."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        has_doc = ast.get_docstring(node) is not None
+        node.body = [*(node.body[:1] if has_doc else []), ast.Expr(ast.Constant(...))]
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        self.generic_visit(node)
+        return node
+
+
+def _entry_text(name: str, schema: Schema, target: Any) -> str:
+    if inspect.isclass(target) and hasattr(target, "schema"):
+        return _class_text(name, schema)
+    if hasattr(target, "_schema_name"):
+        return _function_text(name, schema)
+    own = target.__name__
+    if own == name:
+        return f"from {target.__module__} import {name} as {name}"
+    return f"from {target.__module__} import {own} as _{own}\n\n{name} = _{own}"
+
+
+def _function_text(name: str, schema: Schema) -> str:
+    """The function; where it has inputs, as two overloads, the second of which takes several sets of them."""
+    one, several = _result_types(schema)
+    document = _quoted(docstring(schema))
+    single = _definition(name, _parameters(schema, sets=False), one, document)
+    if not schema.inputs or one == several:
+        return single
+    return f"@_overload\n{single}\n@_overload\n{_definition(name, _parameters(schema, sets=True), several, '')}"
+
+
+def _result_types(schema: Schema) -> tuple[str, str]:
+    """What the function returns for one set of inputs, and for several."""
+    if schema.output_per_input or callable(schema.outputs):
+        return "Any", "Any"
+    if schema.outputs == 1:
+        return "DataNode", "list[DataNode]"
+    return "list[DataNode]", "list[list[DataNode]]"
+
+
+def _class_text(name: str, schema: Schema) -> str:
+    parameters = ["self", "*", *_keywords(schema, at_construction=True)]
+    body = textwrap.indent(f"{_quoted(docstring(schema))}\n\n{_definition('__init__', parameters, 'None', '')}", "    ")
+    return f"class {name}(OperatorFace):\n{body}"
+
+
+def _parameters(schema: Schema, sets: bool) -> list[str]:
+    """The parameters of the function; with ``sets`` the first input is a list of nodes, and the others may be."""
+    accepted = "list[DataNode] | DataNode | _ndarray | float" if sets else "DataNode | _ndarray | float"
+    parameters = []
+    for parameter in signature(schema).parameters.values():
+        if parameter.kind is not parameter.POSITIONAL_ONLY:
+            continue
+        if sets and not parameters:
+            parameters.append(f"{parameter.name}: list[DataNode]")
+        else:
+            optional = parameter.default is not parameter.empty
+            parameters.append(f"{parameter.name}: {accepted}{' | None = ...' if optional else ''}")
+    if parameters:
+        parameters.append("/")
+    parameters.append(f"*inputs: {accepted}" if schema.variadic else "*")
+    return [*parameters, *_keywords(schema, at_construction=False)]
+
+
+def _keywords(schema: Schema, at_construction: bool) -> Iterator[str]:
+    shown = {argument.name: argument for argument in shown_arguments(schema)}
+    for parameter in signature(schema, inputs=not at_construction).parameters.values():
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            continue
+        argument = shown.get(parameter.name)
+        text = f"{parameter.name}: {_annotation(parameter.annotation, argument)}"
+        required = parameter.default is parameter.empty and not at_construction
+        yield text if required else f"{text} = {_default(parameter.default)}"
+
+
+def _annotation(text: str, argument: Argument | None) -> str:
+    text = re.sub(r"\bSequence\b", "_Sequence", text)
+    text = re.sub(r"\b(dict\[.*\]|tfrecord\.\w+)", "Any", text)
+    if argument is None:
+        return text
+    if argument.tensor or argument.is_list:
+        text += " | _ndarray"
+    return text if argument.required else f"{text} | None"
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if isinstance(value, str):
+        return json.dumps(value)
+    return repr(value) if isinstance(value, (bool, int, float, type(None))) else "..."
+
+
+def _definition(name: str, parameters: Sequence[str], result: str, document: str) -> str:
+    line = f"def {name}({', '.join(parameters)}) -> {result}:"
+    if len(line) > _WIDTH:
+        inner = "".join(f"    {parameter},\n" for parameter in parameters)
+        line = f"def {name}(\n{inner}) -> {result}:"
+    return f"{line}\n{textwrap.indent(document, '    ')}\n    ..." if document else f"{line} ..."
+
+
+def _quoted(document: str) -> str:
+    lines = "\n".join(line.rstrip() for line in document.splitlines())
+    prefix = "r" if "\\" in lines else ""
+    return f'{prefix}"""{lines}\n"""' if "\n" in lines else f'{prefix}"""{lines}"""'

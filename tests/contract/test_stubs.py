@@ -1,0 +1,62 @@
+"""The type stubs: up to date, valid, and naming every operator with its arguments."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import penstock
+from penstock import fn
+from penstock.cli._group import penstock as command
+from penstock.schema.stubs import stale_stubs, stub_files, write_stubs
+
+PACKAGE = Path(penstock.__file__).parent
+
+
+def functions(text: str) -> dict[str, list[str]]:
+    """The keyword arguments of each function of a stub."""
+    tree = ast.parse(text)
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return {node.name: [argument.arg for argument in node.args.kwonlyargs] for node in found}
+
+
+def test_the_committed_stubs_are_up_to_date() -> None:
+    assert stale_stubs(PACKAGE) == [], "run `make stubs`"
+
+
+@pytest.mark.parametrize("path", list(stub_files()), ids=str)
+def test_stubs_are_valid(path: Path) -> None:
+    compile(stub_files()[path], str(path), "exec")
+
+
+def test_functions_have_their_arguments() -> None:
+    files = stub_files()
+    resize = functions(files[Path("fn/__init__.pyi")])["resize"]
+    assert {"size", "resize_shorter", "interp_type", "device", "name"} <= set(resize)
+    assert "output_type" in functions(files[Path("fn/decoders/__init__.pyi")])["image"]
+    assert "class Image(OperatorFace):" in files[Path("ops/decoders/__init__.pyi")]
+
+
+def test_special_functions_stay_those_of_their_modules() -> None:
+    assert "import external_source as external_source" in stub_files()[Path("fn/__init__.pyi")]
+    assert "tfrecord = _read" in stub_files()[Path("fn/readers/__init__.pyi")]
+
+
+def test_python_itself_takes_the_modules() -> None:
+    assert Path(fn.__file__ or "").name == "fn.py"
+
+
+def test_writing_brings_a_folder_up_to_date(tmp_path: Path) -> None:
+    assert len(write_stubs(tmp_path)) == len(stub_files())
+    stray = tmp_path / "fn" / "gone" / "__init__.pyi"
+    stray.parent.mkdir()
+    stray.touch()
+    (tmp_path / "ops" / "__init__.pyi").write_text("")
+    assert stale_stubs(tmp_path) == [stray, tmp_path / "ops" / "__init__.pyi"]
+    assert CliRunner().invoke(command, ["stubs", "--check", str(tmp_path)]).exit_code == 1
+    assert "wrote" in CliRunner().invoke(command, ["stubs", str(tmp_path)]).output
+    assert stale_stubs(tmp_path) == []
+    assert not stray.exists()
