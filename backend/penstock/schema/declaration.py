@@ -9,7 +9,6 @@ from typing import Any
 
 from penstock.schema.arguments import Argument, common_arguments
 
-
 MOST_INPUTS = 999
 
 

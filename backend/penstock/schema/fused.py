@@ -8,7 +8,7 @@ changes no result and no error.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 from penstock.errors import Frame, operator_error
@@ -30,6 +30,21 @@ class FusedNode(Protocol):
 def fused_argument(position: int, name: str) -> str:
     """How the argument of one of the fused operators is called among those of both."""
     return f"{position}:{name}"
+
+
+@dataclass
+class _Part(Workspace):
+    """What one of the fused operators sees: failures of samples name it."""
+
+    node: FusedNode | None = None
+
+    def fail(self, index: int, error: BaseException) -> None:
+        assert self.node is not None
+        super().fail(index, _blamed_on(self.node, error, index))
+
+
+def _blamed_on(node: FusedNode, error: BaseException, sample: int | None) -> BaseException:
+    return operator_error(error, node.display_name, node.device, sample, node.origin)
 
 
 class FusedOperator(Operator):
@@ -62,12 +77,20 @@ class FusedOperator(Operator):
 
     def run(self, workspace: Workspace) -> None:
         first = self._part(workspace, 0, list(workspace.inputs))
+        second = self._part(workspace, 1, [])
+        try:
+            self._run_at_once(workspace, first, second)
+        finally:
+            # Samples and workspaces know each other: apart, their buffers are free as soon as nobody wants them.
+            first.samples, second.samples = [], []
+
+    def _run_at_once(self, workspace: Workspace, first: _Part, second: _Part) -> None:
         specs = self._described(0, self.first, first)
-        shapes = self.first.infer_batch(self._blaming(first, 0), 1)
-        second = self._part(workspace, 1, [_without_data(specs[0], shapes[0], workspace.device)])
+        shapes = self.first.infer_batch(first, 1)
+        second.inputs = [_without_data(specs[0], shapes[0], workspace.device)]
         second.failures = first.failures
         specs = self._described(1, self.second, second)
-        shapes = self.second.infer_batch(self._blaming(second, 1), 1)
+        shapes = self.second.infer_batch(second, 1)
         if not self.can_fuse(first, second):
             self._run_in_turn(workspace)
             return
@@ -98,44 +121,37 @@ class FusedOperator(Operator):
         second = self._part(workspace, 1, list(first.outputs))
         second.failures = first.failures
         self._run_one(1, self.second, second)
+        first.samples, second.samples = [], []
         workspace.outputs = second.outputs
         workspace.failures = second.failures
 
-    def _part(self, workspace: Workspace, position: int, inputs: list[TensorList]) -> Workspace:
+    def _part(self, workspace: Workspace, position: int, inputs: list[TensorList]) -> _Part:
         """The workspace as one of the operators would see it."""
         prefix = fused_argument(position, "")
         arguments = {
             name.removeprefix(prefix): batch for name, batch in workspace.arguments.items() if name.startswith(prefix)
         }
-        return replace(workspace, inputs=inputs, arguments=arguments, outputs=[], samples=[], state=None)
+        part = _Part(**{field.name: getattr(workspace, field.name) for field in fields(Workspace)})
+        part.inputs, part.arguments, part.node = inputs, arguments, self.nodes[position]
+        part.outputs, part.samples, part.state = [], [], None
+        return part
 
     def _described(self, position: int, operator: Operator, workspace: Workspace) -> Sequence[OutputSpec]:
         try:
             return operator.describe(workspace)
         except Exception as error:
-            raise self._error(position, error, None) from error
+            raise self._error(position, error) from error
 
     def _run_one(self, position: int, operator: Operator, workspace: Workspace) -> None:
         try:
-            operator.run(self._blaming(workspace, position))
+            operator.run(workspace)
         except SampleFailure:
             raise
         except Exception as error:
-            raise self._error(position, error, None) from error
+            raise self._error(position, error) from error
 
-    def _blaming(self, workspace: Workspace, position: int) -> Workspace:
-        """The workspace, so changed that failures of samples name the operator at ``position``."""
-        fail = type(workspace).fail
-
-        def blame(index: int, error: BaseException) -> None:
-            fail(workspace, index, self._error(position, error, index))
-
-        workspace.fail = blame  # type: ignore[method-assign]
-        return workspace
-
-    def _error(self, position: int, error: BaseException, sample: int | None) -> BaseException:
-        node = self.nodes[position]
-        return operator_error(error, node.display_name, node.device, sample, node.origin)
+    def _error(self, position: int, error: BaseException) -> BaseException:
+        return _blamed_on(self.nodes[position], error, None)
 
 
 def _volume(shape: Shape) -> int:
