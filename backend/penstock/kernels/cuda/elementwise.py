@@ -34,7 +34,7 @@ def _preamble(body: str, types: tuple[np.dtype, ...], result: np.dtype, promoted
     loads = []
     for index, (name, dtype) in enumerate(zip("abc", types)):
         value = f"reinterpret_cast<const {cuda_type(dtype)} *>(operands[{index}])[offsets[{index}]]"
-        loads.append(f"Result {name} = Result({value});" if promoted else f"auto {name} = {value};")
+        loads.append(f"Result {name} = Result({value});" if promoted else f"const auto &{name} = {value};")
     return (
         f"typedef {cuda_type(result)} Result;\n"
         "__device__ inline Result compute(const uint64 *operands, const int64 *offsets, int *divided_by_zero) {\n"
@@ -50,7 +50,8 @@ def evaluate_batch(
     Args:
         body: C++ statements that return the result, of type ``Result``, of the operands ``a``, ``b`` and ``c``.
         jobs: the operands (arrays on the GPU, which are broadcast) and the target of each sample.
-        promoted: the operands are converted to the result's type first, as C++ does; else they have their own.
+        promoted: the operands are converted to the result's type first, as C++ does; else they have their own, and
+            are references: where ``b`` is a table of which each element uses another entry, that is ``(&b)[index]``.
         dividing: ``body`` sets ``*divided_by_zero``, for which the result is waited for.
 
     Raises:

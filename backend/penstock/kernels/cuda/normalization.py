@@ -85,8 +85,8 @@ def _computed(sources: Sequence[Located], n: Normalization, means: Sequence[Loca
 
 
 def _spread(means: Sequence[Located], shapes: Sequence[tuple[int, ...]]) -> list[Located]:
-    """The means, those that are shared by several outputs repeated for each."""
-    spread = [m if m.shape == shape else None for m, shape in zip(means, shapes)]
+    """The means, those that are shared by some outputs, but not by all, repeated for each."""
+    spread = [m if m.size == 1 or m.shape == shape else None for m, shape in zip(means, shapes)]
     missing = [i for i, mean in enumerate(spread) if mean is None]
     fresh = scratch([shapes[i] for i in missing], np.float32)
     evaluate_batch("return a;", [((means[i],), target) for i, target in zip(missing, fresh)])

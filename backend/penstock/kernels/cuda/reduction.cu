@@ -3,15 +3,24 @@
 const int DIMS = 6;
 
 struct Reduction {
-    uint64 source, target, mean;            // mean: of the outputs' shape, or 0
+    uint64 source, target, mean;            // mean: one, or one for each output; or 0
     int64 kept[DIMS], kept_strides[DIMS];
     int64 reduced[DIMS], reduced_strides[DIMS];
     int64 outputs, count;                   // how many there are, and the elements of each
     double divisor, epsilon;
     int32 kept_rank, reduced_rank;
-    int32 lanes, root;                      // threads of an output; whether to take the square root
+    int32 lanes, mean_step;                 // threads of an output; from one output's mean to the next
+    int32 divides, root;                    // whether to divide by the divisor, and to take the square root
 };
 
+// The limits of a type's finite values.
+template <typename T> struct Finite : Limits<T> {};
+template <> struct Finite<float> {
+    static __device__ float lowest() { return -3.402823466e+38f; }
+    static __device__ float highest() { return 3.402823466e+38f; }
+};
+
+// What is merged: elements, or their squares.
 struct Plain {
     template <typename T> static __device__ T of(T value, T) { return value; }
 };
@@ -19,21 +28,31 @@ struct Squares {
     template <typename T> static __device__ T of(T value, T mean) { return (value - mean) * (value - mean); }
 };
 
+// How elements are merged, and what there is before the first.
 struct Add {
+    template <typename T> static __device__ T start() { return T(0); }
     template <typename T> static __device__ T of(T a, T b) { return a + b; }
 };
 struct Least {
+    template <typename T> static __device__ T start() { return Finite<T>::highest(); }
     template <typename T> static __device__ T of(T a, T b) { return b < a ? b : a; }
 };
 struct Greatest {
+    template <typename T> static __device__ T start() { return Finite<T>::lowest(); }
     template <typename T> static __device__ T of(T a, T b) { return b > a ? b : a; }
 };
 
 __device__ inline double finished(double value, const Reduction &r) {
-    value /= r.divisor;
+    if (r.divides) value /= r.divisor;
     return r.root ? sqrt(value + r.epsilon) : value;
 }
-template <typename T> __device__ inline T finished(T value, const Reduction &) { return value; }
+__device__ inline float finished(float value, const Reduction &) { return value; }
+
+// Fractions of integers are cut off.
+template <typename T> __device__ inline T finished(T value, const Reduction &r) {
+    if (r.divides) value = r.count ? T(trunc(double(value) / r.divisor)) : T(0);
+    return r.root ? T(sqrt(double(value))) : value;
+}
 
 // Where element `index` of some dimensions is.
 __device__ inline int64 offset_of(int64 index, const int64 *extents, const int64 *strides, int rank) {
@@ -54,21 +73,18 @@ __global__ void reduce(const int64 *__restrict__ first_blocks, const Reduction *
     const Reduction &r = reductions[sample];
     int lane = threadIdx.x % r.lanes;
     int64 output = (blockIdx.x - first_blocks[sample]) * (blockDim.x / r.lanes) + threadIdx.x / r.lanes;
-    bool working = output < r.outputs && lane < r.count;
-    Sum sum = Sum(0);
-    if (working) {
+    Sum sum = Merge::template start<Sum>();
+    if (output < r.outputs) {
         const In *source = reinterpret_cast<const In *>(r.source) + offset_of(output, r.kept, r.kept_strides, r.kept_rank);
-        Value mean = r.mean ? Value(reinterpret_cast<const float *>(r.mean)[output]) : Value(0);
+        Value mean = r.mean ? Value(reinterpret_cast<const float *>(r.mean)[output * r.mean_step]) : Value(0);
         for (int64 i = lane; i < r.count; i += r.lanes) {
             In element = source[offset_of(i, r.reduced, r.reduced_strides, r.reduced_rank)];
-            Sum value = Sum(Map::of(converted<Value>(element), mean));
-            sum = i == lane ? value : Merge::of(sum, value);
+            sum = Merge::of(sum, Sum(Map::of(converted<Value>(element), mean)));
         }
     }
     partial[threadIdx.x] = sum;
     for (int half = r.lanes / 2; half > 0; half /= 2) {
         __syncthreads();
-        // There are never more lanes than elements, so each has something to merge.
         if (lane < half) partial[threadIdx.x] = Merge::of(partial[threadIdx.x], partial[threadIdx.x + half]);
     }
     if (lane == 0 && output < r.outputs)

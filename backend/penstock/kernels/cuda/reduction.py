@@ -22,7 +22,7 @@ _REDUCTION = np.dtype(
         ("count", np.int64),
         ("divisor", np.float64),
         ("epsilon", np.float64),
-        *((name, np.int32) for name in ("kept_rank", "reduced_rank", "lanes", "root")),
+        *((name, np.int32) for name in ("kept_rank", "reduced_rank", "lanes", "mean_step", "divides", "root")),
     ],
     align=True,
 )
@@ -35,15 +35,16 @@ class Reduction:
     Attributes:
         source, target: arrays on the GPU; the target has the extents that are kept.
         axes: the dimensions that are reduced.
-        mean: float32 on the GPU, of the target's extents: what is subtracted before squaring.
-        divisor, epsilon: of sums in double precision: ``sum / divisor``, and what is added before a root is taken.
+        mean: float32 on the GPU, one or one for each output: what is subtracted before squaring.
+        divisor: what merged elements are divided by, or None; where they are integers, fractions are cut off.
+        epsilon: added before a root is taken.
     """
 
     source: Any
     target: Any
     axes: Sequence[int]
     mean: Any = None
-    divisor: float = 1.0
+    divisor: float | None = None
     epsilon: float = 0.0
 
 
@@ -63,7 +64,7 @@ def reduce_axes(
         squares: elements less their mean are squared first.
         root: the square root of the results is taken.
         value: the type in which elements are read, and squared.
-        total: the type in which they are merged.
+        total: the type in which they are merged: that of the targets, or float64.
     """
     located = [(r, locate(r.source), locate(r.target)) for r in reductions]
     located = [item for item in located if item[2].size]
@@ -72,6 +73,7 @@ def reduce_axes(
     entries, counts = [], []
     for reduction, source, target in located:
         axes = set(reduction.axes)
+        mean = None if reduction.mean is None else locate(reduction.mean)
         strides = strides_of(source.shape)
         kept = _merged([(e, s) for axis, (e, s) in enumerate(zip(source.shape, strides)) if axis not in axes])
         reduced = _merged([(e, s) for axis, (e, s) in enumerate(zip(source.shape, strides)) if axis in axes])
@@ -83,15 +85,17 @@ def reduce_axes(
             (
                 source.address,
                 target.address,
-                0 if reduction.mean is None else locate(reduction.mean).address,
+                0 if mean is None else mean.address,
                 *(_filled([d[field] for d in dimensions]) for dimensions in (kept, reduced) for field in (0, 1)),
                 target.size,
                 count,
-                reduction.divisor,
+                reduction.divisor or 0.0,
                 reduction.epsilon,
                 len(kept),
                 len(reduced),
                 lanes,
+                0 if mean is None or mean.size == 1 else 1,
+                reduction.divisor is not None,
                 root,
             )
         )

@@ -74,12 +74,16 @@ class LookupTable(Operator):
         look_up(np.ascontiguousarray(sample.inputs[0]), sample.workspace.state, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.tensors.cuda import require_cupy
+        from penstock.kernels.cuda.elementwise import evaluate_batch
+        from penstock.kernels.cuda.launch import locate_all, upload
 
-        cupy = require_cupy()
-        table = cupy.asarray(workspace.state)
-        last = len(table) - 1
-        for sample in workspace.live:
-            data = sample.inputs[0]
-            known = (data >= 0) & (data < last)
-            sample.outputs[0][...] = table[cupy.where(known, data, last).astype(np.int32)]
+        samples = workspace.live
+        table = upload([workspace.state])[0]
+        entry = table.reshape(1)
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        last = table.size - 1
+        evaluate_batch(
+            f"int64 key = int64(a); return (&b)[key >= 0 && key < {last} ? key : {last}];",
+            [((source, entry), target) for source, target in zip(sources, targets)],
+            promoted=False,
+        )

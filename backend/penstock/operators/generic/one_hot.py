@@ -79,28 +79,37 @@ class OneHot(Operator):
         return (*shape[:place], self.args["num_classes"], *shape[place:])
 
     def compute(self, sample: Sample) -> None:
-        self._fill(sample, np)
-
-    def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.tensors.cuda import require_cupy
-
-        cupy = require_cupy()
-        for sample in workspace.live:
-            self._fill(sample, cupy)
-
-    def _fill(self, sample: Sample, xp: Any) -> None:
-        """``xp`` is numpy or CuPy."""
         target, place = sample.outputs[0], sample.workspace.state
-        classes = _whole(sample.inputs[0], xp).reshape(target.shape[:place] + target.shape[place + 1 :])
-        positions = xp.arange(self.args["num_classes"], dtype=np.int32)
+        classes = _whole(sample.inputs[0]).reshape(target.shape[:place] + target.shape[place + 1 :])
+        positions = np.arange(self.args["num_classes"], dtype=np.int32)
         positions = positions.reshape((-1,) + (1,) * (classes.ndim - place))
         target.fill(self._off)
-        target[xp.expand_dims(classes, place) == positions] = self._on
+        target[np.expand_dims(classes, place) == positions] = self._on
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.elementwise import evaluate_batch
+        from penstock.kernels.cuda.launch import locate_all, upload
+
+        samples, place = workspace.live, workspace.state
+        count = self.args["num_classes"]
+        kind = numpy_dtype(self.args["dtype"])
+        positions, values = upload([np.arange(count, dtype=np.int32), np.array([self._off, self._on], kind)])
+        jobs = []
+        for source, target in zip(locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)):
+            shape = target.shape
+            classes = source.reshape(*shape[:place], 1, *shape[place + 1 :])
+            along = positions.reshape(count, *(1,) * (len(shape) - place - 1))
+            jobs.append(((classes, along, values.reshape(1)), target))
+        known = (
+            "double(a) > -2147483648.0 && double(a) < 2147483648.0"
+            if numpy_dtype(workspace.inputs[0].dtype).kind == "f"
+            else "true"
+        )
+        evaluate_batch(f"return (&c)[({known} ? int32(a) : -1) == b];", jobs, promoted=False)
 
 
-def _whole(numbers: Any, xp: Any) -> Any:
+def _whole(numbers: np.ndarray) -> np.ndarray:
     """Class numbers as int32; those out of its range become -1."""
     if numbers.dtype.kind != "f":
         return numbers.astype(np.int32)
-    inside = xp.abs(numbers) < 2**31
-    return xp.where(inside, numbers, -1).astype(np.int32)
+    return np.where(np.abs(numbers) < 2**31, numbers, -1).astype(np.int32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,18 @@ REDUCTION_ARGUMENTS = (
 
 
 class Reduction(Operator):
-    """The base of operators that replace the elements along some dimensions by one number."""
+    """The base of operators that replace the elements along some dimensions by one number.
+
+    Attributes:
+        merge: on GPU, how two numbers become one: ``Add``, ``Least`` or ``Greatest``.
+        squares, divides, root: on GPU, whether elements (less a mean, where there is one) are squared first, and the
+            sum is divided by their number and its square root taken.
+    """
+
+    merge: ClassVar[str] = "Add"
+    squares: ClassVar[bool] = False
+    divides: ClassVar[bool] = False
+    root: ClassVar[bool] = False
 
     def setup(self) -> None:
         if self.given("axes") and self.given("axis_names"):
@@ -29,8 +40,8 @@ class Reduction(Operator):
         """The output's type for an input type; raises RuntimeError where the operator cannot give what was asked for."""
         raise NotImplementedError(f"{type(self).__name__} must say what type it gives")
 
-    def reduce(self, data: Any, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any], xp: Any) -> Any:
-        """The reduced array without the reduced dimensions; ``xp`` is numpy or CuPy, ``kind`` the output's type."""
+    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
+        """The reduced array without the reduced dimensions; ``kind`` is the output's type."""
         raise NotImplementedError(f"{type(self).__name__} must say what it computes")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
@@ -54,20 +65,34 @@ class Reduction(Operator):
         return kept_extents(shape, axes)
 
     def compute(self, sample: Sample) -> None:
+        target = sample.outputs[0]
         with np.errstate(all="ignore"):
-            self._reduce_into(sample, np)
+            result = self.reduce(sample.inputs[0], sample.workspace.state, sample, target.dtype)
+        target[...] = np.asarray(result).reshape(target.shape)
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.tensors.cuda import require_cupy
+        from penstock.kernels.cuda import reduction
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.window import WindowCopy, copy_windows
 
-        cupy = require_cupy()
-        for sample in workspace.live:
-            self._reduce_into(sample, cupy)
-
-    def _reduce_into(self, sample: Sample, xp: Any) -> None:
-        target, data, axes = sample.outputs[0], sample.inputs[0], sample.workspace.state
-        result = self.reduce(data, axes, sample, target.dtype, xp)
-        target[...] = xp.asarray(result).reshape(target.shape)
+        samples, axes = workspace.live, workspace.state
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        if self.merge != "Add" and not axes:
+            # Nothing is compared, so NaN and infinities stay.
+            copy_windows([WindowCopy(source.flat(), target.flat()) for source, target in zip(sources, targets)])
+            return
+        means = locate_all(workspace.inputs[1], samples) if len(workspace.inputs) > 1 else [None] * len(samples)
+        jobs = []
+        for source, target, mean in zip(sources, targets, means):
+            if mean is not None:
+                check_mean(mean, target.shape)
+            divisor = reduced_count(source.shape, axes) - self.args.get("ddof", 0) if self.divides else None
+            jobs.append(reduction.Reduction(source, target, axes, mean, divisor))
+        kind = numpy_dtype(workspace.outputs[0].dtype)
+        # Sums of real numbers are made in double precision, squared differences are taken in single precision.
+        total = np.dtype(np.float64) if kind.kind == "f" and self.merge == "Add" else kind
+        value = np.dtype(np.float32) if len(workspace.inputs) > 1 else total
+        reduction.reduce_axes(jobs, self.merge, self.squares, self.root, value, total)
 
 
 class TypedReduction(Reduction):
@@ -106,7 +131,7 @@ def widest(dtype: DALIDataType) -> DALIDataType:
     return INT64 if numpy_dtype(dtype).kind == "i" else UINT64
 
 
-def mean_of(data: Any, axes: tuple[int, ...], kind: np.dtype[Any], square: bool, xp: Any) -> Any:
+def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype[Any], square: bool) -> Any:
     """The mean of the elements or of their squares, in float64 where the result is not an integer.
 
     Integer results are summed in the result's own type, which wraps, and the quotient's fraction is cut off.
@@ -118,14 +143,14 @@ def mean_of(data: Any, axes: tuple[int, ...], kind: np.dtype[Any], square: bool,
         values *= values
     total = values.sum(axis=axes, dtype=accumulator)
     if kind.kind == "f":
-        return total / np.float64(count) if count else xp.full(total.shape, np.nan)
+        return total / np.float64(count) if count else np.full(total.shape, np.nan)
     if not count:
-        return xp.zeros(total.shape, kind)
-    quotient = xp.trunc(total.astype(np.float64) / count)
+        return np.zeros(total.shape, kind)
+    quotient = np.trunc(total.astype(np.float64) / count)
     return quotient.astype(kind)
 
 
-def extreme(data: Any, axes: tuple[int, ...], xp: Any, largest: bool) -> Any:
+def extreme(data: np.ndarray, axes: tuple[int, ...], largest: bool) -> Any:
     """The smallest or largest elements, among which the type's finite limit at the other end always counts."""
     if not axes:
         return data
@@ -133,23 +158,23 @@ def extreme(data: Any, axes: tuple[int, ...], xp: Any, largest: bool) -> Any:
     start = limits.min if largest else limits.max
     shape = kept_extents(data.shape, axes)
     if not reduced_count(data.shape, axes):
-        return xp.full(shape, start, data.dtype)
+        return np.full(shape, start, data.dtype)
     if data.dtype.kind == "f":
-        data = xp.where(xp.isnan(data), start, data)
+        data = np.where(np.isnan(data), start, data)
     found = data.max(axis=axes) if largest else data.min(axis=axes)
-    return xp.maximum(found, start) if largest else xp.minimum(found, start)
+    return np.maximum(found, start) if largest else np.minimum(found, start)
 
 
-def deviation_of(data: Any, mean: Any, axes: tuple[int, ...], ddof: int, xp: Any) -> Any:
-    """The mean of the squared differences from ``mean``, whose denominator is reduced by ``ddof``.
-
-    Raises:
-        RuntimeError: there is neither one mean for all nor one for each output element.
-    """
-    kept = kept_extents(data.shape, axes)
+def check_mean(mean: Any, kept: tuple[int, ...]) -> None:
+    """Raises RuntimeError where there is neither one mean for all nor one for each output element."""
     if mean.size not in (1, math.prod(kept)):
         raise RuntimeError(f"The mean of shape {list(mean.shape)} does not fit an output of shape {list(kept)}")
+
+
+def deviation_of(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...], ddof: int) -> Any:
+    """The mean of the squared differences from ``mean``, whose denominator is reduced by ``ddof``."""
+    check_mean(mean, kept_extents(data.shape, axes))
     along = tuple(1 if axis in axes else extent for axis, extent in enumerate(data.shape))
     centre = mean.reshape(along if mean.size > 1 else (1,) * data.ndim)
-    squares = xp.square(data.astype(np.float32) - centre).sum(axis=axes, dtype=np.float64)
+    squares = np.square(data.astype(np.float32) - centre).sum(axis=axes, dtype=np.float64)
     return squares / np.float64(reduced_count(data.shape, axes) - ddof)

@@ -23,9 +23,10 @@ class Max(Reduction):
         inputs=(Input("input", doc="Data of an integer type or FLOAT."),),
         arguments=REDUCTION_ARGUMENTS,
     )
+    merge = "Greatest"
 
     def result_type(self, dtype: DALIDataType) -> DALIDataType:
         return dtype
 
-    def reduce(self, data: Any, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any], xp: Any) -> Any:
-        return extreme(data, axes, xp, largest=True)
+    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
+        return extreme(data, axes, largest=True)

@@ -28,9 +28,11 @@ class MeanSquare(TypedReduction):
             ),
         ),
     )
+    squares = True
+    divides = True
 
     def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:
         return FLOAT, widest(dtype)
 
-    def reduce(self, data: Any, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any], xp: Any) -> Any:
-        return mean_of(data, axes, kind, True, xp)
+    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
+        return mean_of(data, axes, kind, True)

@@ -23,9 +23,10 @@ class Min(Reduction):
         inputs=(Input("input", doc="Data of an integer type or FLOAT."),),
         arguments=REDUCTION_ARGUMENTS,
     )
+    merge = "Least"
 
     def result_type(self, dtype: DALIDataType) -> DALIDataType:
         return dtype
 
-    def reduce(self, data: Any, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any], xp: Any) -> Any:
-        return extreme(data, axes, xp, largest=False)
+    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
+        return extreme(data, axes, largest=False)

@@ -28,10 +28,13 @@ class RootMeanSquare(TypedReduction):
             ),
         ),
     )
+    squares = True
+    divides = True
+    root = True
 
     def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:
         return FLOAT, dtype
 
-    def reduce(self, data: Any, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any], xp: Any) -> Any:
-        mean = mean_of(data, axes, kind, True, xp)
-        return xp.sqrt(mean.astype(np.float64)).astype(kind)
+    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
+        mean = mean_of(data, axes, kind, True)
+        return np.sqrt(mean.astype(np.float64)).astype(kind)

@@ -31,5 +31,5 @@ class Sum(TypedReduction):
         wide = widest(dtype)
         return (wide, dtype) if element_size(dtype) == 8 else (wide, dtype, FLOAT)
 
-    def reduce(self, data: Any, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any], xp: Any) -> Any:
+    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
         return data.sum(axis=axes, dtype=np.float64 if kind.kind == "f" else kind)

@@ -29,6 +29,8 @@ class Variance(Reduction):
             Argument("ddof", "int32", 0, "Subtracted from the number of elements in the denominator."),
         ),
     )
+    squares = True
+    divides = True
 
     def result_type(self, dtype: DALIDataType) -> DALIDataType:
         return FLOAT
@@ -38,5 +40,5 @@ class Variance(Reduction):
             raise RuntimeError(f"The mean must be of type float, got {dtype_name(workspace.inputs[1].dtype)}")
         return super().describe(workspace)
 
-    def reduce(self, data: Any, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any], xp: Any) -> Any:
-        return deviation_of(data, sample.inputs[1], axes, self.args["ddof"], xp)
+    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
+        return deviation_of(data, sample.inputs[1], axes, self.args["ddof"])

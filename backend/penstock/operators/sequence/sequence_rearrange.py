@@ -52,8 +52,18 @@ class SequenceRearrange(Operator):
         np.take(sample.inputs[0], sample.plan, axis=0, out=sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.tensors.cuda import require_cupy
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.window import WindowCopy, copy_windows
 
-        cupy = require_cupy()
-        for sample in workspace.live:
-            cupy.take(sample.inputs[0], cupy.asarray(sample.plan), axis=0, out=sample.outputs[0])
+        samples = workspace.live
+        copies = []
+        for sample, source, target in zip(
+            samples, locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        ):
+            rest = source.shape[1:]
+            nowhere = (0,) * len(rest)
+            copies += [
+                WindowCopy(source, target, anchor=(index, *nowhere), place=(place, *nowhere), extents=(1, *rest))
+                for place, index in enumerate(sample.plan.tolist())
+            ]
+        copy_windows(copies)
