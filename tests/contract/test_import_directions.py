@@ -19,7 +19,7 @@ LAYERS = [
     {"graph"},
     {"operators"},
     {"passes", "runtime", "serialize"},
-    {"pipeline", "fn", "ops", "math", "external_source", "tfrecord"},
+    {"pipeline", "fn", "ops", "math", "external_source", "python_function", "tfrecord"},
     {"plugin", "serving"},
     {"cli", "model", "__main__", "compat"},
 ]

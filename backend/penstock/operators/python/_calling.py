@@ -1,0 +1,194 @@
+"""What the operators that call the user's functions share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, Workspace
+from penstock.schema.operator import OutputSpec
+from penstock.tensors.cuda import require_cupy
+from penstock.tensors.tensor import check_layout
+from penstock.types import from_numpy_dtype
+
+INPUTS = (Input("input", doc="Any number of batches of any kind."),)
+
+
+def count_outputs(arguments: dict[str, Any]) -> int:
+    """The nodes of the operator: one that nobody sees where the function returns nothing, to keep it in the graph."""
+    return max(1, arguments.get("num_outputs", 1))
+
+
+def arguments(batch_processing: bool, *further: Argument) -> tuple[Argument, ...]:
+    """The arguments of all these operators."""
+    return (
+        Argument(
+            "batch_processing",
+            "bool",
+            batch_processing,
+            "Call the function once a batch, with lists of samples, rather than once for every sample.",
+        ),
+        Argument("function", "object", None, "What is called; it is kept beside the arguments.", hidden=True),
+        Argument("num_outputs", "int32", 1, "How many outputs the function returns: as a tuple if they are several."),
+        Argument("output_layouts", "layout[]", None, "Layouts of the outputs, in order; further outputs have none."),
+        *further,
+    )
+
+
+class CallFailed(RuntimeError):
+    """The user's function raised an exception, which is this one's cause."""
+
+
+class PythonOperator(Operator):
+    """Calls a function with samples as arrays of some library, and copies what it returns.
+
+    Subclasses say how samples become what the function takes (``given``), and its results arrays (``taken``).
+    """
+
+    def setup(self) -> None:
+        layouts = self.args["output_layouts"] or ()
+        if len(layouts) > self.args["num_outputs"]:
+            raise RuntimeError(
+                f"`output_layouts` has {len(layouts)} entries, and the function {self.args['num_outputs']} outputs"
+            )
+        self._function: Callable[..., Any] | None = None
+
+    def bind(self, payload: Any) -> None:
+        self._function = payload
+
+    def given_value(self, sample: Any) -> Any:
+        """What the function gets for a sample (a numpy array, or a CuPy array on the GPU)."""
+        return sample
+
+    def taken_value(self, result: Any) -> Any:
+        """The array of what the function returned for a sample; raises TypeError where it is none."""
+        raise NotImplementedError
+
+    def call(self, *values: Any) -> Any:
+        """Calls the function."""
+        assert self._function is not None
+        return self._function(*values)
+
+    def run(self, workspace: Workspace) -> None:
+        live = [index for index in range(workspace.batch_size) if index not in workspace.failures]
+        if self.args["batch_processing"]:
+            results = self._call_on_batch(workspace, live) if live else {}
+        else:
+            results = self._call_on_samples(workspace, live)
+        workspace.outputs = [
+            self._batch(workspace, number, {index: row[number] for index, row in results.items()})
+            for number in range(self.args["num_outputs"])
+        ] or [self._nothing(workspace)]
+
+    def _call_on_samples(self, workspace: Workspace, live: Sequence[int]) -> dict[int, Sequence[Any]]:
+        results: dict[int, Sequence[Any]] = {}
+        for index in live:
+            try:
+                values = [self.given_value(batch.samples[index]) for batch in workspace.inputs]
+                outputs = self._outputs(self._called(values))
+                results[index] = [self.taken_value(output) for output in outputs]
+            except Exception as error:
+                workspace.fail(index, error)
+        return results
+
+    def _call_on_batch(self, workspace: Workspace, live: Sequence[int]) -> dict[int, Sequence[Any]]:
+        values = [[self.given_value(batch.samples[index]) for index in live] for batch in workspace.inputs]
+        outputs = self._outputs(self._called(values))
+        for output in outputs:
+            if not isinstance(output, list):
+                raise TypeError(
+                    f"With `batch_processing` the function returns a list of samples, got a {_name(output)}"
+                )
+            if len(output) != len(live):
+                raise RuntimeError(f"The function returned {len(output)} samples for a batch of {len(live)}")
+        rows = zip(*([self.taken_value(sample) for sample in output] for output in outputs))
+        return dict(zip(live, rows if outputs else [()] * len(live)))
+
+    def _called(self, values: Sequence[Any]) -> Any:
+        try:
+            return self.call(*values)
+        except Exception as error:
+            raise CallFailed(f"{type(error).__name__}: {error}") from error
+
+    def _outputs(self, result: Any) -> Sequence[Any]:
+        expected = self.args["num_outputs"]
+        if result is None:
+            if expected:
+                raise RuntimeError(f"The function returned 0 outputs and {expected} were expected")
+            return ()
+        if not isinstance(result, tuple):
+            if expected > 1:
+                raise TypeError(f"A function of several outputs returns a tuple, got a {_name(result)}")
+            return (result,)[:expected]
+        if len(result) != expected:
+            raise ValueError(f"Unexpected number of outputs of the function: got {len(result)}, expected {expected}")
+        return result
+
+    def _batch(self, workspace: Workspace, number: int, arrays: dict[int, Any]) -> Any:
+        """Copies of the arrays as one batch: the function may use its memory again. Failed samples are empty."""
+        layouts = self.args["output_layouts"] or ()
+        layout = layouts[number] if number < len(layouts) else ""
+        if not arrays:
+            return workspace.allocate([], OutputSpec(from_numpy_dtype(np.uint8), "", 1))
+        first = next(iter(arrays.values()))
+        for array in arrays.values():
+            if array.dtype != first.dtype:
+                raise RuntimeError(f"The samples of an output differ in type: {first.dtype} and {array.dtype}")
+            if array.ndim != first.ndim:
+                raise RuntimeError(
+                    "All samples of an output must have the same number of dimensions: "
+                    f"there are {first.ndim} and {array.ndim}"
+                )
+        check_layout(layout, first.ndim)
+        empty = (0,) * first.ndim
+        shapes = [arrays[i].shape if i in arrays else empty for i in range(workspace.batch_size)]
+        batch = workspace.allocate(shapes, OutputSpec(from_numpy_dtype(first.dtype), layout))
+        for index, array in arrays.items():
+            batch.samples[index][...] = array
+        return batch
+
+    @staticmethod
+    def _nothing(workspace: Workspace) -> Any:
+        return workspace.allocate([(0,)] * workspace.batch_size, OutputSpec(from_numpy_dtype(np.uint8)))
+
+
+def _name(value: Any) -> str:
+    return type(value).__name__
+
+
+def synchronize_stream() -> None:
+    """Waits for the pipeline's GPU work before a function that does not know of its stream."""
+    require_cupy().cuda.get_current_stream().synchronize()
+
+
+class _Capsule:
+    """A DLPack capsule as libraries want to be given it."""
+
+    def __init__(self, capsule: Any, device: tuple[int, int]) -> None:
+        self._capsule = capsule
+        self._device = device
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._device
+
+
+def to_capsule(array: Any) -> Any:
+    """A DLPack capsule of a numpy or CuPy array, without a copy where it may be written to."""
+    if isinstance(array, np.ndarray) and not array.flags.writeable:
+        array = array.copy()
+    return array.__dlpack__()
+
+
+def from_dlpack(value: Any, on_gpu: bool) -> Any:
+    """The array of a DLPack capsule, or of an object that gives one; raises TypeError where it is neither."""
+    if type(value).__name__ == "PyCapsule":
+        device = (2, require_cupy().cuda.Device().id) if on_gpu else (1, 0)
+        value = _Capsule(value, device)
+    if not hasattr(value, "__dlpack__"):
+        raise TypeError(f"The function returns DLPack capsules or tensors, got a {_name(value)}")
+    return require_cupy().from_dlpack(value) if on_gpu else np.from_dlpack(value)

@@ -1,0 +1,54 @@
+"""`dl_tensor_python_function`: a function of DLPack capsules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.operators.python._calling import (
+    INPUTS,
+    PythonOperator,
+    arguments,
+    count_outputs,
+    from_dlpack,
+    synchronize_stream,
+    to_capsule,
+)
+from penstock.schema import Argument, Schema, register_operator
+
+
+@register_operator
+class DLTensorPythonFunction(PythonOperator):
+    """Calls a Python function with DLPack capsules; it returns capsules, or tensors that speak DLPack.
+
+    The function must not change its inputs. What it returns is copied.
+    """
+
+    schema = Schema(
+        name="DLTensorPythonFunction",
+        inputs=INPUTS,
+        min_inputs=0,
+        variadic=True,
+        arguments=arguments(
+            True,
+            Argument(
+                "synchronize_stream",
+                "bool",
+                True,
+                "Wait for the pipeline's GPU work before the call; False where the function works on its stream.",
+            ),
+        ),
+        outputs=count_outputs,
+        stateful=True,
+        no_prune=True,
+    )
+
+    def given_value(self, sample: Any) -> Any:
+        return to_capsule(sample)
+
+    def taken_value(self, result: Any) -> Any:
+        return from_dlpack(result, self.device == "gpu")
+
+    def call(self, *values: Any) -> Any:
+        if self.device == "gpu" and self.args["synchronize_stream"]:
+            synchronize_stream()
+        return super().call(*values)

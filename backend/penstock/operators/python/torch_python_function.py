@@ -1,0 +1,51 @@
+"""`torch_python_function`: a function of PyTorch tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.operators.python._calling import INPUTS, PythonOperator, arguments, count_outputs, from_dlpack, to_capsule
+from penstock.schema import Schema, register_operator
+from penstock.tensors.cuda import require_cupy
+
+
+@register_operator
+class TorchPythonFunction(PythonOperator):
+    """Calls a Python function with PyTorch tensors, on the GPU on the pipeline's stream.
+
+    The function must not change its inputs. What it returns is copied.
+    """
+
+    schema = Schema(
+        name="TorchPythonFunction",
+        inputs=INPUTS,
+        min_inputs=0,
+        variadic=True,
+        arguments=arguments(False),
+        outputs=count_outputs,
+        stateful=True,
+        no_prune=True,
+    )
+
+    def given_value(self, sample: Any) -> Any:
+        import torch
+
+        return torch.utils.dlpack.from_dlpack(to_capsule(sample))
+
+    def taken_value(self, result: Any) -> Any:
+        import torch
+
+        if not isinstance(result, torch.Tensor):
+            raise TypeError(f"The function returns PyTorch tensors, got a {type(result).__name__}")
+        if result.is_cuda != (self.device == "gpu"):
+            raise ValueError(f"The {self.device} operator's function returned a tensor on {result.device}")
+        return from_dlpack(torch.utils.dlpack.to_dlpack(result.detach()), self.device == "gpu")
+
+    def call(self, *values: Any) -> Any:
+        if self.device == "cpu":
+            return super().call(*values)
+        import torch
+
+        stream = require_cupy().cuda.get_current_stream()
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream.ptr, stream.device_id)):
+            return super().call(*values)
