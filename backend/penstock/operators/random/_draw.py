@@ -8,7 +8,6 @@ import numpy as np
 
 from penstock.schema import Argument, Input, OutputSpec, Sample, Workspace
 from penstock.schema.random_operator import RandomOperator
-from penstock.tensors import TensorListCPU, TensorListGPU
 from penstock.types import DALIDataType, dtype_name
 
 SHAPE_LIKE = Input(
@@ -51,16 +50,17 @@ def output_shape(sample: Sample, shape_like: int) -> tuple[int, ...]:
 
 
 class Draw(RandomOperator):
-    """Fills a tensor with numbers of some distribution.
-
-    On GPU the numbers are drawn by the CPU and copied, so they are the same there.
-    """
+    """Fills a tensor with numbers of some distribution, the same on CPU and GPU up to rounding."""
 
     default_dtype: ClassVar[DALIDataType] = DALIDataType.FLOAT
     dtypes: ClassVar[tuple[DALIDataType, ...]] = NUMBERS
 
     def fill(self, sample: Sample, out: np.ndarray) -> None:
         """Draws the numbers of one sample into ``out``, which is 1-D and of the output's type."""
+        raise NotImplementedError
+
+    def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
+        """The distribution's name in the GPU's kernels, and its parameters for a sample (``philox.Drawing``)."""
         raise NotImplementedError
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
@@ -75,11 +75,20 @@ class Draw(RandomOperator):
         self.fill(sample, sample.outputs[0].reshape(-1))
 
     def compute_batch(self, workspace: Workspace) -> None:
-        batch = workspace.outputs[0]
-        drawn = TensorListCPU.allocate(batch.shapes, batch.dtype)
-        for sample in workspace.live:
-            self.fill(sample, drawn.samples[sample.index].reshape(-1))
-        workspace.outputs = [TensorListGPU.upload(drawn)]
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.philox import Drawing, draw_numbers
+
+        samples = workspace.live
+        drawings: dict[str, list[Drawing]] = {}
+        for sample, target in zip(samples, locate_all(workspace.outputs[0], samples)):
+            try:
+                name, parameters = self.distribution(sample, target.dtype)
+            except Exception as error:
+                workspace.fail(sample.index, error)
+                continue
+            drawings.setdefault(name, []).append(Drawing(target, self.stream(sample), **parameters))
+        for name, of_name in drawings.items():
+            draw_numbers(name, of_name)
 
 
 def is_wide(dtype: Any) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw
@@ -35,7 +37,15 @@ class CoinFlip(Draw):
     def fill(self, sample: Sample, out: np.ndarray) -> None:
         from penstock.kernels.cpu import philox
 
-        probability = float(np.float32(sample["probability"]))
         bits = np.empty(out.size, np.uint64)
         philox.fill_bits(bits, *self.stream(sample))
-        out[...] = True if probability >= 1 else bits <= np.uint64(int(probability * 2**32) % 2**32)
+        out[...] = bits <= np.uint64(_last_head(sample))
+
+    def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
+        return "Flip", {"a": float(_last_head(sample))}
+
+
+def _last_head(sample: Sample) -> int:
+    """The largest draw of 32 bits that gives a 1."""
+    probability = float(np.float32(sample["probability"]))
+    return 2**32 - 1 if probability >= 1 else int(probability * 2**32) % 2**32

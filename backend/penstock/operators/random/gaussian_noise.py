@@ -6,7 +6,8 @@ import numpy as np
 
 from penstock.operators.random._draw import is_wide
 from penstock.operators.random._noise import NOISY, Noise
-from penstock.schema import Argument, Sample, Schema, register_operator
+from penstock.schema import Argument, Sample, Schema, Workspace, register_operator
+from penstock.types import numpy_dtype
 
 
 @register_operator
@@ -36,3 +37,16 @@ class GaussianNoise(Noise):
             philox.add_normal_double(out, source, *self.stream(sample), float(mean), float(stddev))
         else:
             philox.add_normal(out, source, *self.stream(sample), mean, stddev)
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.philox import Drawing, add_noise
+
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        drawings = [
+            Drawing(target, self.stream(s), float(s["mean"]), float(s["stddev"]), source=source)
+            for s, source, target in zip(samples, sources, targets)
+        ]
+        wide = is_wide(numpy_dtype(workspace.outputs[0].dtype))
+        add_noise("NormalDouble" if wide else "Normal", drawings)

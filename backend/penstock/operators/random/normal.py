@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw, is_wide
@@ -41,3 +43,7 @@ class Normal(Draw):
             drawn = np.empty(out.size, np.float32)
             philox.fill_normal(drawn, *self.stream(sample), mean, stddev)
         convert.cast(drawn, out)
+
+    def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
+        parameters = {"a": float(np.float32(sample["mean"])), "b": float(np.float32(sample["stddev"]))}
+        return "NormalDouble" if is_wide(dtype) else "Normal", parameters

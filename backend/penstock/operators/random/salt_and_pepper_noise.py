@@ -45,22 +45,34 @@ class SaltAndPepperNoise(Noise):
     def compute(self, sample: Sample) -> None:
         from penstock.kernels.cpu import philox
 
-        probability, salt_part = np.float32(sample["prob"]), np.float32(sample["salt_vs_pepper"])
-        for name, value in (("prob", probability), ("salt_vs_pepper", salt_part)):
-            if not 0 <= value <= 1:
-                raise RuntimeError(f"`{name}` is a probability, from 0 to 1. Got: {value:g}")
         source, out = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
         view = self._planes_pixels_channels(source.shape, sample.workspace.state)
-        salt, pepper = _extremes(out.dtype)
         philox.sprinkle(
             out.reshape(view),
             source.reshape(view),
             *self.stream(sample),
-            probability,
-            probability * salt_part,
-            _held(sample["salt_val"], out.dtype) if sample.given("salt_val") else salt,
-            _held(sample["pepper_val"], out.dtype) if sample.given("pepper_val") else pepper,
+            *_probabilities(sample),
+            *_salt_and_pepper(sample, out.dtype),
         )
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.philox import Sprinkling, sprinkle
+
+        samples = workspace.live
+        sprinklings = []
+        for sample, source, target in zip(
+            samples, locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        ):
+            try:
+                probabilities = map(float, _probabilities(sample))
+            except Exception as error:
+                workspace.fail(sample.index, error)
+                continue
+            view = self._planes_pixels_channels(source.shape, workspace.state)
+            values = map(float, _salt_and_pepper(sample, target.dtype))
+            sprinklings.append(Sprinkling(source, target, self.stream(sample), view, *probabilities, *values))
+        sprinkle(sprinklings)
 
     def _planes_pixels_channels(self, shape: tuple[int, ...], layout: str) -> tuple[int, int, int]:
         if self.args["per_channel"] or not shape:
@@ -68,6 +80,24 @@ class SaltAndPepperNoise(Noise):
         if layout.startswith("C"):
             return shape[0], math.prod(shape[1:]), 1
         return 1, math.prod(shape[:-1]), shape[-1]
+
+
+def _probabilities(sample: Sample) -> tuple[np.float32, np.float32]:
+    """Of a pixel being replaced, and of its being replaced by salt."""
+    probability, salt_part = np.float32(sample["prob"]), np.float32(sample["salt_vs_pepper"])
+    for name, value in (("prob", probability), ("salt_vs_pepper", salt_part)):
+        if not 0 <= value <= 1:
+            raise RuntimeError(f"`{name}` is a probability, from 0 to 1. Got: {value:g}")
+    return probability, probability * salt_part
+
+
+def _salt_and_pepper(sample: Sample, dtype: np.dtype) -> tuple[np.generic, np.generic]:
+    """The values that replace pixels."""
+    salt, pepper = _extremes(dtype)
+    return (
+        _held(sample["salt_val"], dtype) if sample.given("salt_val") else salt,
+        _held(sample["pepper_val"], dtype) if sample.given("pepper_val") else pepper,
+    )
 
 
 def _extremes(dtype: np.dtype) -> tuple[np.generic, np.generic]:

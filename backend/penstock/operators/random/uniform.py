@@ -40,24 +40,47 @@ class Uniform(Draw):
             raise RuntimeError("The arguments `range` and `values` cannot be given together")
 
     def fill(self, sample: Sample, out: np.ndarray) -> None:
-        if sample.given("values"):
-            self._pick(sample, out)
-        else:
-            self._spread(sample, out)
-
-    def _pick(self, sample: Sample, out: np.ndarray) -> None:
         from penstock.kernels.cpu import convert, philox
 
+        if sample.given("values"):
+            values = self._values(sample)
+            bits = np.empty(out.size, np.uint64)
+            philox.fill_bits(bits, *self.stream(sample))
+            convert.cast(values[bits * np.uint64(values.size) >> np.uint64(32)], out)
+            return
+        low, high = self._bounds(sample, out.dtype)
+        if out.dtype == np.float32:
+            philox.fill_uniform(out, *self.stream(sample), low, high)
+        elif is_wide(out.dtype):
+            drawn = np.empty(out.size, np.float64)
+            philox.fill_uniform_double(drawn, *self.stream(sample), low, high)
+            convert.cast(drawn, out)
+        else:
+            narrow = np.empty(out.size, np.float32)
+            philox.fill_uniform(narrow, *self.stream(sample), low, high)
+            convert.cast(narrow, out)
+
+    def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
+        if sample.given("values"):
+            return "Pick", {"values": self._values(sample)}
+        low, high = self._bounds(sample, dtype)
+        wide = is_wide(dtype)
+        real = np.float64 if wide else np.float32
+        top = np.nextafter(high, low, dtype=real)
+        lowest = min(low, top)
+        step = real((max(low, top) - lowest) * real(2.0 ** (-64 if wide else -32)))
+        return "UniformDouble" if wide else "Uniform", {"a": float(lowest), "b": float(step)}
+
+    @staticmethod
+    def _values(sample: Sample) -> np.ndarray:
         values = np.array(sample["values"], np.float32)
         if not values.size:
             raise RuntimeError("`values` cannot be empty")
-        bits = np.empty(out.size, np.uint64)
-        philox.fill_bits(bits, *self.stream(sample))
-        convert.cast(values[bits * np.uint64(values.size) >> np.uint64(32)], out)
+        return values
 
-    def _spread(self, sample: Sample, out: np.ndarray) -> None:
-        from penstock.kernels.cpu import convert, philox
-
+    @staticmethod
+    def _bounds(sample: Sample, dtype: np.dtype) -> tuple[Any, Any]:
+        """The range, in the precision in which numbers of ``dtype`` are drawn."""
         bounds = sample["range"]
         if len(bounds) != 2:
             raise RuntimeError(f"`range` expects two numbers, got {len(bounds)}")
@@ -65,18 +88,10 @@ class Uniform(Draw):
         high: Any = np.float32(bounds[1])
         if not low < high:
             raise RuntimeError(f"Invalid range [{low:g}, {high:g})")
-        if out.dtype.kind != "f":
-            low, high = _cut(low, out.dtype), _cut(high, out.dtype)
-        if out.dtype == np.float32:
-            philox.fill_uniform(out, *self.stream(sample), low, high)
-        elif is_wide(out.dtype):
-            drawn = np.empty(out.size, np.float64)
-            philox.fill_uniform_double(drawn, *self.stream(sample), float(low), float(high))
-            convert.cast(drawn, out)
-        else:
-            narrow = np.empty(out.size, np.float32)
-            philox.fill_uniform(narrow, *self.stream(sample), np.float32(low), np.float32(high))
-            convert.cast(narrow, out)
+        if dtype.kind != "f":
+            low, high = _cut(low, dtype), _cut(high, dtype)
+        real = np.float64 if is_wide(dtype) else np.float32
+        return real(low), real(high)
 
 
 def _cut(bound: np.float32, dtype: np.dtype) -> Any:
