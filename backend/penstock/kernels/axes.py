@@ -40,3 +40,22 @@ def resolve_axis(axis: int, ndim: int) -> int:
             f"Axis {axis} is out of range: the data has {ndim} dimensions, so it may be from {-ndim} to {ndim - 1}"
         )
     return axis % ndim
+
+
+def spatial_axes(layout: str, ndim: int) -> list[int]:
+    """The dimensions along which filters run: all but channels and frames, which come first, and channels behind.
+
+    Raises:
+        RuntimeError: channels or frames are between the others, or there are none or more than three others.
+    """
+    if not layout:
+        if ndim > 3:
+            raise RuntimeError(f"Data without a layout may have up to 3 dimensions, got {ndim}")
+        return list(range(ndim))
+    first = len(layout) - len(layout.lstrip("FC"))
+    names = layout[first:].removesuffix("C")
+    if not 1 <= len(names) <= 3 or set(names) & set("FC"):
+        raise RuntimeError(
+            f"Layout '{layout}' is not supported: 1 to 3 spatial dimensions, with channels first, last or absent"
+        )
+    return list(range(first, first + len(names)))

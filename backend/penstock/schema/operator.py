@@ -266,12 +266,22 @@ class Operator:
 
     def run(self, workspace: Workspace) -> None:
         """Runs the operator on a batch: describe, infer, allocate, compute."""
+        if self.schema.sequences:
+            workspace.inputs = [self._frames_named(batch, index) for index, batch in enumerate(workspace.inputs)]
         if self.schema.sequences and self._has_frames(workspace):
             from penstock.schema.sequence import run_over_frames
 
             run_over_frames(self, workspace)
         else:
             self.run_batch(workspace)
+
+    def _frames_named(self, batch: Any, index: int) -> Any:
+        """An input; one without a layout gets the first that is declared for its rank, where that is one of frames."""
+        if batch.layout():
+            return batch
+        fitting = (layout for layout in self.schema.input(index).layouts if len(layout) == batch.ndim())
+        layout = next(fitting, "")
+        return batch.relabelled(layout) if layout.startswith("F") else batch
 
     def _has_frames(self, workspace: Workspace) -> bool:
         return any(batch.layout().startswith("F") for batch in workspace.inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,3 +48,12 @@ def convolve_axis(source: np.ndarray, axis: int, window: np.ndarray, target: np.
     shape = source.shape
     folded = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
     _convolve(source.reshape(folded), window, target.reshape(folded), target.dtype.type(0))
+
+
+def convolve_axes(source: np.ndarray, windows: Sequence[tuple[int, np.ndarray]], target: np.ndarray) -> None:
+    """Correlates several axes, each with its window, from the last to the first; only the last pass rounds."""
+    source = np.ascontiguousarray(source)
+    for number, (axis, window) in enumerate(reversed(windows), 1):
+        result = target if number == len(windows) else np.empty(source.shape, np.float32)
+        convolve_axis(source, axis, window, result)
+        source = result

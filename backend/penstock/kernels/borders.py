@@ -1,0 +1,13 @@
+"""Names of what lies beyond an image's border."""
+
+from __future__ import annotations
+
+# What OpenCV calls them; a|abc repeats the edge, b|abc mirrors without repeating it.
+BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
+
+
+def check_border(name: str) -> str:
+    """The name; raises RuntimeError for an unknown one."""
+    if name not in BORDERS:
+        raise RuntimeError(f"Unknown border_mode '{name}': use one of {', '.join(BORDERS)}")
+    return name

@@ -1,0 +1,61 @@
+"""The median under a rectangular window, on CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+
+
+@njit(**_OPTIONS)
+def _middle(values):  # type: ignore[no-untyped-def]
+    """The median of an odd number of values, which are reordered: Hoare's selection."""
+    low, high, middle = 0, values.size - 1, values.size // 2
+    while low < high:
+        pivot = values[middle]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while pivot < values[j]:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if j < middle:
+            low = i
+        if middle < i:
+            high = j
+    return values[middle]
+
+
+@njit(**_OPTIONS)
+def _median(source, width, height, target):  # type: ignore[no-untyped-def]
+    outer, rows, columns, channels = source.shape
+    values = np.empty(width * height, source.dtype)
+    for o in range(outer):
+        for y in range(rows):
+            for x in range(columns):
+                for c in range(channels):
+                    count = 0
+                    for dy in range(-(height // 2), height // 2 + 1):
+                        row = min(max(y + dy, 0), rows - 1)
+                        for dx in range(-(width // 2), width // 2 + 1):
+                            values[count] = source[o, row, min(max(x + dx, 0), columns - 1), c]
+                            count += 1
+                    target[o, y, x, c] = _middle(values)
+
+
+def median_filter(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
+    """The median of each window of ``source`` (outer, H, W, C), the edge repeated beyond the border.
+
+    Args:
+        source: contiguous.
+        width, height: of the window, odd.
+        target: of the same shape and dtype.
+    """
+    _median(source, width, height, target)

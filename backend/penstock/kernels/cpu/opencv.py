@@ -1,0 +1,34 @@
+"""OpenCV, for operators that are defined as what one of its functions does. It releases the GIL."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+
+@functools.cache
+def opencv() -> Any:
+    """OpenCV's module; raises ImportError, saying how to install it, where it is missing."""
+    try:
+        import cv2
+    except ImportError as error:
+        raise ImportError("OpenCV is needed for this operator: pip install opencv-python-headless") from error
+    return cv2
+
+
+def border(name: str) -> int:
+    """OpenCV's constant for a border: ``constant``, ``replicate``, ``reflect``, ``reflect_101`` or ``wrap``."""
+    return int(getattr(opencv(), f"BORDER_{name.upper()}"))
+
+
+def images(array: np.ndarray, layout: str) -> list[np.ndarray]:
+    """Views of an array of layout HW, HWC or CHW as images that OpenCV takes: planes where channels come first."""
+    return list(array) if layout.startswith("C") else [array]
+
+
+def keep(result: np.ndarray, target: np.ndarray) -> None:
+    """Copies what a function returned to ``target``, unless it has written it there already."""
+    if not np.may_share_memory(result, target):
+        target[...] = result.reshape(target.shape)

@@ -1,0 +1,72 @@
+"""`experimental.remap`: pixels from where two maps say."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, INT16, INTERP_LINEAR, INTERP_NN, UINT8, UINT16, dtype_name
+
+_MAP_LAYOUTS = ("HWC", "HW", "FHWC", "FHW", "F***", "F**")
+
+
+@register_operator
+class Remap(Operator):
+    """``output(x, y) = input(mapx(x, y), mapy(x, y))``; what lies beyond the border is 0."""
+
+    schema = Schema(
+        name="experimental__Remap",
+        inputs=(
+            Input("input", ("HWC", "FHWC"), doc="Images of uint8, int16, uint16 or float."),
+            Input(
+                "mapx", _MAP_LAYOUTS, doc="The x coordinate of each output pixel, float of shape (H, W) or (H, W, 1)."
+            ),
+            Input("mapy", _MAP_LAYOUTS, doc="The y coordinates, of the same shape."),
+        ),
+        arguments=(
+            Argument("interp", "DALIInterpType", INTERP_LINEAR, "INTERP_NN or INTERP_LINEAR."),
+            Argument(
+                "pixel_origin",
+                "string",
+                "corner",
+                "Where pixel (0, 0) has its origin: `corner`, or `center` as in OpenCV.",
+            ),
+        ),
+        sequences=True,
+    )
+
+    def setup(self) -> None:
+        if self.args["interp"] not in (INTERP_NN, INTERP_LINEAR):
+            raise RuntimeError(f"Unsupported interpolation {self.args['interp']}: use INTERP_NN or INTERP_LINEAR")
+        if self.args["pixel_origin"] not in ("corner", "center"):
+            raise RuntimeError(f"Unknown pixel_origin '{self.args['pixel_origin']}': use `corner` or `center`")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        layout = self.input_layout(workspace)
+        if batch.dtype not in (UINT8, INT16, UINT16, FLOAT):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
+        for maps in workspace.inputs[1:]:
+            if maps.dtype != FLOAT:
+                raise RuntimeError(f"Maps must be of float, got {dtype_name(maps.dtype)}")
+        return [OutputSpec(batch.dtype, layout, 3)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        image, mapx, mapy = sample.shapes
+        if mapx != mapy:
+            raise RuntimeError(f"The maps must be of one shape, got {list(mapx)} and {list(mapy)}")
+        if len(mapx) not in (2, 3) or (len(mapx) == 3 and mapx[2] != 1):
+            raise RuntimeError(f"The maps must be of shape (H, W) or (H, W, 1), got {list(mapx)}")
+        # From the origin that the maps have to the centres of pixels.
+        sample.plan = -0.5 if self.args["pixel_origin"] == "corner" else 0.0
+        return (*mapx[:2], image[2])
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.remap import remap
+
+        target = sample.outputs[0]
+        if not target.size:
+            return
+        source, *maps = (np.ascontiguousarray(data) for data in sample.inputs)
+        mapx, mapy = (data.reshape(target.shape[:2]) for data in maps)
+        remap(source, mapx, mapy, sample.plan, self.args["interp"] == INTERP_LINEAR, target)

@@ -1,0 +1,161 @@
+"""`experimental.warp_perspective`: images under a homography."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.kernels.borders import check_border
+from penstock.kernels.resize_shapes import round_half_away
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, INT16, INTERP_CUBIC, INTERP_LINEAR, INTERP_NN, UINT8, UINT16, dtype_name
+
+_TAPS = {INTERP_NN: 1, INTERP_LINEAR: 2, INTERP_CUBIC: 4}
+_TYPES = (UINT8, INT16, UINT16, FLOAT)
+
+
+@dataclass(frozen=True)
+class PerspectivePlan:
+    """How one image is warped.
+
+    Attributes:
+        matrix: 3x3, from the centres of output pixels to input coordinates counted from the first pixel's centre.
+        taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
+        coarse: positions between pixels are rounded to multiples of 1/32.
+        fill: of each channel.
+    """
+
+    matrix: np.ndarray
+    taps: int
+    coarse: bool
+    fill: np.ndarray
+
+
+@register_operator
+class WarpPerspective(Operator):
+    """Moves pixels by a homography, which maps output to input coordinates unless ``inverse_map=False``."""
+
+    schema = Schema(
+        name="experimental__WarpPerspective",
+        inputs=(
+            Input(
+                "input",
+                ("HW", "HWC", "FHWC", "CHW", "FCHW"),
+                doc="Images of uint8, int16, uint16 or float, of up to 4 channels.",
+            ),
+            Input("matrix_input", doc="The 3x3 matrix of float, where it is no argument."),
+        ),
+        min_inputs=1,
+        arguments=(
+            Argument(
+                "border_mode",
+                "string",
+                "constant",
+                "Beyond the border: `constant`, `replicate` (aa|abc), `reflect` (ba|abc), `reflect_101` (cb|abc) or "
+                "`wrap` (bc|abc).",
+            ),
+            Argument("fill_value", "float[]", [], "What lies beyond a constant border: one value, or one a channel."),
+            Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "INTERP_NN, INTERP_LINEAR or INTERP_CUBIC."),
+            Argument(
+                "inverse_map", "bool", True, "The matrix maps output to input coordinates; False: input to output."
+            ),
+            Argument("matrix", "float[]", [], "3x3 matrix in x, y, row by row.", tensor=True, per_frame=True),
+            Argument(
+                "pixel_origin",
+                "string",
+                "corner",
+                "Where pixel (0, 0) has its origin: `corner`, or `center` as in OpenCV.",
+            ),
+            Argument("size", "float[]", [], "Output extents (height, width); default: the input's.", tensor=True),
+        ),
+        sequences=True,
+    )
+
+    def setup(self) -> None:
+        check_border(self.args["border_mode"])
+        if self.args["interp_type"] not in _TAPS:
+            raise RuntimeError(f"Unsupported interpolation {self.args['interp_type']}: use NN, LINEAR or CUBIC")
+        if self.args["pixel_origin"] not in ("corner", "center"):
+            raise RuntimeError(f"Unknown pixel_origin '{self.args['pixel_origin']}': use `corner` or `center`")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        workspace.state = self.input_layout(workspace)
+        if batch.dtype not in _TYPES:
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
+        if len(workspace.inputs) > 1:
+            matrices = workspace.inputs[1]
+            if self.given("matrix"):
+                raise RuntimeError("The matrix is given twice: as an input and as an argument")
+            if matrices.dtype != FLOAT:
+                raise RuntimeError(f"Matrices must be of float, got {dtype_name(matrices.dtype)}")
+        return [OutputSpec(batch.dtype, workspace.state, batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        layout, shape = sample.workspace.state, list(sample.shapes[0])
+        channels = shape[layout.index("C")] if "C" in layout else 1
+        if layout.endswith("C") and channels > 4:
+            raise RuntimeError(f"Images of more than 4 channels are not supported, got {channels}")
+        taps = _TAPS[self.args["interp_type"]]
+        # As in OpenCV, by which the operator is defined: it interpolates linearly without rounding in other cases only.
+        coarse = taps == 2 and (sample.workspace.inputs[0].dtype == INT16 or (layout.endswith("C") and channels == 2))
+        sample.plan = PerspectivePlan(self._matrix(sample), taps, coarse, self._fill(layout, channels))
+        if sample.given("size") and sample["size"]:
+            size = sample["size"]
+            if len(size) not in (1, 2):
+                raise RuntimeError(f"`size` must have 2 entries (height, width), got {len(size)}")
+            for letter, extent in zip("HW", size * 2 if len(size) == 1 else size):
+                shape[layout.index(letter)] = max(round_half_away(extent), 1)
+        return tuple(shape)
+
+    def _matrix(self, sample: Sample) -> np.ndarray:
+        """The matrix from output to input, between the centres of pixels."""
+        matrix = self._given_matrix(sample).reshape(3, 3).astype(np.float64)
+        if self.args["pixel_origin"] == "corner":
+            to_corner, to_centre = np.eye(3), np.eye(3)
+            to_corner[:2, 2], to_centre[:2, 2] = 0.5, -0.5
+            matrix = to_centre @ matrix @ to_corner
+        if self.args["inverse_map"]:
+            return matrix
+        # Nothing is seen through a map that cannot be inverted.
+        return np.linalg.inv(matrix) if np.linalg.det(matrix) else np.zeros((3, 3))
+
+    @staticmethod
+    def _given_matrix(sample: Sample) -> np.ndarray:
+        if len(sample.shapes) > 1:
+            if sample.shapes[1] != (3, 3):
+                raise RuntimeError(f"The matrix must be of shape (3, 3), got {list(sample.shapes[1])}")
+            data = sample.inputs[1]
+            return data if isinstance(data, np.ndarray) else data.get()
+        given = sample.tensor_argument("matrix")
+        if given is not None and given.ndim != 2:
+            raise RuntimeError(f"`matrix` must be of shape (3, 3), got {list(given.shape)}")
+        matrix = np.asarray(sample["matrix"], np.float32)
+        if matrix.size != 9:
+            raise RuntimeError(f"`matrix` must have 9 elements (3x3), got {matrix.size}")
+        return matrix
+
+    def _fill(self, layout: str, channels: int) -> np.ndarray:
+        values = self.args["fill_value"] or [0.0]
+        if len(values) > 1 and layout.startswith("C"):
+            raise RuntimeError("Only one `fill_value` can be given for images whose channels come first")
+        if len(values) not in (1, channels):
+            raise RuntimeError(f"`fill_value` has {len(values)} entries, but the images have {channels} channels")
+        return np.broadcast_to(np.asarray(values, np.float32), (channels,))
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.perspective import warp_perspective
+
+        source, target, plan = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0], sample.plan
+        if not source.size:
+            raise RuntimeError(f"Cannot warp an empty image of shape {list(source.shape)}")
+        border = self.args["border_mode"]
+        if sample.workspace.state.startswith("C"):
+            for plane, out, fill in zip(source[..., None], target[..., None], plan.fill):
+                warp_perspective(plane, plan.matrix, plan.taps, plan.coarse, border, fill[None], out)
+            return
+        # An image without channels has one.
+        shape = (*target.shape[:2], len(plan.fill))
+        image = source.reshape(*source.shape[:2], len(plan.fill))
+        warp_perspective(image, plan.matrix, plan.taps, plan.coarse, border, plan.fill, target.reshape(shape))

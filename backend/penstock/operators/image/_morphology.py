@@ -1,0 +1,106 @@
+"""What dilation and erosion have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.kernels.borders import check_border
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Workspace
+from penstock.types import FLOAT, INT16, UINT8, UINT16, dtype_name
+
+INPUTS = (Input("input", ("HW", "HWC", "FHWC", "CHW", "FCHW"), doc="Images of uint8, int16, uint16 or float."),)
+ARGUMENTS = (
+    Argument(
+        "anchor",
+        "int32[]",
+        [-1, -1],
+        "The mask's element (x, y) that lies on the output's position; -1: the middle.",
+        tensor=True,
+        per_frame=True,
+    ),
+    Argument(
+        "border_mode",
+        "string",
+        "constant",
+        "Beyond the border: `constant` (what does not change the result), `replicate` (aa|abc), `reflect` (ba|abc), "
+        "`reflect_101` (cb|abc) or `wrap` (bc|abc).",
+    ),
+    Argument("iterations", "int32", 1, "How many times the operation is repeated."),
+    Argument("mask_size", "int32[]", [3, 3], "Width and height of the mask.", tensor=True, per_frame=True),
+)
+
+
+@dataclass(frozen=True)
+class MaskPlan:
+    """A rectangular mask.
+
+    Attributes:
+        width, height: its extents; those of all iterations at once.
+        x, y: its element that lies on the output's position.
+    """
+
+    width: int
+    height: int
+    x: int
+    y: int
+
+
+class MorphologyOperator(Operator):
+    """The base of operators that take the extreme of the values under a mask."""
+
+    function: str
+
+    def setup(self) -> None:
+        check_border(self.args["border_mode"])
+        if self.args["iterations"] < 1:
+            raise RuntimeError(f"`iterations` must be positive, got {self.args['iterations']}")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        workspace.state = self.input_layout(workspace)
+        if batch.dtype not in (UINT8, INT16, UINT16, FLOAT):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
+        return [OutputSpec(batch.dtype, workspace.state, batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        sizes, anchor = _pair(sample, "mask_size"), _pair(sample, "anchor")
+        for size, place in zip(sizes, anchor):
+            if size < 1:
+                raise RuntimeError(f"`mask_size` must be positive, got {sizes}")
+            if not -1 <= place < size:
+                raise RuntimeError(f"The anchor {anchor} does not lie within the mask of size {sizes}")
+        x, y = (size // 2 if place == -1 else place for size, place in zip(sizes, anchor))
+        # Repeated with a rectangle, the operation is one with a larger rectangle.
+        times = self.args["iterations"]
+        width, height = (1 + times * (size - 1) for size in sizes)
+        sample.plan = MaskPlan(width, height, times * x, times * y)
+        return sample.shapes[0]
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.opencv import border, images, keep, opencv
+
+        cv2, layout, plan = opencv(), sample.workspace.state, sample.plan
+        if not sample.outputs[0].size:
+            return
+        operation = getattr(cv2, self.function)
+        mask = np.ones((plan.height, plan.width), np.uint8)
+        for image, out in zip(images(sample.inputs[0], layout), images(sample.outputs[0], layout)):
+            if self.args["border_mode"] == "wrap":
+                # OpenCV's morphology does not know this border.
+                reach = [(plan.y, plan.height - 1 - plan.y), (plan.x, plan.width - 1 - plan.x)]
+                padded = np.pad(image, reach + [(0, 0)] * (image.ndim - 2), "wrap")
+                full = operation(padded, mask, anchor=(0, 0))
+                out[...] = full[: out.shape[0], : out.shape[1]].reshape(out.shape)
+                continue
+            kind = border(self.args["border_mode"])
+            image = np.ascontiguousarray(image)
+            keep(operation(image, mask, dst=out, anchor=(plan.x, plan.y), borderType=kind), out)
+
+
+def _pair(sample: Sample, name: str) -> list[int]:
+    values = sample[name]
+    if len(values) not in (1, 2):
+        raise RuntimeError(f"`{name}` must have 2 entries (x, y), got {len(values)}")
+    return values * 2 if len(values) == 1 else values

@@ -1,0 +1,68 @@
+"""`clahe`: contrast, equalized locally."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import UINT8, dtype_name
+
+
+@register_operator
+class Clahe(Operator):
+    """Equalizes the histograms of tiles and blends between them, limiting the contrast that this adds.
+
+    Zuiderveld, "Contrast limited adaptive histogram equalization", Graphics Gems IV, 1994.
+    """
+
+    schema = Schema(
+        name="Clahe",
+        inputs=(Input("input", ("HWC",), doc="Images of uint8, grey or RGB."),),
+        arguments=(
+            Argument("bins", "int32", 256, "Accepted for compatibility: there is one bin for each value."),
+            Argument(
+                "clip_limit",
+                "float",
+                doc="How much higher than their mean a histogram's bins may be; 0 or less: no limit.",
+                required=True,
+            ),
+            Argument(
+                "luma_only", "bool", True, "Equalize the lightness of RGB images (L of CIE L*a*b*), not each channel."
+            ),
+            Argument("tiles_x", "int32", doc="Number of tiles across the width.", required=True),
+            Argument("tiles_y", "int32", doc="Number of tiles across the height.", required=True),
+        ),
+    )
+
+    def setup(self) -> None:
+        for name in ("tiles_x", "tiles_y"):
+            if self.args[name] < 1:
+                raise RuntimeError(f"`{name}` must be positive, got {self.args[name]}")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        layout = self.input_layout(workspace)
+        if batch.dtype != UINT8:
+            raise ValueError(f"Images must be of uint8, got {dtype_name(batch.dtype)}")
+        return [OutputSpec(UINT8, layout, 3)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        shape = sample.shapes[0]
+        if shape[2] not in (1, 3):
+            raise ValueError(f"Images must have 1 or 3 channels, got {shape[2]} in shape {list(shape)}")
+        return shape
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.opencv import opencv
+
+        cv2, source, target = opencv(), np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
+        if not target.size:
+            return
+        equalizer = cv2.createCLAHE(self.args["clip_limit"], (self.args["tiles_x"], self.args["tiles_y"]))
+        if source.shape[2] == 3 and self.args["luma_only"]:
+            colours = cv2.cvtColor(source, cv2.COLOR_RGB2LAB)
+            colours[..., 0] = equalizer.apply(np.ascontiguousarray(colours[..., 0]))
+            target[...] = cv2.cvtColor(colours, cv2.COLOR_LAB2RGB)
+            return
+        for channel in range(source.shape[2]):
+            target[..., channel] = equalizer.apply(np.ascontiguousarray(source[..., channel]))

@@ -1,0 +1,91 @@
+"""`debayer`: colours from a sensor's mosaic."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import UINT8, UINT16, dtype_name
+
+# OpenCV's suffixes of its methods; it calls mosaics by what lies at the second row's second pixel.
+_METHODS = {
+    "bilinear_ocv": "2RGB",
+    "edgeaware_ocv": "2RGB_EA",
+    "vng_ocv": "2RGB_VNG",
+    "gray_ocv": "2GRAY",
+    "default_npp": "2RGB",
+}
+_PATTERNS = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
+
+
+@register_operator
+class Debayer(Operator):
+    """RGB images from those that a sensor took through a mosaic of colour filters (Bayer's)."""
+
+    schema = Schema(
+        name="Debayer",
+        inputs=(Input("input", ("HW", "HWC", "FHW", "FHWC"), doc="Images of uint8 or uint16 of a single channel."),),
+        arguments=(
+            Argument(
+                "algorithm",
+                "string",
+                None,
+                "How colours are interpolated. On CPU: `bilinear_ocv` (default), `edgeaware_ocv`, `vng_ocv` (uint8 only), or "
+                "`gray_ocv`, which gives grey images. On GPU: `default_npp`, which is the same as `bilinear_ocv`.",
+            ),
+            Argument(
+                "blue_position",
+                "int32[]",
+                doc="Row and column of blue in the 2x2 tile that begins in the second row and column of the image.",
+                required=True,
+                tensor=True,
+                per_frame=True,
+            ),
+        ),
+        sequences=True,
+        aliases=(Alias("experimental__Debayer", deprecated_since="2.0"),),
+    )
+
+    def setup(self) -> None:
+        self.algorithm = self.args["algorithm"]
+        if self.algorithm is None:
+            self.algorithm = "bilinear_ocv" if self.device == "cpu" else "default_npp"
+        if self.algorithm not in _METHODS:
+            raise RuntimeError(f"Unknown algorithm '{self.algorithm}': use one of {', '.join(_METHODS)}")
+        if (self.algorithm == "default_npp") != (self.device != "cpu"):
+            raise RuntimeError(f"The algorithm {self.algorithm} is not supported on {self.device.upper()}")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        self.input_layout(workspace)
+        if batch.dtype not in (UINT8, UINT16):
+            raise RuntimeError(f"Images must be of uint8 or uint16, got {dtype_name(batch.dtype)}")
+        if self.algorithm == "vng_ocv" and batch.dtype != UINT8:
+            raise RuntimeError(f"`vng_ocv` takes images of uint8, got {dtype_name(batch.dtype)}")
+        return [OutputSpec(batch.dtype, "HWC", 3)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        shape = sample.shapes[0]
+        if len(shape) == 3 and shape[2] != 1:
+            raise RuntimeError(f"Images must have a single channel, got shape {list(shape)}")
+        height, width = shape[:2]
+        if height % 2 or width % 2:
+            raise RuntimeError(f"The height and width of the images must be even, got {height} x {width}")
+        position = sample["blue_position"]
+        if len(position) not in (1, 2):
+            raise RuntimeError(f"`blue_position` must have 2 entries, got {len(position)}")
+        row, column = position * 2 if len(position) == 1 else position
+        if (row, column) not in _PATTERNS:
+            raise RuntimeError(f"`blue_position` must lie within the 2x2 tile, got {row} x {column}")
+        sample.plan = row, column
+        return height, width, 1 if self.algorithm == "gray_ocv" else 3
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.opencv import keep, opencv
+
+        cv2, target = opencv(), sample.outputs[0]
+        if not target.size:
+            return
+        source = np.ascontiguousarray(sample.inputs[0]).reshape(sample.shapes[0][:2])
+        code = getattr(cv2, f"COLOR_Bayer{_PATTERNS[sample.plan]}{_METHODS[self.algorithm]}")
+        keep(cv2.cvtColor(source, code, dst=target), target)

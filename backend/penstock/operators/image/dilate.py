@@ -1,0 +1,14 @@
+"""`experimental.dilate`: bright regions grow."""
+
+from __future__ import annotations
+
+from penstock.operators.image._morphology import ARGUMENTS, INPUTS, MorphologyOperator
+from penstock.schema import Schema, register_operator
+
+
+@register_operator
+class Dilate(MorphologyOperator):
+    """Each pixel becomes the greatest of those under a rectangular mask."""
+
+    schema = Schema(name="experimental__Dilate", inputs=INPUTS, arguments=ARGUMENTS, sequences=True)
+    function = "dilate"

@@ -1,0 +1,14 @@
+"""`experimental.erode`: bright regions shrink."""
+
+from __future__ import annotations
+
+from penstock.operators.image._morphology import ARGUMENTS, INPUTS, MorphologyOperator
+from penstock.schema import Schema, register_operator
+
+
+@register_operator
+class Erode(MorphologyOperator):
+    """Each pixel becomes the least of those under a rectangular mask."""
+
+    schema = Schema(name="experimental__Erode", inputs=INPUTS, arguments=ARGUMENTS, sequences=True)
+    function = "erode"

@@ -1,0 +1,168 @@
+"""`filter`: correlation with any kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.kernels.axes import spatial_axes
+from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, INT16, UINT8, UINT16, dtype_name
+
+_BORDERS = ("reflect_101", "reflect_1001", "wrap", "clamp", "constant")
+_OPENCV_BORDERS = {"reflect_101": "reflect_101", "reflect_1001": "reflect", "clamp": "replicate"}
+
+
+@dataclass(frozen=True)
+class FilterPlan:
+    """How one sample is filtered.
+
+    Attributes:
+        axes: the data's dimensions that the filter's are.
+        extents: of the filter.
+        anchor: the filter's element that lies on the output's position.
+    """
+
+    axes: list[int]
+    extents: tuple[int, ...]
+    anchor: tuple[int, ...]
+
+
+@register_operator
+class Filter(Operator):
+    """Correlates images with a filter; integers are rounded to the nearest, ties to even, and saturate."""
+
+    schema = Schema(
+        name="Filter",
+        inputs=(
+            Input("data", doc="Images of uint8, int16, uint16 or float; channels first, last or absent."),
+            Input("filter", device="match_or_cpu", doc="The filter of each sample, float, two-dimensional."),
+            Input(
+                "fill_value",
+                device="match_or_cpu",
+                doc="What lies beyond a constant border: a scalar of the data's type; 0 where it is not given.",
+            ),
+        ),
+        min_inputs=2,
+        arguments=(
+            Argument(
+                "anchor",
+                "int32[]",
+                [-1],
+                "The filter's element that lies on the output's position, one value for each of its dimensions; "
+                "-1: the middle.",
+                tensor=True,
+                per_frame=True,
+            ),
+            Argument(
+                "border",
+                "string",
+                "reflect_101",
+                "Beyond the border: `reflect_101` (cb|abc), `reflect_1001` (ba|abc), `clamp` (aa|abc), `wrap` (bc|abc) "
+                "or `constant`.",
+            ),
+            Argument("dtype", "DALIDataType", None, "Type of the output: FLOAT, or by default that of the data."),
+            Argument("mode", "string", "same", "`same`: the output is as large as the input; `valid`: without border."),
+        ),
+        sequences=True,
+        aliases=(Alias("experimental__Filter", deprecated_since="2.0"),),
+    )
+
+    def setup(self) -> None:
+        if self.args["border"] not in _BORDERS:
+            raise RuntimeError(f"Unknown border '{self.args['border']}': use one of {', '.join(_BORDERS)}")
+        if self.args["mode"] not in ("same", "valid"):
+            raise RuntimeError(f"Unknown mode '{self.args['mode']}': use `same` or `valid`")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch, kernels = workspace.inputs[:2]
+        dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
+        if "F" in batch.layout():
+            raise RuntimeError(f"Frames must be the outermost dimension, got layout '{batch.layout()}'")
+        axes = spatial_axes(batch.layout(), batch.ndim()) if len(batch) else []
+        if len(batch) and kernels.ndim() != len(axes):
+            raise RuntimeError(f"The filter has {kernels.ndim()} dimensions, but the data has {len(axes)} spatial ones")
+        if len(axes) > 2:
+            raise RuntimeError(f"Data of {len(axes)} spatial dimensions is not supported; is the layout set?")
+        if batch.dtype not in (UINT8, INT16, UINT16, FLOAT):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
+        if kernels.dtype != FLOAT:
+            raise RuntimeError(f"Filters must be of float, got {dtype_name(kernels.dtype)}")
+        if dtype not in (batch.dtype, FLOAT):
+            raise RuntimeError(f"The output must be of the input's type or float, got {dtype_name(dtype)}")
+        self._check_fill_value(workspace)
+        workspace.state = axes
+        return [OutputSpec(dtype, batch.layout(), batch.ndim())]
+
+    def _check_fill_value(self, workspace: Workspace) -> None:
+        if len(workspace.inputs) < 3:
+            return
+        data, fill = workspace.inputs[0], workspace.inputs[2]
+        if fill.dtype != data.dtype or fill.ndim():
+            raise RuntimeError(
+                f"The fill value must be a scalar of {dtype_name(data.dtype)}, got {dtype_name(fill.dtype)} of "
+                f"{fill.ndim()} dimensions"
+            )
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        axes, extents = sample.workspace.state, sample.shapes[1]
+        if not all(extents):
+            raise RuntimeError(f"The filter is empty: {list(extents)}")
+        shape = list(sample.shapes[0])
+        if self.args["mode"] == "same":
+            sample.plan = FilterPlan(axes, extents, self._anchor(sample, extents))
+            return tuple(shape)
+        sample.plan = FilterPlan(axes, extents, (0,) * len(axes))
+        for axis, extent in zip(axes, extents):
+            shape[axis] -= extent - 1
+            if shape[axis] < 1:
+                raise RuntimeError(f"The filter {list(extents)} is larger than the data {list(sample.shapes[0])}")
+        return tuple(shape)
+
+    @staticmethod
+    def _anchor(sample: Sample, extents: tuple[int, ...]) -> tuple[int, ...]:
+        anchor = sample["anchor"]
+        if len(anchor) not in (1, len(extents)):
+            raise RuntimeError(f"`anchor` has {len(anchor)} entries, expected {len(extents)}")
+        places = anchor * len(extents) if len(anchor) == 1 else anchor
+        for place, extent in zip(places, extents):
+            if not -1 <= place < extent:
+                raise RuntimeError(f"The anchor {anchor} does not lie within the filter of shape {list(extents)}")
+        return tuple(extent // 2 if place == -1 else place for place, extent in zip(places, extents))
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.opencv import border, images, keep, opencv
+
+        cv2, plan, target = opencv(), sample.plan, sample.outputs[0]
+        if not target.size:
+            return
+        layout = sample.workspace.inputs[0].layout()
+        window = np.ascontiguousarray(sample.inputs[1])
+        if window.ndim == 1:
+            raise RuntimeError("Data of one spatial dimension is not supported")
+        y, x = plan.anchor
+        depth = cv2.CV_32F if target.dtype == np.float32 else -1
+        for image, out in zip(images(sample.inputs[0], layout), images(target, layout)):
+            padded = self._padded(sample, image, plan)
+            if padded is None:
+                kind = border(_OPENCV_BORDERS[self.args["border"]])
+                image = np.ascontiguousarray(image)
+                keep(cv2.filter2D(image, depth, window, dst=out, anchor=(x, y), borderType=kind), out)
+                continue
+            # What is padded is as large as the filter's reach, so OpenCV's own border does not matter.
+            full = cv2.filter2D(padded, depth, window, anchor=(0, 0), borderType=cv2.BORDER_REPLICATE)
+            out[...] = full[: out.shape[0], : out.shape[1]].reshape(out.shape)
+
+    def _padded(self, sample: Sample, image: np.ndarray, plan: FilterPlan) -> np.ndarray | None:
+        """The image with what the filter reaches beyond its border; None where OpenCV knows it."""
+        if self.args["mode"] == "valid":
+            return np.ascontiguousarray(image)
+        if self.args["border"] in _OPENCV_BORDERS:
+            return None
+        reach = [(place, extent - 1 - place) for place, extent in zip(plan.anchor, plan.extents)]
+        reach += [(0, 0)] * (image.ndim - 2)
+        if self.args["border"] == "wrap":
+            return np.pad(image, reach, "wrap")
+        fill = sample.inputs[2] if len(sample.inputs) > 2 else 0
+        return np.pad(image, reach, constant_values=fill)

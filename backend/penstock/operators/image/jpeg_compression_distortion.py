@@ -1,0 +1,45 @@
+"""`jpeg_compression_distortion`: what JPEG does to images."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import UINT8, dtype_name
+
+
+@register_operator
+class JpegCompressionDistortion(Operator):
+    """Encodes images as JPEG and decodes them again, for the artefacts that this leaves."""
+
+    schema = Schema(
+        name="JpegCompressionDistortion",
+        inputs=(Input("input", ("HWC", "FHWC"), doc="RGB images of uint8."),),
+        arguments=(Argument("quality", "int32", 50, "From 1 (worst) to 100 (best); others are clamped.", tensor=True),),
+        sequences=True,
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        layout = self.input_layout(workspace)
+        if batch.dtype != UINT8:
+            raise RuntimeError(f"Images must be of uint8, got {dtype_name(batch.dtype)}")
+        return [OutputSpec(UINT8, layout, 3)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        shape = sample.shapes[0]
+        if shape[2] != 3:
+            raise RuntimeError(f"Images must have 3 channels (RGB), got shape {list(shape)}")
+        sample.plan = min(max(sample["quality"], 1), 100)
+        return shape
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.opencv import keep, opencv
+
+        cv2, target = opencv(), sample.outputs[0]
+        if not target.size:
+            return
+        image = cv2.cvtColor(np.ascontiguousarray(sample.inputs[0]), cv2.COLOR_RGB2BGR)
+        _, encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, sample.plan])
+        decoded = cv2.imdecode(encoded, cv2.IMREAD_COLOR)
+        keep(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB, dst=target), target)

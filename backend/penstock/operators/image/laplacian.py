@@ -1,0 +1,135 @@
+"""`laplacian`: the sum of second derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.axes import spatial_axes
+from penstock.kernels.laplacian import LARGEST_WINDOW, derivative_window, normalizing_scale, smoothing_window
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import BOOL, FLOAT, FLOAT64, dtype_name
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """One second derivative.
+
+    Attributes:
+        scale: its factor in the sum.
+        windows: of each axis: the derivative's along one, smoothing along the others (absent where they are of size 1).
+    """
+
+    scale: float
+    windows: list[tuple[int, np.ndarray]]
+
+
+@register_operator
+class Laplacian(Operator):
+    """The sum of the second derivatives along all dimensions but channels, each smoothed along the other dimensions.
+
+    Beyond the border the data is reflected without repeating the edge.
+    """
+
+    schema = Schema(
+        name="Laplacian",
+        inputs=(
+            Input("input", doc="Images or volumes of any numeric type but double; channels first, last or absent."),
+        ),
+        arguments=(
+            Argument("dtype", "DALIDataType", None, "Type of the output: FLOAT, or by default that of the input."),
+            Argument(
+                "normalized_kernel",
+                "bool",
+                False,
+                "Scale each derivative by 2^(n + 2 - s), s being the sum of its windows' sizes in n dimensions.",
+            ),
+            Argument(
+                "scale",
+                "float[]",
+                [1.0],
+                "Factor of each derivative: one value, or one for each axis.",
+                tensor=True,
+                per_frame=True,
+            ),
+            Argument(
+                "smoothing_size",
+                "int32[]",
+                None,
+                "Size of the smoothing windows, odd, from 1 (none) to 31: one value, or one for each axis. "
+                "By default that of the derivative's window.",
+                tensor=True,
+                per_frame=True,
+            ),
+            Argument(
+                "window_size",
+                "int32[]",
+                [3],
+                "Size of the derivatives' windows, odd, from 3 to 31: one value, or one for each axis.",
+                tensor=True,
+                per_frame=True,
+            ),
+        ),
+        sequences=True,
+        volumetric=True,
+    )
+
+    def setup(self) -> None:
+        if self.args["normalized_kernel"] and self.given("scale"):
+            raise RuntimeError("`scale` cannot be given together with `normalized_kernel`")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
+        if batch.dtype in (BOOL, FLOAT64):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
+        if dtype not in (batch.dtype, FLOAT):
+            raise RuntimeError(f"The output must be of the input's type or float, got {dtype_name(dtype)}")
+        workspace.state = spatial_axes(batch.layout(), batch.ndim()) if len(batch) else []
+        return [OutputSpec(dtype, batch.layout(), batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        axes = sample.workspace.state
+        widths = _per_axis(sample, "window_size", len(axes))
+        smoothing = _per_axis(sample, "smoothing_size", len(axes)) if sample.given("smoothing_size") else None
+        scales = _per_axis(sample, "scale", len(axes))
+        for name, sizes, least in (("window_size", widths, 3), ("smoothing_size", smoothing or (), 1)):
+            for size in sizes:
+                if not least <= size <= LARGEST_WINDOW or not size % 2:
+                    raise RuntimeError(f"`{name}` must be odd and from {least} to {LARGEST_WINDOW}, got {size}")
+        sample.plan = []
+        for along in range(len(axes)):
+            sizes = list(smoothing or [widths[along]] * len(axes))
+            sizes[along] = widths[along]
+            scale = normalizing_scale(sizes) if self.args["normalized_kernel"] else scales[along]
+            windows = [
+                (axis, derivative_window(size) if index == along else smoothing_window(size))
+                for index, (axis, size) in enumerate(zip(axes, sizes))
+                if size > 1
+            ]
+            sample.plan.append(Derivative(float(scale), windows))
+        return sample.shapes[0]
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.convert import cast
+        from penstock.kernels.cpu.convolution import convolve_axes
+
+        source = np.ascontiguousarray(sample.inputs[0], np.float32)
+        if not source.size:
+            return
+        total = np.zeros(source.shape, np.float32)
+        part = np.empty(source.shape, np.float32)
+        for derivative in sample.plan:
+            convolve_axes(source, derivative.windows, part)
+            part *= np.float32(derivative.scale)
+            total += part
+        cast(total, sample.outputs[0])
+
+
+def _per_axis(sample: Sample, name: str, count: int) -> list[Any]:
+    values = sample[name]
+    if len(values) not in (1, count):
+        raise RuntimeError(f"`{name}` has {len(values)} entries, expected 1 or {count}")
+    return values * count if len(values) == 1 else values

@@ -1,0 +1,56 @@
+"""`experimental.median_blur`: smoothing that keeps edges."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, INT16, INT32, UINT8, UINT16, dtype_name
+
+
+@register_operator
+class MedianBlur(Operator):
+    """Each value becomes the median of those in a window around it; beyond the border, the edge is repeated."""
+
+    schema = Schema(
+        name="experimental__MedianBlur",
+        inputs=(
+            Input(
+                "input",
+                ("HW", "HWC", "FHWC", "CHW", "FCHW"),
+                doc="Images of uint8, int16, uint16, int32 or float.",
+            ),
+        ),
+        arguments=(Argument("window_size", "int32[]", [3, 3], "Width and height of the window, odd.", tensor=True),),
+        sequences=True,
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        workspace.state = self.input_layout(workspace)
+        if batch.dtype not in (UINT8, INT16, UINT16, INT32, FLOAT):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
+        return [OutputSpec(batch.dtype, workspace.state, batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        window = sample["window_size"]
+        if len(window) not in (1, 2):
+            raise RuntimeError(f"`window_size` must have 2 entries (width, height), got {len(window)}")
+        for size in window:
+            if size < 1 or not size % 2:
+                raise RuntimeError(f"`window_size` must be odd and positive, got {window}")
+        sample.plan = tuple(window * 2 if len(window) == 1 else window)
+        return sample.shapes[0]
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.median import median_filter
+
+        source, target = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
+        if not target.size:
+            return
+        layout = sample.workspace.state
+        outer = source.shape[0] if layout.startswith("C") else 1
+        height, width = (source.shape[layout.index(letter)] for letter in "HW")
+        shape = (outer, height, width, -1)
+        window_width, window_height = sample.plan
+        median_filter(source.reshape(shape), window_width, window_height, target.reshape(shape))
