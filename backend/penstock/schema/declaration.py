@@ -69,7 +69,7 @@ class Schema:
         variadic: any number of further inputs like the last one are accepted.
         arguments: its own arguments; those that every operator accepts are added.
         outputs: the number of outputs, or a function of the operator's arguments that tells it.
-        output_per_input: it has as many outputs as inputs.
+        output_per_input: it has an output for each input, beside those that a function ``outputs`` counts.
         sequences: a leading F dimension is unfolded, so that the operator sees frames.
         volumetric: it takes volumes (a D dimension).
         random: it draws random numbers and takes a seed.
@@ -155,6 +155,6 @@ class Schema:
         return self.inputs[min(index, len(self.inputs) - 1)]
 
     def count_outputs(self, arguments: dict[str, Any], inputs: int) -> int:
-        if self.output_per_input:
-            return inputs
-        return self.outputs(arguments) if callable(self.outputs) else self.outputs
+        if callable(self.outputs):
+            return self.outputs(arguments) + (inputs if self.output_per_input else 0)
+        return inputs if self.output_per_input else self.outputs
