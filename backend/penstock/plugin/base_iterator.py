@@ -77,8 +77,12 @@ class Epoch:
         """Counts one batch of each pipeline."""
         self.counter += 1
 
-    def kept(self) -> list[int] | None:
+    def within(self) -> list[int] | None:
         """How many samples of the last batch of each pipeline belong to the epoch; None: all."""
+        return None
+
+    def kept(self) -> list[int] | None:
+        """As :meth:`within`, where the others are to be cut off."""
         return None
 
     def begin_next(self) -> None:
@@ -204,8 +208,9 @@ class ReaderEpoch(Epoch):
         self.counter += self._batch_size
 
     def kept(self) -> list[int] | None:
-        if self._policy != LastBatchPolicy.PARTIAL:
-            return None
+        return self.within() if self._policy == LastBatchPolicy.PARTIAL else None
+
+    def within(self) -> list[int] | None:
         left = [self._batch_size - max(0, self.counter - self._sizes[shard]) for shard in self._shard_ids]
         return [max(0, count) for count in left] if min(left) < self._batch_size else None
 

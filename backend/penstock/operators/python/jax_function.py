@@ -1,0 +1,90 @@
+"""`jax_function`: a function of JAX arrays that hold whole batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.operators.python._calling import (
+    INPUTS,
+    PythonOperator,
+    arguments,
+    count_outputs,
+    synchronize_stream,
+)
+from penstock.schema import Schema, Workspace, register_operator
+from penstock.tensors import TensorListCPU, TensorListGPU
+from penstock.tensors.cuda import require_cupy
+
+
+@register_operator
+class JaxFunction(PythonOperator):
+    """Calls a Python function with JAX arrays whose first dimension is the batch; samples must be equal in shape.
+
+    Where no layouts are given, output i has the layout of input i if they have as many dimensions.
+    """
+
+    schema = Schema(
+        name="_JaxFunction",
+        inputs=INPUTS,
+        min_inputs=0,
+        variadic=True,
+        arguments=arguments(True),
+        outputs=count_outputs,
+        stateful=True,
+        hidden=True,
+    )
+
+    def run(self, workspace: Workspace) -> None:
+        if self.device == "gpu":
+            synchronize_stream()
+        inputs = [self._to_jax(batch.as_tensor()._array) for batch in workspace.inputs]
+        outputs = self._outputs(self._called(inputs))
+        if self.device == "gpu":
+            for output in outputs:
+                output.block_until_ready()
+        workspace.outputs = [self._to_batch(output, number, workspace) for number, output in enumerate(outputs)] or [
+            self._nothing(workspace)
+        ]
+
+    def _outputs(self, result: Any) -> Sequence[Any]:
+        return super()._outputs(tuple(result) if isinstance(result, list) else result)
+
+    @staticmethod
+    def _to_jax(array: Any) -> Any:
+        import jax
+
+        if isinstance(array, np.ndarray):
+            return jax.dlpack.from_dlpack(array if array.flags.writeable else array.copy())
+        return jax.dlpack.from_dlpack(array)
+
+    def _to_batch(self, output: Any, number: int, workspace: Workspace) -> Any:
+        import jax
+
+        if not isinstance(output, jax.Array):
+            raise TypeError(f"The function returns JAX arrays, got a {type(output).__name__}")
+        devices = list(output.devices())
+        if len(devices) != 1:
+            raise ValueError(
+                f"The function returned an array on {len(devices)} devices, expected one on a single device"
+            )
+        if devices[0].platform != self.device:
+            raise ValueError(f"The {self.device} operator's function returned an array on {devices[0].platform}")
+        if not output.ndim or len(output) != workspace.batch_size:
+            raise ValueError(
+                f"The function returned an array of shape {output.shape} for {workspace.batch_size} samples"
+            )
+        layout = self._layout(number, output.ndim - 1, workspace)
+        if self.device == "cpu":
+            return TensorListCPU(np.asarray(output), layout)
+        return TensorListGPU(require_cupy().from_dlpack(output), layout)
+
+    def _layout(self, number: int, ndim: int, workspace: Workspace) -> str:
+        layouts = self.args["output_layouts"]
+        if layouts is not None:
+            return layouts[number] if number < len(layouts) else ""
+        if number < len(workspace.inputs) and workspace.inputs[number].ndim() == ndim:
+            return workspace.inputs[number].layout()
+        return ""

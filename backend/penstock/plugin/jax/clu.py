@@ -1,0 +1,124 @@
+"""Iterators that can be looked ahead in, with the interface of Google CLU's ``PeekableDatasetIterator``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from penstock.plugin.base_iterator import LastBatchPolicy
+from penstock.plugin.jax.iterators import DALIGenericIterator, decorator_of
+
+try:
+    from clu.data.dataset_iterator import ArraySpec
+except ImportError:  # Without CLU, JAX's own description of an array has the same attributes.
+    from jax import ShapeDtypeStruct as ArraySpec
+
+
+def get_spec_for_array(jax_array: jax.Array) -> Any:
+    """Shape and dtype of an array, as CLU's ``ArraySpec``, or JAX's ``ShapeDtypeStruct`` where CLU is not installed."""
+    return ArraySpec(shape=jax_array.shape, dtype=jax_array.dtype)
+
+
+class DALIGenericPeekableIterator(DALIGenericIterator):
+    """A :class:`~penstock.plugin.jax.DALIGenericIterator` that shows its next batch without taking it.
+
+    Shapes and types must be the same in all batches.
+
+    Raises:
+        ValueError: by ``next`` and ``peek``, where they are not.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._lock = threading.RLock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._peeked: dict[str, jax.Array] | None = None
+        self._element_spec: dict[str, Any] | None = None
+        super().__init__(*args, **kwargs)
+
+    def __next__(self) -> dict[str, jax.Array]:
+        with self._lock:
+            if self._peeked is not None:
+                batch, self._peeked = self._peeked, None
+                return batch
+            return self._checked(super().__next__())
+
+    def __iter__(self) -> Any:
+        return self if self._peeked is not None else super().__iter__()
+
+    def peek(self) -> dict[str, jax.Array]:
+        """The batch that ``next`` will give."""
+        with self._lock:
+            if self._peeked is None:
+                self._peeked = self._checked(super().__next__())
+            return self._peeked
+
+    def peek_async(self) -> Future[dict[str, jax.Array]]:
+        """A future of :meth:`peek`, which runs on a thread of its own."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(max_workers=1)
+        return self._pool.submit(self.peek)
+
+    def checkpoints(self) -> list[bytes]:
+        """See the base class; raises RuntimeError while a batch that was looked at is not taken."""
+        if self._peeked is not None:
+            raise RuntimeError("A batch was looked at by `peek`: take it by `next` before making a checkpoint.")
+        return super().checkpoints()
+
+    @property
+    def element_spec(self) -> dict[str, Any]:
+        """Shape and dtype of each output by name."""
+        if self._element_spec is None:
+            self.peek()
+        assert self._element_spec is not None
+        return self._element_spec
+
+    @property
+    def is_nonpadding(self) -> Any:
+        """For each sample of the last batch whether it belongs to the epoch rather than filling the batch: bool of shape (batch,)."""
+        kept = self._epoch.within() or [self.batch_size] * self._num_gpus
+        flags = np.concatenate([np.arange(self.batch_size) < count for count in kept])
+        return flags if self._sharding is None else jax.device_put(jnp.asarray(flags), self._sharding)
+
+    def _checked(self, batch: dict[str, jax.Array]) -> dict[str, jax.Array]:
+        spec = {name: get_spec_for_array(array) for name, array in batch.items()}
+        if self._element_spec is None:
+            self._element_spec = spec
+        if spec != self._element_spec:
+            raise ValueError(f"Shapes or types differ from those of the first batch: {spec} and {self._element_spec}")
+        return batch
+
+
+def peekable_data_iterator(
+    pipeline_fn: Callable[..., Any] | None = None,
+    output_map: Sequence[str] = (),
+    size: int = -1,
+    reader_name: str | None = None,
+    auto_reset: str | bool | None = False,
+    last_batch_padded: bool = False,
+    last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+    prepare_first_batch: bool = True,
+    sharding: jax.sharding.Sharding | None = None,
+    devices: Sequence[jax.Device] | None = None,
+    pmap_compatible: bool | None = None,
+) -> Callable[..., Any]:
+    """:func:`~penstock.plugin.jax.data_iterator` that gives a :class:`DALIGenericPeekableIterator`."""
+    return decorator_of(
+        DALIGenericPeekableIterator,
+        pipeline_fn,
+        sharding,
+        devices,
+        output_map=output_map,
+        size=size,
+        reader_name=reader_name,
+        auto_reset=auto_reset,
+        last_batch_padded=last_batch_padded,
+        last_batch_policy=last_batch_policy,
+        prepare_first_batch=prepare_first_batch,
+        pmap_compatible=pmap_compatible,
+    )

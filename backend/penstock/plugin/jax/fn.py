@@ -1,0 +1,83 @@
+"""Functions of JAX arrays as operators."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from penstock.python_function import call_python
+
+__all__ = ["jax_function"]
+
+
+def jax_function(
+    function: Callable[..., Any] | None = None,
+    num_outputs: int = 1,
+    output_layouts: str | Sequence[str] | None = None,
+    sharding: jax.sharding.Sharding | None = None,
+    device: str | None = None,
+    preserve: bool = True,
+) -> Callable[..., Any]:
+    """Decorator: makes a function of JAX arrays one of a pipeline's nodes.
+
+    Args:
+        function: gets for each input an array whose first dimension is the batch (samples must be equal in shape), and
+            returns one (several as a tuple). It may be compiled with ``jax.jit``.
+        num_outputs: how many arrays it returns; 0: it returns None.
+        output_layouts: the layout of a sample: of all outputs, or a sequence: of each. By default an output has that of
+            the input at the same place, if it has as many dimensions.
+        sharding: the arrays are seen as global ones of this sharding; for processes with one device each.
+        device: ``cpu`` or ``gpu``; by default where the inputs are.
+        preserve: call it even if no output of the pipeline depends on it.
+
+    Raises:
+        NotImplementedError: ``sharding`` where this process has several devices.
+
+    >>> @jax_function  # doctest: +SKIP
+    ... @jax.jit
+    ... def flipped(images):
+    ...     return images[:, :, ::-1]
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        called = function if sharding is None else _on_global_arrays(function, sharding)
+
+        @functools.wraps(function)
+        def operator(*inputs: Any) -> Any:
+            own = {"device": device, "preserve": preserve}
+            return call_python(
+                "_JaxFunction", inputs, called, num_outputs, output_layouts, own, "penstock.plugin.jax.fn.jax_function"
+            )
+
+        return operator
+
+    return decorate if function is None else decorate(function)
+
+
+def _on_global_arrays(function: Callable[..., Any], sharding: jax.sharding.Sharding) -> Callable[..., Any]:
+    """The function, called with this process's shards as global arrays; gives its shards of the results."""
+    if jax.local_device_count() != 1:
+        raise NotImplementedError(
+            f"`sharding` needs processes with one device each; this one has {jax.local_device_count()}"
+        )
+
+    def called(*arrays: Any) -> Any:
+        result = function(*(global_array([array], sharding) for array in arrays))
+        if result is None:
+            return None
+        single = not isinstance(result, (tuple, list))
+        shards = tuple(item.addressable_shards[0].data for item in ([result] if single else result))
+        return shards[0] if single else shards
+
+    return called
+
+
+def global_array(shards: Sequence[Any], sharding: jax.sharding.Sharding) -> jax.Array:
+    """The shards of this process, each on its device, as an array whose first dimension is spread over all devices."""
+    first = shards[0].shape
+    return jax.make_array_from_single_device_arrays(
+        (len(sharding.device_set) * first[0], *first[1:]), sharding, list(shards)
+    )

@@ -1,0 +1,235 @@
+"""Iterators that give a pipeline's batches as JAX arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from penstock.pipeline import Pipeline, pipeline_def
+from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy
+from penstock.plugin.jax.fn import global_array
+from penstock.tensors import cuda
+
+_DEFAULT_NUM_THREADS = 4
+
+
+class DALIGenericIterator(BaseIterator):
+    """Gives batches as ``{name: jax.Array}``; samples of one output must be equal in shape.
+
+    Args:
+        pipelines: one, or a list (one for each device), of equal batch size.
+        output_map: names for the pipeline's outputs, in their order.
+        sharding: the shards of all pipelines become one global array of this sharding.
+        pmap_compatible: arrays get a leading dimension: one entry for each pipeline.
+        size, reader_name, auto_reset, last_batch_padded, last_batch_policy, prepare_first_batch: see
+            :class:`~penstock.plugin.base_iterator.BaseIterator`. ``LastBatchPolicy.PARTIAL`` is not supported.
+
+    Raises:
+        AssertionError, ValueError, RuntimeError: see there.
+
+    >>> for batch in DALIGenericIterator(pipe, ["images", "labels"], reader_name="files"):  # doctest: +SKIP
+    ...     images, labels = batch["images"], batch["labels"]
+    """
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        output_map: Sequence[str],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: str | bool | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+        sharding: jax.sharding.Sharding | None = None,
+        pmap_compatible: bool | None = None,
+        _devices: Sequence[jax.Device] | None = None,
+    ) -> None:
+        if len(set(output_map)) != len(output_map):
+            raise AssertionError("output_map names should be distinct")
+        if sharding is not None and not isinstance(sharding, jax.sharding.Sharding):
+            raise AssertionError("`sharding` should be an instance of `jax.sharding.Sharding`")
+        if last_batch_policy == LastBatchPolicy.PARTIAL:
+            raise AssertionError("JAX iterator does not support partial last batch policy.")
+        self.output_map = list(output_map)
+        self._sharding = sharding
+        self._pmap_compatible = bool(pmap_compatible)
+        self._devices = _addressable(sharding) if sharding is not None else _devices
+        super().__init__(
+            pipelines, size, reader_name, auto_reset, None, last_batch_padded, last_batch_policy, prepare_first_batch
+        )
+
+    def _converted(self, outputs: list[tuple[Any, ...]]) -> dict[str, jax.Array]:
+        if any(len(of_pipe) < len(self.output_map) for of_pipe in outputs):
+            raise IndexError(f"`output_map` has {len(self.output_map)} names, and the pipeline fewer outputs")
+        return {
+            name: self._joined([_to_jax(of_pipe[number].as_tensor()._array) for of_pipe in outputs])
+            for number, name in enumerate(self.output_map)
+        }
+
+    def _joined(self, shards: list[jax.Array]) -> jax.Array:
+        """The batches of all pipelines as one array."""
+        if len(shards) == 1 and self._sharding is None and not self._pmap_compatible:
+            return shards[0]
+        if any(shard.shape != shards[0].shape for shard in shards):
+            raise AssertionError("Shards shapes have to be the same.")
+        if self._devices is not None:
+            shards = [jax.device_put(shard, device) for shard, device in zip(shards, self._devices)]
+        if self._sharding is not None:
+            return global_array(shards, self._sharding)
+        return _stacked(shards)
+
+
+def _addressable(sharding: Any) -> list[jax.Device]:
+    """The devices of this process, in the order of the sharding's mesh where it has one."""
+    mesh = getattr(sharding, "mesh", None)
+    devices = sharding.device_set if mesh is None else mesh.devices.flat
+    own = [device for device in devices if device.process_index == jax.process_index()]
+    return own if mesh is not None else sorted(own, key=lambda device: device.id)
+
+
+def _to_jax(array: Any) -> jax.Array:
+    if isinstance(array, np.ndarray):
+        return jax.dlpack.from_dlpack(array) if array.flags.writeable else jnp.array(array)
+    # The pipeline takes its memory back when this is dropped, which JAX's queued work would not notice: so it is copied.
+    return jnp.array(jax.dlpack.from_dlpack(array), copy=True).block_until_ready()
+
+
+def _stacked(shards: list[jax.Array]) -> jax.Array:
+    """Shards with a leading dimension: spread over their devices, or on the one where they all are."""
+    devices = [next(iter(shard.devices())) for shard in shards]
+    if len(set(devices)) == 1 and len(devices) > 1:
+        return jnp.stack(shards)
+    if len(set(devices)) != len(devices):
+        raise AssertionError(
+            "JAX iterator requires shards to be placed on different devices or all on the same device."
+        )
+    mesh = jax.sharding.Mesh(np.array(devices), ("device",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("device"))
+    shape = (len(shards), *shards[0].shape)
+    return jax.make_array_from_single_device_arrays(shape, sharding, [shard[None] for shard in shards])
+
+
+def default_num_threads_value() -> int:
+    """The threads of a decorated function's pipelines where the caller does not say."""
+    return _DEFAULT_NUM_THREADS
+
+
+def data_iterator(
+    pipeline_fn: Callable[..., Any] | None = None,
+    output_map: Sequence[str] = (),
+    size: int = -1,
+    reader_name: str | None = None,
+    auto_reset: str | bool | None = False,
+    last_batch_padded: bool = False,
+    last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+    prepare_first_batch: bool = True,
+    sharding: jax.sharding.Sharding | None = None,
+    devices: Sequence[jax.Device] | None = None,
+    pmap_compatible: bool | None = None,
+) -> Callable[..., Any]:
+    """Decorator: calling the graph-defining function gives a :class:`DALIGenericIterator`.
+
+    The call takes the function's arguments, those of :class:`~penstock.Pipeline`, and ``checkpoints`` (what the
+    iterator's method of that name gave). ``num_threads`` is 4 unless given; ``device_id`` the first GPU, or None.
+
+    Args:
+        pipeline_fn: with ``sharding`` or ``devices``: it takes ``shard_id`` and ``num_shards``; one pipeline is made
+            for each device of this process, and ``batch_size`` at the call is that of all devices together.
+        sharding: batches are global arrays of this sharding.
+        devices: batches have a leading dimension that is spread over these devices.
+        output_map, size, reader_name, auto_reset, last_batch_padded, last_batch_policy, prepare_first_batch,
+            pmap_compatible: see :class:`DALIGenericIterator`.
+
+    Raises:
+        ValueError: both ``sharding`` and ``devices`` are given.
+
+    >>> @data_iterator(output_map=["images"], reader_name="files", auto_reset=True)  # doctest: +SKIP
+    ... def training(root):
+    ...     encoded, _ = penstock.fn.readers.file(file_root=root, name="files")
+    ...     return penstock.fn.resize(penstock.fn.decoders.image(encoded), size=(64, 64))
+    >>> batches = training("data", batch_size=16)  # doctest: +SKIP
+    """
+    return decorator_of(
+        DALIGenericIterator,
+        pipeline_fn,
+        sharding,
+        devices,
+        output_map=output_map,
+        size=size,
+        reader_name=reader_name,
+        auto_reset=auto_reset,
+        last_batch_padded=last_batch_padded,
+        last_batch_policy=last_batch_policy,
+        prepare_first_batch=prepare_first_batch,
+        pmap_compatible=pmap_compatible,
+    )
+
+
+def decorator_of(
+    kind: type[DALIGenericIterator],
+    pipeline_fn: Callable[..., Any] | None,
+    sharding: jax.sharding.Sharding | None,
+    devices: Sequence[jax.Device] | None,
+    **settings: Any,
+) -> Callable[..., Any]:
+    """The decorator that makes iterators of class ``kind``; see :func:`data_iterator`."""
+    if sharding is not None and devices is not None:
+        raise ValueError("Only one of `sharding` and `devices` arguments can be provided.")
+    if devices is not None and settings["pmap_compatible"] is None:
+        settings["pmap_compatible"] = True
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def create_iterator(*args: Any, checkpoints: Sequence[bytes] | None = None, **keywords: Any) -> Any:
+            factory = pipeline_def(function)
+            keywords.setdefault("num_threads", _DEFAULT_NUM_THREADS)
+            if sharding is None and devices is None:
+                keywords.setdefault("device_id", _gpu(0))
+                checkpoint = checkpoints[0] if checkpoints else None
+                return kind(factory(*args, checkpoint=checkpoint, **keywords), **settings)
+            own = list(devices) if devices is not None else _addressable(sharding)
+            pipelines = _one_for_each(factory, own, devices is not None, checkpoints, args, keywords)
+            return kind(pipelines, sharding=sharding, _devices=own, **settings)
+
+        return create_iterator
+
+    return decorate if pipeline_fn is None else decorate(pipeline_fn)
+
+
+def _one_for_each(
+    factory: Callable[..., Pipeline],
+    devices: Sequence[jax.Device],
+    chosen: bool,
+    checkpoints: Sequence[bytes] | None,
+    args: Sequence[Any],
+    keywords: dict[str, Any],
+) -> list[Pipeline]:
+    """A pipeline for each device, which reads that device's shard."""
+    if chosen and jax.local_device_count() != jax.device_count():
+        raise RuntimeError("`devices` does not go with several processes: use `sharding` instead.")
+    if checkpoints and len(checkpoints) != len(devices):
+        raise RuntimeError(f"There are {len(checkpoints)} checkpoints for {len(devices)} devices.")
+    batch_size = keywords["batch_size"] // len(jax.devices())
+    num_shards = len(devices) if chosen else jax.device_count()
+    pipelines = []
+    for index, device in enumerate(devices):
+        own = dict(
+            keywords,
+            batch_size=batch_size,
+            device_id=_gpu(index),
+            shard_id=index if chosen else device.id,
+            num_shards=num_shards,
+        )
+        pipelines.append(factory(*args, checkpoint=checkpoints[index] if checkpoints else None, **own))
+    return pipelines
+
+
+def _gpu(index: int) -> int | None:
+    """The GPU of this number; None where there are none."""
+    return index if cuda.device_count() else None

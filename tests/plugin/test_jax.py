@@ -1,0 +1,227 @@
+"""Batches as JAX arrays, and functions of them; several devices are tried in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+
+from penstock import Pipeline, fn, pipeline_def, types  # noqa: E402
+from penstock.plugin.jax import DALIGenericIterator, LastBatchPolicy, data_iterator  # noqa: E402
+from penstock.plugin.jax.clu import DALIGenericPeekableIterator, peekable_data_iterator  # noqa: E402
+from penstock.plugin.jax.fn import jax_function  # noqa: E402
+
+BACKEND = Path(__file__).parents[2] / "backend"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("files")
+    for number in range(8):
+        (folder / f"{number}.bin").write_bytes(b"x")
+    return sorted(map(str, folder.iterdir()))
+
+
+def numbered(batches: int = 3) -> Pipeline:
+    pipe = Pipeline(2, 1, None)
+    with pipe:
+        source = [(np.full((2, 3), i, np.float32), np.full((2, 1), i, np.int32)) for i in range(batches)]
+        pipe.set_outputs(*fn.external_source(source, num_outputs=2, cycle="raise"))
+    return pipe
+
+
+def test_batches_are_dictionaries_of_arrays() -> None:
+    iterator = DALIGenericIterator(numbered(), ["images", "labels"], auto_reset=True)
+    for _ in range(2):
+        batches = list(iterator)
+        assert [batch["labels"].tolist() for batch in batches] == [[[i], [i]] for i in range(3)]
+        assert all(isinstance(batch["images"], jax.Array) for batch in batches)
+        assert batches[0]["images"].shape == (2, 3)
+
+
+def test_kept_batches_are_not_overwritten() -> None:
+    batches = list(DALIGenericIterator(numbered(20), ["x", "y"]))
+    assert [int(batch["x"][0, 0]) for batch in batches] == list(range(20))
+
+
+def test_leading_dimension_for_pmap() -> None:
+    iterator = DALIGenericIterator(numbered(), ["x", "y"], pmap_compatible=True)
+    assert next(iterator)["x"].shape == (1, 2, 3)
+
+
+@pytest.mark.filterwarnings("ignore:Give `reader_name`")
+def test_pipelines_of_one_device_are_stacked() -> None:
+    iterator = DALIGenericIterator([numbered(), numbered()], ["x", "y"], size=8)
+    assert next(iterator)["x"].shape == (2, 2, 3)
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(AssertionError, match="distinct"):
+        DALIGenericIterator(numbered(), ["x", "x"])
+    with pytest.raises(AssertionError, match="partial"):
+        DALIGenericIterator(numbered(), ["x", "y"], last_batch_policy=LastBatchPolicy.PARTIAL)
+    with pytest.raises(AssertionError, match="sharding"):
+        DALIGenericIterator(numbered(), ["x", "y"], sharding="all")
+    with pytest.raises(IndexError, match="fewer outputs"):
+        DALIGenericIterator(numbered(), ["x", "y", "z"])
+    with pytest.raises(ValueError, match="Only one"):
+        data_iterator(output_map=["x"], sharding=object(), devices=jax.devices())
+
+
+def test_data_iterator(files: list[str]) -> None:
+    @data_iterator(output_map=["label"], reader_name="reader", auto_reset=True)
+    def labels(offset: int = 0) -> Any:
+        return fn.readers.file(name="reader", files=files, labels=list(range(8)))[1] + offset
+
+    iterator = labels(offset=10, batch_size=3)
+    assert len(iterator) == 3
+    assert [batch["label"].reshape(-1).tolist() for batch in iterator] == [[10, 11, 12], [13, 14, 15], [16, 17, 10]]
+    assert [batch["label"].reshape(-1).tolist() for batch in iterator] == [[11, 12, 13], [14, 15, 16], [17, 10, 11]]
+
+
+def test_checkpoints(files: list[str]) -> None:
+    @data_iterator(output_map=["label"], reader_name="reader", auto_reset=True)
+    def labels() -> Any:
+        return fn.readers.file(name="reader", files=files, labels=list(range(8)), random_shuffle=True)[1]
+
+    iterator = labels(batch_size=2, enable_checkpointing=True, seed=3)
+    next(iterator)
+    saved = iterator.checkpoints()
+    expected = [next(iterator)["label"].tolist() for _ in range(3)]
+    restored = labels(batch_size=2, enable_checkpointing=True, seed=3, checkpoints=saved)
+    assert [next(restored)["label"].tolist() for _ in range(3)] == expected
+
+
+def test_peeking(files: list[str]) -> None:
+    @peekable_data_iterator(
+        output_map=["label"], reader_name="reader", last_batch_policy=LastBatchPolicy.FILL, auto_reset=True
+    )
+    def labels() -> Any:
+        return fn.readers.file(name="reader", files=files, labels=list(range(8)), pad_last_batch=True)[1]
+
+    iterator = labels(batch_size=3, enable_checkpointing=True)
+    spec = iterator.element_spec["label"]
+    assert (spec.shape, spec.dtype) == ((3, 1), np.int32)
+    assert iterator.peek()["label"].reshape(-1).tolist() == [0, 1, 2]
+    with pytest.raises(RuntimeError, match="peek"):
+        iterator.checkpoints()
+    assert iterator.peek_async().result()["label"][0] == 0
+    assert next(iterator)["label"].reshape(-1).tolist() == [0, 1, 2]
+    assert iterator.is_nonpadding.tolist() == [True] * 3
+    assert len(iterator.checkpoints()) == 1
+    next(iterator)
+    assert next(iterator)["label"].reshape(-1).tolist() == [6, 7, 7]
+    assert iterator.is_nonpadding.tolist() == [True, True, False]
+
+
+def test_peeking_wants_constant_shapes() -> None:
+    pipe = Pipeline(2, 1, None)
+    with pipe:
+        pipe.set_outputs(fn.external_source([np.zeros((2, 1)), np.zeros((2, 2))]))
+    iterator = DALIGenericPeekableIterator(pipe, ["x"])
+    next(iterator)
+    with pytest.raises(ValueError, match="differ"):
+        next(iterator)
+
+
+def run(define: Any) -> tuple[Any, ...]:
+    return pipeline_def(define, batch_size=2, num_threads=1, device_id=None)().run()
+
+
+def test_functions() -> None:
+    @jax_function
+    @jax.jit
+    def flipped(images: Any) -> Any:
+        return images[:, ::-1]
+
+    @jax_function(num_outputs=2, output_layouts=["A"])
+    def both(images: Any) -> Any:
+        return images.sum(axis=1), images[:, 0]
+
+    def define() -> Any:
+        images = fn.external_source([np.arange(12, dtype=np.float32).reshape(2, 3, 2)], layout="HW")
+        return flipped(images), *both(images)
+
+    mirrored, sums, first = run(define)
+    assert mirrored.as_array()[0].tolist() == [[4, 5], [2, 3], [0, 1]]
+    assert mirrored.layout() == "HW"
+    assert sums.as_array()[0].tolist() == [6, 9]
+    assert (sums.layout(), first.layout()) == ("A", "")
+
+
+def test_function_without_outputs_is_called() -> None:
+    seen = []
+    noting = jax_function(lambda x: seen.append(x.shape), num_outputs=0)
+
+    def define() -> Any:
+        data = types.Constant(np.zeros(3, np.float32))
+        assert noting(data) == []
+        return data
+
+    run(define)
+    assert seen[0] == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: np.zeros((2, 1)), "JAX arrays"),
+        (lambda x: x[0], "shape"),
+        (lambda x: 1 / 0, "ZeroDivisionError"),
+    ],
+)
+def test_functions_that_fail(function: Any, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        run(lambda: jax_function(function)(fn.external_source([np.zeros((2, 3), np.float32)])))
+
+
+SEVERAL_DEVICES = """
+import sys
+import jax, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from penstock import fn
+from penstock.plugin.jax import data_iterator
+from penstock.plugin.jax.fn import jax_function
+
+files = sys.argv[1:]
+sharding = NamedSharding(Mesh(jax.devices(), ("batch",)), PartitionSpec("batch"))
+
+def labels(shard_id, num_shards):
+    return fn.readers.file(name="reader", files=files, labels=list(range(8)), shard_id=shard_id, num_shards=num_shards)[1]
+
+assert len(jax.devices()) == 2
+iterator = data_iterator(labels, output_map=["label"], reader_name="reader", sharding=sharding)(batch_size=4)
+batches = [batch["label"] for batch in iterator]
+assert all(batch.sharding == sharding and batch.shape == (4, 1) for batch in batches)
+print([batch.reshape(-1).tolist() for batch in batches], len(iterator))
+print([int(batch.sum()) for batch in batches])
+
+iterator = data_iterator(labels, output_map=["label"], reader_name="reader", devices=jax.devices())(batch_size=4)
+batch = next(iterator)["label"]
+assert batch.shape == (2, 2, 1) and len(batch.devices()) == 2
+print(jax.pmap(lambda x: x.sum())(batch).tolist())
+
+try:
+    jax_function(lambda x: x, sharding=sharding)
+except NotImplementedError as error:
+    print("one device" in str(error))
+"""
+
+
+def test_several_devices(files: list[str]) -> None:
+    environment = dict(os.environ, XLA_FLAGS="--xla_force_host_platform_device_count=2", PYTHONPATH=str(BACKEND))
+    result = subprocess.run(
+        [sys.executable, "-c", SEVERAL_DEVICES, *files],
+        capture_output=True,
+        text=True,
+        env=dict(environment, JAX_PLATFORMS="cpu"),
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == ["[[0, 1, 4, 5], [2, 3, 6, 7]] 2", "[10, 18]", "[1, 9]", "True"]
