@@ -8,7 +8,7 @@ import pytest
 
 from penstock.kernels.cuda.resample import ImageResampling, resample_axes, resample_images
 from penstock.kernels.cuda.window import WindowCopy, copy_windows
-from penstock.kernels.filters import Taps, nearest, taps
+from penstock.kernels.filters import Taps, taps
 from penstock.kernels.resize_shapes import AxisPlan
 from penstock.types import INTERP_CUBIC, INTERP_LANCZOS3, INTERP_LINEAR, INTERP_TRIANGULAR, DALIInterpType
 
@@ -131,8 +131,8 @@ def test_fused_equals_one_after_the_other(out: type, planar: bool, channels: int
 
 def test_nearest_neighbours() -> None:
     source = pixels(10, 12, 3)
-    rows, columns = (nearest(AxisPlan(n, m, 0.0, float(n))) for n, m in ((10, 4), (12, 30)))
-    tables = [Taps(index, np.ones((len(index), 1), np.float32)) for index in (rows, columns)]
+    rows, columns = np.array([1, 3, 6, 8]), np.arange(30) * 12 // 30
+    tables = [Taps(index.astype(np.int32), np.ones((len(index), 1), np.float32)) for index in (rows, columns)]
     target = xp.empty((4, 30, 3))
     resample_images([ImageResampling(xp.put(source), target, *tables)])
     np.testing.assert_array_equal(target, source[rows][:, columns])
@@ -147,13 +147,14 @@ def test_stacks_of_images() -> None:
     np.testing.assert_array_equal(together, alone)
 
 
-def test_too_many_channels_to_normalize() -> None:
-    many = np.ones(5, np.float32)
-    job = ImageResampling(
-        xp.put(pixels(4, 4, 5)), xp.empty((2, 2, 5)), axis(4, 2), axis(4, 2), mean=many, factor=many
-    )
-    with pytest.raises(RuntimeError, match="at most 4"):
-        resample_images([job])
+def test_many_channels_are_normalized() -> None:
+    source = pixels(8, 9, 7)
+    mean, factor = np.arange(7, dtype=np.float32), np.arange(1, 8, dtype=np.float32)
+    plain, normalized = xp.empty((3, 4, 7), np.float32), xp.empty((7, 3, 4), np.float32)
+    tables = axis(8, 3), axis(9, 4)
+    resample_images([ImageResampling(xp.put(source), plain, *tables)])
+    resample_images([ImageResampling(xp.put(source), normalized, *tables, True, mean, factor, 1)])
+    np.testing.assert_array_equal(normalized, ((plain - mean) * factor + 1).transpose(2, 0, 1))
 
 
 def test_one_axis_of_a_volume() -> None:

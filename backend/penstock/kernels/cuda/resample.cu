@@ -12,9 +12,8 @@ struct Resample {
     int32 v_starts, v_weights, v_taps;  // where the tables begin, and taps for each output position
     int32 h_starts, h_weights, h_taps;
     int32 segment, segments;            // output columns of a block, and blocks of a row
-    int32 planar, normalize;            // CHW output; subtract and scale
-    int32 aligned;                      // rows begin where four elements may be read at once
-    float mean[4], factor[4];
+    int32 planar, aligned;              // CHW output; rows begin where four elements may be read at once
+    int32 normalize, normalization;     // subtract and scale; where each channel's mean and then its factor are
     float shift, fill;
 };
 
@@ -57,16 +56,16 @@ __device__ inline int ceil_div(int a, int b) { return a <= 0 ? 0 : (a + b - 1) /
 
 // `Between` is the type that values are rounded to before they are normalized: float for none.
 template <typename Between, typename Out>
-__device__ inline void finish(const Resample &p, Out *target, int y, int x, int c, float value) {
+__device__ inline void finish(const Resample &p, const float *mean, Out *target, int y, int x, int c, float value) {
     value = to_float(converted<Between>(value));
-    if (p.normalize) value = (value - p.mean[c]) * p.factor[c] + p.shift;
+    if (p.normalize) value = (value - mean[c]) * mean[p.channels + c] + p.shift;
     int64 place = p.planar ? (int64(c) * p.out_height + y) * p.out_width + x : (int64(y) * p.out_width + x) * p.out_channels + c;
     target[place] = converted<Out>(value);
 }
 
 template <typename In, typename Between, typename Out>
 __global__ void __launch_bounds__(256, 4) resample(const int64 *__restrict__ first_blocks, const Resample *__restrict__ plans, int samples,
-                         const int32 *__restrict__ starts, const float *__restrict__ weights, int capacity) {
+                         const int32 *__restrict__ starts, const float *__restrict__ tables, int capacity) {
     extern __shared__ __align__(16) float row[];
     float *sums = row + capacity;
     int sample = sample_of(first_blocks, samples, blockIdx.x);
@@ -78,8 +77,8 @@ __global__ void __launch_bounds__(256, 4) resample(const int64 *__restrict__ fir
     int64 plane = block / p.segments / p.out_height;
     Out *target = reinterpret_cast<Out *>(p.target) + plane * p.target_plane;
     const int32 *h_starts = starts + p.h_starts + begin_x;
-    const float *h_weights = weights + p.h_weights + int64(begin_x) * p.h_taps;
-    const float *v_weights = weights + p.v_weights + int64(y) * p.v_taps;
+    const float *h_weights = tables + p.h_weights + int64(begin_x) * p.h_taps;
+    const float *v_weights = tables + p.v_weights + int64(y) * p.v_taps;
 
     // The elements of the input rows that the segment needs. Starts rise, or fall where the image is mirrored.
     int C = p.channels;
@@ -109,7 +108,7 @@ __global__ void __launch_bounds__(256, 4) resample(const int64 *__restrict__ fir
             float value = chunk == begin ? 0.0f : sums[i];
             const float *taps = row + start * C + c - chunk;
             for (; k < stop; k++) value = fmaf(h[k], taps[k * C], value);
-            if (last) finish<Between>(p, target, y, begin_x + x, c, value);
+            if (last) finish<Between>(p, tables + p.normalization, target, y, begin_x + x, c, value);
             else sums[i] = value;
         }
     }

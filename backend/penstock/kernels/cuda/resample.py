@@ -17,7 +17,6 @@ _ROW = 8192
 # With fewer rows than this, rows are cut into more segments, so that every multiprocessor has some.
 _MANY_ROWS = 2048
 _FEW_COLUMNS = 16
-_CHANNELS = 4
 _RESAMPLE = np.dtype(
     [
         ("source", np.uint64),
@@ -26,9 +25,7 @@ _RESAMPLE = np.dtype(
         ("target_plane", np.int64),
         *((name, np.int32) for name in ("height", "width", "channels", "out_height", "out_width", "out_channels")),
         *((name, np.int32) for name in ("v_starts", "v_weights", "v_taps", "h_starts", "h_weights", "h_taps")),
-        *((name, np.int32) for name in ("segment", "segments", "planar", "normalize", "aligned")),
-        ("mean", np.float32, _CHANNELS),
-        ("factor", np.float32, _CHANNELS),
+        *((name, np.int32) for name in ("segment", "segments", "planar", "aligned", "normalize", "normalization")),
         ("shift", np.float32),
         ("fill", np.float32),
     ],
@@ -54,7 +51,7 @@ class ImageResampling:
         target: of shape (..., h, w, C') or, where ``planar``, (..., C', h, w); on the GPU, contiguous.
         vertical, horizontal: filters; a crop or a mirror is in them. Starts rise or fall along the axis.
         planar: channels first.
-        mean, factor, shift: ``(x - mean) * factor + shift``, where given, for at most 4 channels.
+        mean, factor, shift: ``(x - mean) * factor + shift``, where given, for each channel of the source.
         fill: of channels that the target has and the source has not.
     """
 
@@ -63,8 +60,8 @@ class ImageResampling:
     vertical: Taps
     horizontal: Taps
     planar: bool = False
-    mean: Sequence[float] | np.ndarray | None = None
-    factor: Sequence[float] | np.ndarray | None = None
+    mean: np.ndarray | None = None
+    factor: np.ndarray | None = None
     shift: float = 0.0
     fill: float = 0.0
 
@@ -83,8 +80,9 @@ def resample_images(jobs: Sequence[ImageResampling], between: np.dtype | None = 
         return
     tables = [job.vertical for job, _, _ in pairs] + [job.horizontal for job, _, _ in pairs]
     starts, start_places = packed([table.starts for table in tables], np.int32)
-    weights, weight_places = packed([table.weights for table in tables], np.float32)
-    places = list(zip(start_places, weight_places))
+    normalizations = [_mean_and_factor(job) for job, _, _ in pairs]
+    reals, real_places = packed([*(table.weights for table in tables), *normalizations], np.float32)
+    places = list(zip(start_places, real_places))
     rows = [len(job.vertical.starts) * math.prod(source.shape[:-3]) for job, source, _ in pairs]
     room = _ROW if sum(rows) >= _MANY_ROWS else _ROW // 4
     entries, counts, capacity, sums = [], [], 4, 0
@@ -95,7 +93,8 @@ def resample_images(jobs: Sequence[ImageResampling], between: np.dtype | None = 
         capacity = max(capacity, min(widest, room))
         if widest > room:
             sums = max(sums, segment * channels)
-        entries.append(_entry(job, source, target, places[number], places[len(pairs) + number], segment, segments))
+        of_job = (places[number], places[len(pairs) + number], real_places[2 * len(pairs) + number])
+        entries.append(_entry(job, source, target, of_job, segment, segments))
         counts.append(rows[number] * segments)
     capacity = -(-capacity // 4) * 4
     middle = "float" if between is None else cuda_type(between)
@@ -105,7 +104,7 @@ def resample_images(jobs: Sequence[ImageResampling], between: np.dtype | None = 
         np.array(entries, _RESAMPLE),
         counts,
         starts,
-        weights,
+        reals,
         np.int32(capacity),
         shared=4 * (capacity + sums),
     )
@@ -134,23 +133,23 @@ def _segments(taps: Taps, channels: int, room: int) -> tuple[int, int]:
     return segment, int(np.abs(lasts - firsts).max() + width) * channels + rounding
 
 
+def _mean_and_factor(job: ImageResampling) -> np.ndarray:
+    if job.mean is None or job.factor is None:
+        return np.zeros(0, np.float32)
+    return np.concatenate([job.mean, job.factor])
+
+
 def _entry(
     job: ImageResampling,
     source: Located,
     target: Located,
-    vertical: tuple[int, int],
-    horizontal: tuple[int, int],
+    places: tuple[tuple[int, int], tuple[int, int], int],
     segment: int,
     segments: int,
 ) -> tuple[Any, ...]:
-    """The fields of a descriptor, in order."""
+    """The fields of a descriptor, in order; ``places`` tell where the job's tables are."""
     height, width, channels = source.shape[-3:]
-    out_channels = target.shape[-3] if job.planar else target.shape[-1]
-    normalize = job.mean is not None and job.factor is not None
-    if normalize and channels > _CHANNELS:
-        raise RuntimeError(f"Images of {channels} channels cannot be normalized here: at most {_CHANNELS}")
-    item = source.dtype.itemsize
-    aligned = source.address % (4 * item) == 0 and width * channels % 4 == 0
+    vertical, horizontal, normalization = places
     return (
         source.address,
         target.address,
@@ -161,7 +160,7 @@ def _entry(
         channels,
         len(job.vertical.starts),
         len(job.horizontal.starts),
-        out_channels,
+        target.shape[-3] if job.planar else target.shape[-1],
         *vertical,
         job.vertical.weights.shape[1],
         *horizontal,
@@ -169,18 +168,12 @@ def _entry(
         segment,
         segments,
         job.planar,
-        normalize,
-        aligned,
-        _padded(job.mean),
-        _padded(job.factor),
+        source.address % (4 * source.dtype.itemsize) == 0 and width * channels % 4 == 0,
+        job.mean is not None,
+        normalization,
         job.shift,
         job.fill,
     )
-
-
-def _padded(values: Sequence[float] | np.ndarray | None) -> tuple[float, ...]:
-    given = [] if values is None else [float(value) for value in values[:_CHANNELS]]
-    return (*given, *(0.0,) * (_CHANNELS - len(given)))
 
 
 def resample_axes(jobs: Sequence[tuple[Any, int, Taps, Any]]) -> None:
