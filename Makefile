@@ -33,6 +33,10 @@ demo: setup  ## Start Triton, send held-out digits over HTTP and gRPC, show pred
 test: setup  ## All tests (make test ARGS="-k resize" for some)
 	$(BIN)/python -m pytest $(ARGS)
 
+.PHONY: conformance
+conformance: $(DALI)/.compares  ## Penstock and real DALI side by side: a table of cases, equal and different
+	@PYTHONPATH=backend $(DALI)/bin/python tests/conformance/compare.py $(ARGS)
+
 .PHONY: serve
 serve: setup  ## Serve model_repository until Ctrl-C
 	$(BIN)/penstock serve model_repository
@@ -47,6 +51,12 @@ lint: setup  ## Style and types
 format: setup  ## Bring the code into shape
 	$(BIN)/ruff check --fix backend tests client_examples
 	$(BIN)/ruff format backend tests client_examples
+
+# What Penstock itself needs to run beside DALI, and pytest.
+$(DALI)/.compares: $(DALI)/.ready pyproject.toml
+	$(BIN)/python -m pip --python $(DALI)/bin/python install --quiet --disable-pip-version-check "numpy<2" \
+		-e ".[image,audio,server]" pytest pytest-timeout
+	@touch $@
 
 .PHONY: stubs
 stubs: setup  ## Write the type stubs of fn and ops anew, after an operator was added or changed

@@ -42,13 +42,13 @@ def call_operator(
     """
     schema = find_schema(operator) if isinstance(operator, str) else operator
     display = display or f"penstock.fn.{schema.fn_path}"
-    inputs = list(inputs)
+    scope = current_scope()
+    inputs = list(inputs) if scope.debug is None else scope.debug.adopt(list(inputs))
     _check_name(name)
     device = _choose_device(device, inputs)
     _warn_if_deprecated(schema, display)
     _check_input_count(schema, len(inputs), display)
     sets = _input_sets(inputs, device, schema, display)
-    scope = current_scope()
     nodes, constants = split_arguments(schema, arguments, display)
     argument_inputs = {key: scope.enter_branch(node) for key, node in nodes.items()}
     branch_batch = scope.branch_batch() if "_scope" in schema.all_arguments else None

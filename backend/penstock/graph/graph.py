@@ -37,12 +37,7 @@ class Graph:
         """Raises RuntimeError for what can be known to be wrong before anything runs."""
         self._check_names()
         for op in self.operators:
-            _check_required(op)
-            if op.device not in op.schema.devices:
-                raise RuntimeError(
-                    f"The operator `{op.display_name}` does not run on device '{op.device}'. It runs on: "
-                    f"{', '.join(op.schema.devices)}."
-                )
+            verify_operator(op)
 
     def _check_names(self) -> None:
         seen: dict[str, OpNode] = {}
@@ -79,6 +74,16 @@ def _in_order(wanted: Iterable[DataNode]) -> list[OpNode]:
                 done.add(op)
                 order.append(op)
     return order
+
+
+def verify_operator(op: OpNode) -> None:
+    """Raises RuntimeError where a required argument is missing, or the operator does not run on its device."""
+    _check_required(op)
+    if op.device not in op.schema.devices:
+        raise RuntimeError(
+            f"The operator `{op.display_name}` does not run on device '{op.device}'. It runs on: "
+            f"{', '.join(op.schema.devices)}."
+        )
 
 
 def _check_required(op: OpNode) -> None:

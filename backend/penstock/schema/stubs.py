@@ -185,7 +185,7 @@ def _class_text(name: str, schema: Schema) -> str:
 def _parameters(schema: Schema, sets: bool) -> list[str]:
     """The parameters of the function; with ``sets`` the first input is a list of nodes, and the others may be."""
     accepted = "list[DataNode] | DataNode | _ndarray | float" if sets else "DataNode | _ndarray | float"
-    parameters = []
+    parameters: list[str] = []
     for parameter in signature(schema).parameters.values():
         if parameter.kind is not parameter.POSITIONAL_ONLY:
             continue

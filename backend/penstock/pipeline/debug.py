@@ -1,0 +1,315 @@
+"""Pipelines whose operators run as they are called, so that the user's program can look at the data in between."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from penstock.graph import DataNode, Graph, OpNode, Scope
+from penstock.graph.conditionals import ConditionStack
+from penstock.graph.graph import verify_operator
+from penstock.pipeline.pipeline import Pipeline, _as_output, _trace
+from penstock.runtime import Executor, Plan
+from penstock.runtime.feeding import to_batch
+from penstock.runtime.plan import Step, construct, operator_seeds
+from penstock.runtime.sources import Source
+from penstock.tensors import TensorList, TensorListGPU, cuda
+from penstock.types import PipelineAPIType
+
+_Key = tuple[Any, ...]
+
+
+class DataNodeDebug(DataNode):
+    """What an operator gave, together with its data.
+
+    It can be used wherever a node can: in arithmetic, comparisons, indexing, as an input or an argument.
+
+    Args:
+        node: of the graph.
+        batch: its data.
+        move: copies data to a device.
+    """
+
+    __slots__ = ("_batch", "_move")
+
+    def __init__(self, node: DataNode, batch: TensorList, move: Callable[[TensorList, str], TensorList]) -> None:
+        super().__init__(node.name, node.device, node.source, node.index, node.ndim, node.dtype, node.layout)
+        self._batch = batch
+        self._move = move
+
+    def get(self) -> Any:
+        """The data, a :class:`TensorListCPU` or :class:`TensorListGPU`."""
+        return self._batch
+
+    def shape(self) -> list[tuple[int, ...]]:  # type: ignore[override]
+        """The extents of each sample: plain numbers here, rather than a node."""
+        return self._batch.shape()
+
+    def _on(self, device: str) -> DataNodeDebug:
+        return DataNodeDebug(super()._on(device), self._move(self._batch, device), self._move)
+
+    def __str__(self) -> str:
+        lines = str(self._batch).replace("\n", "\n    ")
+        return f'DataNodeDebug(\n    name="{self.name}",\n    data={lines})'
+
+    __repr__ = __str__
+
+
+class DebugPipeline(Pipeline):
+    """A pipeline whose function is called anew for each batch, and whose operators run as they are called.
+
+    An operator keeps its state, its position in a data set for example, from one batch to the next. It is known by the
+    line that calls it, and by how often that line called it before in the same batch. Random operators draw the same
+    numbers as in an ordinary pipeline of the same seed, if they are called in the order of its graph.
+
+    Args:
+        function: the graph-defining function.
+        arguments, keywords: what it is called with.
+        conditionals: ``if`` on a node chooses per sample.
+        settings: of :class:`Pipeline`.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any] = (),
+        keywords: dict[str, Any] | None = None,
+        conditionals: bool = False,
+        **settings: Any,
+    ) -> None:
+        super().__init__(**settings)
+        self._function, self._arguments, self._keywords = function, arguments, keywords or {}
+        self._conditionals = conditionals
+        self._steps: dict[_Key, Step] = {}
+        self._known: list[OpNode] = []
+        self._own_sources: dict[_Key, Source] = {}
+        self._fed: dict[str, deque[tuple[Any, str | None]]] = defaultdict(deque)
+        self._output_count = 0
+        self._begin_batch()
+
+    def _begin_batch(self) -> None:
+        self._calls: Counter[_Key] = Counter()
+        self._fetched: dict[Source, Iterator[tuple[Any, str | None]]] = {}
+        self._current_size: int | None = None
+
+    @property
+    def graph(self) -> Graph:
+        """There is none: operators run as they are called."""
+        raise RuntimeError("A pipeline in debug mode has no graph. Define it with `debug=False` to save or show it.")
+
+    @property
+    def num_outputs(self) -> int:
+        """The number of outputs of the last run."""
+        return self._output_count
+
+    def build(self) -> None:
+        """Makes the pipeline ready; the function is not called before the first run."""
+        if self._executor is not None:
+            return
+        self._check_settings()
+        if self._device_id is not None:
+            self._choose_device(Graph([]))
+        self._executor = Executor(
+            Plan(Graph([]), self._seed),
+            self._batch_size or 0,
+            self._num_threads or 1,
+            self._device_id,
+            0,
+            self._affinity(),
+        )
+        self._feeds: dict[str, Any] = {}
+        self._readers: dict[str, Any] = {}
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    def feed_input(
+        self,
+        data_node: str | DataNode,
+        data: Any,
+        layout: str | None = None,
+        cuda_stream: Any = None,
+        use_copy_kernel: bool = False,
+    ) -> None:
+        """Keeps a batch for the external source of that name; see :meth:`Pipeline.feed_input`."""
+        self._fed[data_node.name if isinstance(data_node, DataNode) else data_node].append((data, layout))
+
+    def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> tuple[Any, ...]:
+        """Calls the function, whose operators run meanwhile, and returns the outputs, one tensor list each.
+
+        Args:
+            cuda_stream: the stream on which GPU outputs will be used; the call waits for them in any case.
+            pipeline_inputs: batches for external sources, by name.
+
+        Raises:
+            StopIteration: a source is at its end; :meth:`reset` begins the next epoch.
+            OperatorError: an operator failed; raised from the line that called it.
+        """
+        self.build()
+        for name, data in pipeline_inputs.items():
+            self.feed_input(name, data)
+        if self._exhausted:
+            raise StopIteration
+        with self._through(PipelineAPIType.BASIC):
+            try:
+                outputs = self._evaluate_function()
+            except StopIteration:
+                self._exhausted = True
+                raise
+        if self.executor.stream is not None:
+            self.executor.stream.synchronize()
+        self.executor.iteration += 1
+        self._output_count = len(outputs)
+        self._check_outputs(outputs)
+        return outputs
+
+    def _evaluate_function(self) -> tuple[Any, ...]:
+        self._begin_batch()
+        scope = self._scope = Scope()
+        scope.tracer, scope.debug = _trace.__code__, self
+        scope.conditions = ConditionStack() if self._conditionals else None
+        with self:
+            self.iter_setup()
+            returned = _trace(self._function, *self._arguments, **self._keywords)
+            if returned is None:
+                Pipeline.define_graph(self)
+            returned = returned if isinstance(returned, tuple) else (returned,)
+            nodes = [_as_output(value, index) for index, value in enumerate(returned)]
+            return tuple(self._data_of(node) for node in nodes)
+
+    def schedule_run(self) -> NoReturn:
+        """Not possible: nothing is prepared ahead in debug mode."""
+        raise RuntimeError("Batches cannot be scheduled in debug mode: call `run`.")
+
+    # -- operators, as they are called -------------------------------------------------------------------------------
+
+    def adopt(self, inputs: Sequence[Any]) -> list[Any]:
+        """The positional inputs of a call, where batches of foreign libraries become data: arrays, lists of arrays."""
+        return [self._adopted(item) if _is_foreign_batch(item) else item for item in inputs]
+
+    def _adopted(self, data: Any) -> DataNodeDebug:
+        executor = self.executor
+        with executor._on_device():
+            batch = to_batch(data, None, executor.max_batch_size, executor.host_pool)
+        device = "gpu" if isinstance(batch, TensorListGPU) else "cpu"
+        return DataNodeDebug(DataNode(self._scope.next_name("data"), device), batch, self._move)
+
+    def evaluate(self, op: OpNode) -> list[DataNodeDebug]:
+        """Runs an operator that was called just now, and returns its outputs."""
+        verify_operator(op)
+        if op.device != "cpu":
+            self._need_gpu()
+        key = self._key_of(op)
+        step = self._step_of(op, key)
+        if hasattr(step.operator, "feed"):
+            self._feed_step_now(step, key)
+        nodes = [*op.inputs, *op.argument_inputs.values()]
+        slots: list[Any] = [*map(self._data_of, nodes), *[None] * len(op.outputs)]
+        executor = self.executor
+        with executor._on_device():
+            executor._run_operator(step, slots, self._current_size or executor.max_batch_size, False, {})
+        batches = slots[len(nodes) :]
+        return [DataNodeDebug(node, batch, self._move) for node, batch in zip(op.outputs, batches)]
+
+    def _step_of(self, op: OpNode, key: _Key) -> Step:
+        """The running operator of the same call in the batch before, or a new one."""
+        inputs, arguments, outputs = len(op.inputs), len(op.argument_inputs), len(op.outputs)
+        known = self._steps.get(key)
+        if known is None:
+            self._known.append(op)
+        seed = (
+            operator_seeds(self._known, self.executor.plan.seed).get(op, -1) if known is None else known.operator.seed
+        )
+        if known is not None and _is_same(known.node, op):
+            operator = known.operator
+            operator.bind(op.payload)
+        else:
+            operator = construct(op, seed)
+            if known is not None:
+                operator.restore(known.operator.state())
+        step = Step(
+            op,
+            operator,
+            list(range(inputs)),
+            {name: inputs + index for index, name in enumerate(op.argument_inputs)},
+            list(range(inputs + arguments, inputs + arguments + outputs)),
+        )
+        self._steps[key] = step
+        if hasattr(operator, "reader_meta"):
+            self._readers[op.name] = step
+        return step
+
+    def _key_of(self, op: OpNode) -> _Key:
+        """The call, as it will be known in the next batch."""
+        line = (op.schema.name, op.device, op.sites, op.name if op.named else None)
+        self._calls[line] += 1
+        return (*line, self._calls[line])
+
+    def _feed_step_now(self, step: Step, key: _Key) -> None:
+        op = step.node
+        if isinstance(op.payload, Source):
+            data, layout = next(self._fetch(op.payload, key))
+            copy = not op.payload.no_copy
+        elif self._fed[op.name]:
+            data, layout = self._fed[op.name].popleft()
+            copy = not op.arguments.get("no_copy")
+        else:
+            return
+        self._feed(step, data, layout, copy)
+        size = step.operator.pending_batch_size()
+        if self._current_size not in (None, size):
+            raise RuntimeError(
+                f"Batch size must be uniform across an iteration: external source '{op.name}' gave {size} samples, "
+                f"expected {self._current_size}."
+            )
+        self._current_size = size
+
+    def _fetch(self, called: Source, key: _Key) -> Iterator[tuple[Any, str | None]]:
+        """The outputs of a source for this batch; it was made by the same call in the first batch."""
+        if called not in self._fetched:
+            source = self._own_sources.get(key)
+            if source is None:
+                source = self._own_sources[key] = called
+                self._sources.append(source)
+                start = getattr(source, "start", None)
+                if start is not None:
+                    start(self)
+            outputs = source.fetch(self.executor.max_batch_size, self._epoch)
+            self._fetched[called] = iter(list(zip(outputs, source.layouts)))
+        return self._fetched[called]
+
+    # -- data ------------------------------------------------------------------------------------------------------
+
+    def _data_of(self, node: DataNode) -> TensorList:
+        if not isinstance(node, DataNodeDebug):
+            raise RuntimeError(f"{node} does not belong to this pipeline, which runs in debug mode")
+        return node.get()
+
+    def _move(self, batch: TensorList, device: str) -> TensorList:
+        self._need_gpu()
+        with self.executor._on_device():
+            moved = TensorListGPU.upload(batch) if device == "gpu" else batch.as_cpu()
+        moved.positions = batch.positions
+        return moved
+
+    def _need_gpu(self) -> None:
+        executor = self.executor
+        if executor.device_id is None:
+            cupy = cuda.require_cupy("this pipeline, which has GPU operators,")
+            self._device_id = executor.device_id = int(cupy.cuda.Device().id)
+
+
+def _is_same(known: OpNode, op: OpNode) -> bool:
+    """Whether an operator that was made for one node can run another."""
+    same_inputs = known.argument_inputs.keys() == op.argument_inputs.keys()
+    return same_inputs and known.arguments == op.arguments
+
+
+def _is_foreign_batch(item: Any) -> bool:
+    if isinstance(item, (DataNode, str, bytes)):
+        return False
+    if isinstance(item, TensorList):
+        return True
+    if isinstance(item, (list, tuple)):
+        return bool(item) and all(hasattr(sample, "shape") and not isinstance(sample, DataNode) for sample in item)
+    return len(getattr(item, "shape", ())) > 0

@@ -1,0 +1,55 @@
+"""`pipeline_def` with debug mode."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from penstock.pipeline import definition
+from penstock.pipeline.debug import DebugPipeline
+
+__all__ = ["pipeline_def"]
+
+
+def pipeline_def(
+    fn: Callable[..., Any] | None = None,
+    *,
+    enable_conditionals: bool = False,
+    debug: bool = False,
+    **pipeline_kwargs: Any,
+) -> Any:
+    """Decorator like :func:`penstock.pipeline_def`, with one more argument, which can be given at the call as well.
+
+    Args:
+        fn: the graph-defining function.
+        enable_conditionals: ``if`` on a node chooses per sample.
+        debug: call the function anew for each batch, and run each operator as it is called. Then a node has its data
+            (``node.get()``, ``node.shape()``), operators take arrays and lists of arrays as batches, and an error comes
+            from the line that caused it. It is slow: for looking, not for training.
+
+    >>> @pipeline_def(batch_size=2, num_threads=1, debug=True)
+    ... def doubled():
+    ...     numbers = penstock.fn.external_source(lambda: np.int32([1, 2]))
+    ...     print(numbers.get().as_array())
+    ...     return numbers * 2
+    >>> outputs = doubled().run()
+    [1 2]
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        ordinary = definition.pipeline_def(enable_conditionals=enable_conditionals, **pipeline_kwargs)(function)
+        running = definition._converted(function) if enable_conditionals else function
+
+        @functools.wraps(function)
+        def create_pipeline(*args: Any, **kwargs: Any) -> Any:
+            if not kwargs.pop("debug", debug):
+                return ordinary(*args, **kwargs)
+            constructor, own = definition.split_keywords(function, kwargs)
+            settings = pipeline_kwargs | constructor
+            return DebugPipeline(running, args, own, enable_conditionals, **settings)
+
+        create_pipeline._is_pipeline_def = True  # type: ignore[attr-defined]
+        return create_pipeline
+
+    return decorate if fn is None else decorate(fn)
