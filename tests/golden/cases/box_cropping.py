@@ -101,3 +101,22 @@ for given in (
     {"crop_shape": [5, 5], "input_shape": [10, 10], "shape_layout": "AB"},
 ):
     _crop("refused", [THREE], **given)
+
+
+def _ramp(height: int, width: int) -> np.ndarray:
+    values = np.arange(height * width).reshape(height, width)
+    return np.stack([values // 256, values % 256, values % 7], axis=-1).astype(np.uint8)
+
+
+IMAGES = feed([_ramp(30, 40), _ramp(33, 21), _ramp(9, 50)], "HWC")
+for name, boxes in {"three": THREE, "large": LARGE}.items():
+    for given in ({}, {"num_attempts": 3}, {"num_attempts": 50}):
+        FAMILY.add(
+            f"ssd_random_crop {name} {given}",
+            lambda m, b=boxes, g=given: tuple(
+                m.fn.ssd_random_crop(
+                    IMAGES(m), b(m), feed([np.arange(3 if b is THREE else 2, dtype=np.int32)] * 3)(m), seed=3, **g
+                )
+            ),
+            iterations=6,
+        )

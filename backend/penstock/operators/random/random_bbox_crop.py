@@ -6,6 +6,7 @@ import itertools
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -96,6 +97,9 @@ class RandomBBoxCrop(RandomOperator):
         stateful=True,
     )
 
+    # Of the windows drawn for one threshold, whether the first that fits counts, or the last.
+    first_counts: ClassVar[bool] = False
+
     def setup(self) -> None:
         self._check_ranges()
         if self.given("crop_shape"):
@@ -140,7 +144,7 @@ class RandomBBoxCrop(RandomOperator):
         coordinates = sample.shapes[0][1]
         if coordinates not in (4, 6):
             raise RuntimeError(f"A box has 4 coordinates, or 6 in a volume, got {coordinates}")
-        window = self._window(sample, coordinates // 2)
+        window = self.window(sample, sample.inputs[0])
         sample.plan = window
         kept = len(window.indices)
         shapes: list[tuple[int, ...]] = [window.anchor.shape, window.shape.shape, (kept, coordinates)]
@@ -206,8 +210,10 @@ class RandomBBoxCrop(RandomOperator):
 
     # -- the search --------------------------------------------------------------------------------------------
 
-    def _window(self, sample: Sample, ndim: int) -> _Window:
-        boxes, draws = self._read(sample.inputs[0]), philox(self.stream(sample))
+    def window(self, sample: Sample, given: np.ndarray) -> _Window:
+        """The window for the boxes that are ``given``."""
+        ndim = given.shape[1] // 2
+        boxes, draws = self._read(given), philox(self.stream(sample))
         sizes = self._extents("crop_shape", sample, ndim), self._extents("input_shape", sample, ndim)
         thresholds, most, tries = self.args["thresholds"], self.args["total_num_attempts"], 0
         nothing = np.zeros(ndim, np.float32)
@@ -230,6 +236,8 @@ class RandomBBoxCrop(RandomOperator):
                 best, best_overlap = _finished(boxes, kept, drawn, sizes[1] if sizes[0] is not None else None), overlap
                 if overlap >= thresholds[choice]:
                     found = not len(boxes) or len(kept) > 0
+                if found and self.first_counts:
+                    return best
             if found:
                 return best
         if not self.args["quiet"]:

@@ -1,0 +1,76 @@
+"""`ssd_random_crop`: an image cropped to a random window that suits the boxes in it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.resize_shapes import round_half_away
+from penstock.operators.random.random_bbox_crop import RandomBBoxCrop
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, INT32, dtype_name
+
+_SEARCH = {
+    "thresholds": [0.0, 0.1, 0.3, 0.5, 0.7, 0.9],
+    "scaling": [0.3, 1.0],
+    "aspect_ratio": [0.5, 2.0],
+}
+
+
+@register_operator
+class SSDRandomCrop(RandomBBoxCrop):
+    """``random_bbox_crop`` with the settings of SSD (Liu et al., 2016), and the image cropped at once.
+
+    >>> images, boxes, labels = fn.ssd_random_crop(images, boxes, labels)
+    """
+
+    schema = Schema(
+        name="SSDRandomCrop",
+        fn="ssd_random_crop",
+        devices=("cpu",),
+        inputs=(
+            Input("images", doc="Images of shape (H, W, C)."),
+            Input("boxes", doc="FLOAT, of shape (n, 4): left, top, right, bottom in fractions of the image."),
+            Input("labels", doc="INT32, of shape (n,) or (n, 1)."),
+        ),
+        arguments=(Argument("num_attempts", "int32", 1, "Windows drawn for one threshold."),),
+        outputs=3,
+        random=True,
+        stateful=True,
+        hidden=True,
+        deprecated_since="0.30",
+        deprecated_in_favor_of="RandomBBoxCrop",
+    )
+
+    first_counts = True
+
+    def setup(self) -> None:
+        defaults = {name: argument.default for name, argument in RandomBBoxCrop.schema.all_arguments.items()}
+        self.args = defaults | self.args | _SEARCH
+        super().setup()
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        images, boxes, labels = workspace.inputs
+        if len(images) and images.ndim() != 3:
+            raise RuntimeError(f"Images must have three dimensions, got {images.ndim()}")
+        for batch, wanted in ((boxes, FLOAT), (labels, INT32)):
+            if batch.dtype != wanted:
+                raise RuntimeError(f"Expected a batch of {dtype_name(wanted)}, got {dtype_name(batch.dtype)}")
+        specs = [OutputSpec(images.dtype, images.layout(), 3), OutputSpec(FLOAT, "", 2)]
+        return [*specs, OutputSpec(INT32, "", labels.ndim())]
+
+    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+        height, width, channels = sample.shapes[0]
+        window = self.window(sample, sample.inputs[1])
+        extents = np.array([width, height], np.float32)
+        left, top = (round_half_away(float(edge)) for edge in window.anchor * extents)
+        right, bottom = (round_half_away(float(edge)) for edge in (window.anchor + window.shape) * extents)
+        sample.plan = window, (slice(top, bottom), slice(left, right))
+        kept = len(window.indices)
+        return [(bottom - top, right - left, channels), (kept, 4), (kept, *sample.shapes[2][1:])]
+
+    def compute(self, sample: Sample) -> None:
+        window, inside = sample.plan
+        image, boxes, labels = sample.outputs
+        np.copyto(image, sample.inputs[0][inside])
+        boxes[...] = window.boxes
+        labels[...] = sample.inputs[2][window.indices]
