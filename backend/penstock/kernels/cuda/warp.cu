@@ -1,9 +1,13 @@
 // Affine warping of images (depth 1) and volumes. Pixel centres are at +0.5 in input and output.
+//
+// As on the CPU, positions in the input are computed anew at the beginning of each tile of a row and added up inside it,
+// so that both round alike. One thread adds up a whole tile and leaves marks, from which each pixel's thread goes on.
 
 struct Warp {
     uint64 source, target;
     int32 depth, height, width, channels;
     int32 out_depth, out_height, out_width;
+    int32 tiles, rows;          // of a row; rows of a block, more than one only where a tile is a row
     int32 volumetric, linear, has_fill;
     float matrix[12];           // rows x, y, z of [M|t]
     float fill;
@@ -11,14 +15,13 @@ struct Warp {
 };
 
 const int TILE = 256;
+const int MARK = 16;            // pixels from mark to mark
 
-// The position in the input: computed anew at the beginning of each tile of a row, and added up inside it, as on the CPU.
-__device__ inline float position(const float *m, int x, float cy, float cz, bool volumetric) {
-    int begin = x / TILE * TILE;
-    float value = m[3] + m[0] * (begin + 0.5f);
+// The position of the first pixel of a tile, in the order of additions that the CPU has.
+__device__ inline float beginning(const float *m, int x, float cy, float cz, bool volumetric) {
+    float value = m[3] + m[0] * (x + 0.5f);
     value += m[1] * cy;
     if (volumetric) value += m[2] * cz;
-    for (int i = begin; i < x; i++) value += m[0];
     return value;
 }
 
@@ -31,38 +34,60 @@ __device__ inline float tap(const Warp &w, const In *source, int x, int y, int z
     return to_float(source[((int64(z) * w.height + y) * w.width + x) * w.channels + c]);
 }
 
+template <typename In>
+__device__ inline float interpolated(const Warp &w, const In *source, float sx, float sy, float sz, int c) {
+    int x = int(floorf(sx)), y = int(floorf(sy)), z = int(floorf(sz));
+    if (!w.linear) return tap(w, source, x, y, z, c);
+    float fx = sx - x, fy = sy - y, fz = sz - z;
+    if (!w.volumetric) {
+        float a = tap(w, source, x, y, 0, c), b = tap(w, source, x + 1, y, 0, c);
+        float d = tap(w, source, x, y + 1, 0, c), e = tap(w, source, x + 1, y + 1, 0, c);
+        float top = a + (b - a) * fx, low = d + (e - d) * fx;
+        return top + (low - top) * fy;
+    }
+    float value = 0.0f;
+    for (int k = 0; k < 8; k++) {
+        int i = k & 1, j = (k >> 1) & 1, n = k >> 2;
+        float weight = (i ? fx : 1 - fx) * (j ? fy : 1 - fy) * (n ? fz : 1 - fz);
+        value += weight * tap(w, source, x + i, y + j, z + n, c);
+    }
+    return value;
+}
+
 template <typename In, typename Out>
 __global__ void warp(const int64 *__restrict__ first_blocks, const Warp *__restrict__ warps, int samples) {
+    __shared__ float marks[3 * TILE];
     int sample = sample_of(first_blocks, samples, blockIdx.x);
-    const Warp w = warps[sample];
-    int64 pixel = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
-    if (pixel >= int64(w.out_depth) * w.out_height * w.out_width) return;
-    int x = int(pixel % w.out_width), y = int(pixel / w.out_width % w.out_height), z = int(pixel / w.out_width / w.out_height);
-    float shift = w.linear ? 0.5f : 0.0f;
-    float sx = position(w.matrix, x, y + 0.5f, z + 0.5f, w.volumetric) - shift;
-    float sy = position(w.matrix + 4, x, y + 0.5f, z + 0.5f, w.volumetric) - shift;
-    float sz = w.volumetric ? position(w.matrix + 8, x, y + 0.5f, z + 0.5f, true) - shift : 0.0f;
-    int x0 = int(floorf(sx)), y0 = int(floorf(sy)), z0 = int(floorf(sz));
-    float fx = sx - x0, fy = sy - y0, fz = sz - z0;
-    const In *source = reinterpret_cast<const In *>(w.source);
-    Out *target = reinterpret_cast<Out *>(w.target) + pixel * w.channels;
-    for (int c = 0; c < w.channels; c++) {
-        float value;
-        if (!w.linear) {
-            value = tap(w, source, x0, y0, z0, c);
-        } else if (!w.volumetric) {
-            float a = tap(w, source, x0, y0, 0, c), b = tap(w, source, x0 + 1, y0, 0, c);
-            float d = tap(w, source, x0, y0 + 1, 0, c), e = tap(w, source, x0 + 1, y0 + 1, 0, c);
-            float top = a + (b - a) * fx, low = d + (e - d) * fx;
-            value = top + (low - top) * fy;
-        } else {
-            value = 0.0f;
-            for (int k = 0; k < 8; k++) {
-                int i = k & 1, j = (k >> 1) & 1, n = k >> 2;
-                float weight = (i ? fx : 1 - fx) * (j ? fy : 1 - fy) * (n ? fz : 1 - fz);
-                value += weight * tap(w, source, x0 + i, y0 + j, z0 + n, c);
-            }
+    const Warp &w = warps[sample];
+    int block = int(blockIdx.x - first_blocks[sample]);
+    int begin_x = block % w.tiles * TILE, begin_row = block / w.tiles * w.rows;
+    int all_rows = w.out_depth * w.out_height;
+    int width = min(w.out_width, TILE), marks_per_row = (width + MARK - 1) / MARK;
+    int axes = w.volumetric ? 3 : 2;
+    for (int i = threadIdx.x; i < w.rows * axes; i += blockDim.x) {
+        int row = begin_row + i / axes, axis = i % axes;
+        if (row >= all_rows) break;
+        const float *m = w.matrix + 4 * axis;
+        float cy = row % w.out_height + 0.5f, cz = row / w.out_height + 0.5f;
+        float value = beginning(m, begin_x, cy, cz, w.volumetric), step = m[0];
+        float *own = marks + axis * TILE + i / axes * marks_per_row;
+        for (int k = 0; k < marks_per_row; k++) {
+            own[k] = value;
+            for (int j = 0; j < MARK; j++) value += step;
         }
-        target[c] = converted<Out>(value);
     }
+    __syncthreads();
+    int local = threadIdx.x / width, column = threadIdx.x % width;
+    int row = begin_row + local, x = begin_x + column;
+    if (local >= w.rows || row >= all_rows || x >= w.out_width) return;
+    float position[3] = {0.0f, 0.0f, 0.0f};
+    for (int axis = 0; axis < axes; axis++) {
+        float value = marks[axis * TILE + local * marks_per_row + column / MARK], step = w.matrix[4 * axis];
+        for (int j = 0; j < column % MARK; j++) value += step;
+        position[axis] = w.linear ? value - 0.5f : value;
+    }
+    const In *source = reinterpret_cast<const In *>(w.source);
+    Out *target = reinterpret_cast<Out *>(w.target) + (int64(row) * w.out_width + x) * w.channels;
+    for (int c = 0; c < w.channels; c++)
+        target[c] = converted<Out>(interpolated(w, source, position[0], position[1], position[2], c));
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, cuda_type, kernel, launch, locate
+from penstock.kernels.cuda.launch import THREADS, cuda_type, kernel, launch, locate
 
 _WARP = np.dtype(
     [
@@ -18,7 +18,7 @@ _WARP = np.dtype(
             (name, np.int32)
             for name in ("depth", "height", "width", "channels", "out_depth", "out_height", "out_width")
         ),
-        *((name, np.int32) for name in ("volumetric", "linear", "has_fill")),
+        *((name, np.int32) for name in ("tiles", "rows", "volumetric", "linear", "has_fill")),
         ("matrix", np.float32, (3, 4)),
         ("fill", np.float32),
         ("padding", np.int32),
@@ -45,6 +45,7 @@ def warp_images(jobs: Sequence[tuple[Any, np.ndarray, Any]], linear: bool, fill:
             target.address,
             *(1, *source.shape)[-4:],
             *(1, *target.shape[:-1])[-3:],
+            *_blocks(target.shape[-2]),
             len(source.shape) == 4,
             linear,
             fill is not None,
@@ -55,8 +56,16 @@ def warp_images(jobs: Sequence[tuple[Any, np.ndarray, Any]], linear: bool, fill:
         for source, matrix, target in located
     ]
     types = f"{cuda_type(located[0][0].dtype)}, {cuda_type(located[0][2].dtype)}"
-    counts = [blocks_for(math.prod(job[2].shape[:-1])) for job in located]
+    counts = []
+    for _, _, target in located:
+        tiles, rows = _blocks(target.shape[-2])
+        counts.append(tiles * -(-math.prod(target.shape[:-2]) // rows))
     launch(kernel("warp", f"warp<{types}>"), np.array(entries, _WARP), counts)
+
+
+def _blocks(width: int) -> tuple[int, int]:
+    """How many tiles a row is cut into, and how many rows a block makes where a tile is wider than a row."""
+    return -(-width // THREADS), max(1, THREADS // width)
 
 
 def _rows(matrix: np.ndarray) -> list[list[float]]:

@@ -1,0 +1,67 @@
+"""NVIDIA's compiler takes the kernels, too, for GPUs old and new; collected only where nvcc is on the path."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from penstock.kernels.cuda.launch import source
+
+ADDITION = (
+    "typedef int16 Result;\n"
+    "__device__ inline Result compute(const uint64 *operands, const int64 *offsets, int *) {\n"
+    "    return reinterpret_cast<const int16 *>(operands[0])[offsets[0]];\n}\n"
+)
+INSTANCES = {
+    "colour": ["colour<uint8, float16>", "colour<int32, uint8>"],
+    "convolution": ["convolve<uint8, float>", "convolve<float, int16>"],
+    "elementwise": ["evaluate<uint32>", "evaluate<uint64>"],
+    "philox": [
+        "draw_numbers<Uniform, uint8>",
+        "draw_numbers<UniformDouble, uint64>",
+        "draw_numbers<Flip, bool>",
+        "draw_numbers<Pick, double>",
+        "add_noise<Normal, float, int16>",
+        "add_noise<NormalDouble, double, uint64>",
+        "sprinkle<int8>",
+    ],
+    "reduction": [
+        "reduce<uint8, uint64, uint64, uint64, Plain, Add>",
+        "reduce<int16, double, double, float, Squares, Add>",
+        "reduce<float, float, float, float, Plain, Least>",
+        "reduce<uint64, uint64, uint64, uint64, Plain, Greatest>",
+    ],
+    "resample": [
+        "resample<uint8, float, uint8>",
+        "resample<uint8, uint8, float16>",
+        "resample<int16, int16, int8>",
+        "resample_axis<uint16, float>",
+    ],
+    "warp": ["warp<uint8, uint8>", "warp<int32, float>"],
+    "window": [
+        "window<uint8, float, uint32>",
+        "window<double, bool, uint64>",
+        "window<float16, int64, uint32>",
+        "window<bool, float16, uint32>",
+    ],
+}
+
+
+def test_every_file_is_compiled() -> None:
+    import penstock.kernels.cuda
+
+    assert {path.stem for path in Path(*penstock.kernels.cuda.__path__).glob("*.cu")} == set(INSTANCES)
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("file", INSTANCES)
+def test_compiled(file: str, architecture: str, tmp_path: Path) -> None:
+    code = source(file, ADDITION if file == "elementwise" else "")
+    code += f"\nvoid *instances[] = {{{', '.join(f'(void *){name}' for name in INSTANCES[file])}}};\n"
+    path = tmp_path / "kernels.cu"
+    path.write_text(code)
+    options = ["-std=c++17", f"-arch={architecture}", "--fmad=false", "--cubin", "-o", str(tmp_path / "kernels.cubin")]
+    done = subprocess.run(["nvcc", *options, str(path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
