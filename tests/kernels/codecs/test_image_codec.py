@@ -13,7 +13,9 @@ from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_header import CorruptImageError, NotAnImageError, read_header
 from penstock.kernels.windows import Region
 
-_RECORDING = np.load(Path(__file__).parents[2] / "golden" / "decoders" / "images.npz")
+_RECORDED = Path(__file__).parents[2] / "golden" / "decoders" / "images.npz"
+_RECORDING = np.load(_RECORDED)
+_ENVIRONMENT = {"PYTHONPATH": str(Path(__file__).parents[3] / "backend")}
 _FILES = [key.removeprefix("file/") for key in _RECORDING.files if key.startswith("file/")]
 _DECODED = [key for key in _RECORDING.files if key.count("/") == 2]
 _DTYPES = {"UINT8": np.uint8, "FLOAT": np.float32, "UINT16": np.uint16, "INT8": np.int8}
@@ -111,6 +113,9 @@ def test_importing_penstock_loads_no_codec() -> None:
         "import sys, penstock; import penstock.kernels.codecs.image_codec; "
         "assert not {'PIL', 'simplejpeg', 'nvidia.nvimgcodec', 'numba'} & set(sys.modules)"
     )
-    subprocess.run(
-        [sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(Path(__file__).parents[3] / "backend")}
-    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=_ENVIRONMENT)
+
+
+def test_damaged_files_raise_nothing_but_image_errors() -> None:
+    script = Path(__file__).parent / "damaged_images.py"
+    subprocess.run([sys.executable, script, _RECORDED, "400"], check=True, env=_ENVIRONMENT, capture_output=True)

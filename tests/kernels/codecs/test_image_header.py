@@ -92,6 +92,14 @@ def test_others_cut_within_the_header(kind: str) -> None:
         read_header(_saved(_gradient(), kind)[:12])
 
 
+def test_a_few_bytes_do_not_hold_gigabytes() -> None:
+    data = _saved(_gradient(), "JPEG").copy()
+    frame = data.tobytes().index(b"\xff\xc0")
+    data[frame + 5 : frame + 9] = 255
+    with pytest.raises(CorruptImageError, match="cannot hold the 65535x65535 pixels"):
+        read_header(data)
+
+
 def test_errors_are_both_runtime_and_value_errors() -> None:
     for kind in (RuntimeError, ValueError):
         with pytest.raises(kind):

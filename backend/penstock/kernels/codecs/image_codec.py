@@ -49,7 +49,6 @@ def decode(
 
     Raises:
         CorruptImageError: the data are cut short or damaged.
-        ImageError: the image cannot be had as ``output_type``.
     """
     orientation = header.placed(adjust_orientation)
     fast_idct = fast_idct and orientation == UPRIGHT  # DALI has no fast transform for images that it turns.
@@ -68,9 +67,12 @@ def decode(
     if output_type == DALIImageType.YCbCr:
         pixels, maximum = _ycbcr(pixels, maximum, output.dtype)
     converted = _converted(pixels, maximum, output.dtype)
-    if converted.shape[2] != output.shape[2]:
-        raise ImageError(f"The image has {converted.shape[2]} channels where {output.shape[2]} were announced")
-    _copy_pixels(orientation.upright(converted), output)
+    upright_pixels = orientation.upright(converted)
+    if upright_pixels.shape != output.shape:
+        raise CorruptImageError(
+            f"The image was announced as {output.shape} (height, width, channels) and decodes to {upright_pixels.shape}"
+        )
+    _copy_pixels(upright_pixels, output)
 
 
 # -- JPEG by simplejpeg --------------------------------------------------------------------------------------------
@@ -110,9 +112,16 @@ def _decode_stored(
         return gray.astype(pixels.dtype)[..., np.newaxis], maximum
     codec = nvimgcodec()
     if codec is None or not taken_by_nvimgcodec(header, output_type):
-        return _decode_with_pillow(encoded, output_type, region)
-    stream = codec.CodeStream(encoded)
-    maximum = full_intensity(np.dtype(stream.dtype), stream.precision)
+        return _decode_with_pillow(encoded, header, output_type, region)
+    if header.format in _VETTED_BY_PILLOW:
+        pixels, maximum = _decode_with_pillow(encoded, header, output_type, region)
+        if _pillow_is_right(codec, encoded, header):
+            return pixels, maximum
+    try:
+        stream = codec.CodeStream(encoded)
+        maximum = full_intensity(np.dtype(stream.dtype), stream.precision)
+    except (RuntimeError, TypeError):
+        raise _why_undecodable(encoded, header) from None
     if region is not None:
         stream = stream.get_sub_code_stream(region=nvimgcodec_region(region))
     image = cpu_decoder(fast_idct).decode(stream, params=decode_parameters(output_type))
@@ -138,6 +147,15 @@ def full_intensity(dtype: np.dtype, precision: int) -> float:
         return 1.0
     # Images of fewer than 8 bits are spread over 8 when they are decoded.
     return float(2**precision - 1) if dtype.itemsize > 1 else 255.0
+
+
+# nvImageCodec 0.9 ends the process over damaged files of these formats, which Pillow recognizes.
+_VETTED_BY_PILLOW = ("jpeg2k", "tiff")
+
+
+def _pillow_is_right(codec: Any, encoded: np.ndarray, header: ImageHeader) -> bool:
+    """Whether Pillow keeps all that such a file holds: not more than 8 bits, and no inks."""
+    return not header.cmyk and codec.CodeStream(encoded).precision <= 8
 
 
 def gray_by_way_of_rgb(header: ImageHeader, output_type: DALIImageType) -> bool:
@@ -187,14 +205,14 @@ def _why_undecodable(encoded: np.ndarray, header: ImageHeader) -> ImageError:
 
 
 def _decode_with_pillow(
-    encoded: np.ndarray, output_type: DALIImageType, region: Region | None
+    encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType, region: Region | None
 ) -> tuple[np.ndarray, float]:
     with reading_with_pillow(encoded.data) as image:
-        image = _as_mode(image, output_type)
-        if region is not None:
-            top, left, bottom, right = _corners(region)
-            image = image.crop((left, top, right, bottom))
-        pixels = np.asarray(image)
+        pixels = np.asarray(_as_mode(image, output_type))
+    if header.format == "tiff":
+        pixels = header.orientation.stored(pixels)  # Pillow has turned it upright.
+    if region is not None:
+        pixels = pixels[region.overlap(pixels.shape)[0]]
     pixels = pixels.reshape(*pixels.shape[:2], -1)
     if pixels.dtype == bool:
         return pixels.view(np.uint8), 1.0

@@ -161,7 +161,10 @@ class GpuImageDecoder:
 
 
 def _make_decoder(arguments: dict[str, Any], load: float, num_threads: int, device: int) -> Any:
-    """nvImageCodec's decoder with the JPEG engine first, or None where the library is missing."""
+    """nvImageCodec's decoder with the JPEG engine first, or None where the library is missing.
+
+    What none of the GPU's decoders takes comes back as missing, and is decoded on the CPU with the care taken there.
+    """
     codec = nvimgcodec()
     if codec is None:
         return None
@@ -173,7 +176,6 @@ def _make_decoder(arguments: dict[str, Any], load: float, num_threads: int, devi
             codec.Backend(kinds.HW_GPU_ONLY, load_hint=load),
             codec.Backend(kinds.GPU_ONLY),
             codec.Backend(kinds.HYBRID_CPU_GPU),
-            codec.Backend(kinds.CPU_ONLY),
         ],
         options=" ".join(_options(arguments)),
     )

@@ -58,6 +58,11 @@ class Orientation:
         image = stored.swapaxes(0, 1) if self.transposed else stored
         return image[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
 
+    def stored(self, upright: np.ndarray) -> np.ndarray:
+        """The view as it was stored of an upright image of shape (H, W, ...); the reverse of :meth:`upright`."""
+        image = upright[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
+        return image.swapaxes(0, 1) if self.transposed else image
+
     def stored_region(self, region: Region, height: int, width: int) -> Region:
         """Where a region (in H, W) of the upright ``height`` x ``width`` image is stored."""
         (y, x), (rows, columns) = region.anchor, region.extents
@@ -133,6 +138,22 @@ def read_header(encoded: np.ndarray) -> ImageHeader:
     """
     if encoded.size == 0:
         raise NotAnImageError("Expected an encoded image, got no data (0 bytes)")
+    header = _parse(encoded)
+    pixels = header.height * header.width
+    if min(header.height, header.width, header.channels) <= 0:
+        raise CorruptImageError(f"Damaged image: its header tells a size of {header.height}x{header.width} pixels")
+    if pixels > _LARGE and pixels > _DENSEST * encoded.size:
+        raise CorruptImageError(
+            f"{encoded.size} bytes cannot hold the {header.height}x{header.width} pixels that the header tells"
+        )
+    return header
+
+
+# A few bytes must not make the process reserve gigabytes.
+_LARGE, _DENSEST = 1 << 28, 10_000
+
+
+def _parse(encoded: np.ndarray) -> ImageHeader:
     data = encoded.data
     if data[:2] == b"\xff\xd8":
         return _jpeg_header(data)
@@ -140,14 +161,16 @@ def read_header(encoded: np.ndarray) -> ImageHeader:
     if codec is not None:
         try:
             return _nvimgcodec_header(codec, encoded, data)
-        except RuntimeError:
-            pass  # Of no format that nvImageCodec reads; the message does not tell which.
+        except (RuntimeError, TypeError):
+            pass  # Of no kind that nvImageCodec reads; it does not tell which.
     return _pillow_header(data)
 
 
 def _nvimgcodec_header(codec: Any, encoded: np.ndarray, data: memoryview) -> ImageHeader:
     stream = codec.CodeStream(encoded)
     name = stream.codec_name
+    if np.dtype(stream.dtype).kind not in "uif":
+        raise CorruptImageError(f"Damaged image: its {name} header tells an unknown type of pixels")
     find_exif = _EXIF_FINDERS.get(name)
     orientation = _exif_orientation(find_exif(data)) if find_exif else UPRIGHT
     cmyk = stream.color_spec == codec.ColorSpec.CMYK
@@ -159,7 +182,10 @@ def _pillow_header(data: memoryview) -> ImageHeader:
         orientation = _BY_EXIF.get(image.getexif().get(_ORIENTATION_TAG, 1), UPRIGHT)
         channels = 3 if image.mode in ("P", "PA") else len(image.getbands())
         name = (image.format or "").lower()
-        return ImageHeader(name, image.height, image.width, channels, orientation, image.mode == "CMYK", True)
+        width, height = image.size
+        if name == "tiff":
+            width, height = image.tag_v2[_TIFF_WIDTH], image.tag_v2[_TIFF_HEIGHT]  # Pillow tells the upright size.
+        return ImageHeader(name, height, width, channels, orientation, image.mode == "CMYK", True)
 
 
 @contextlib.contextmanager
@@ -175,10 +201,16 @@ def reading_with_pillow(data: memoryview) -> Iterator[Any]:
         raise NotAnImageError(
             f"The {len(data)} bytes are not an image of a known format; they begin with {start!r}"
         ) from None
-    except (OSError, SyntaxError, ValueError, EOFError, struct.error, pillow.DecompressionBombError) as error:
+    except ImageError:
+        raise
+    except (*_PILLOW_ERRORS, pillow.DecompressionBombError) as error:
         raise CorruptImageError(f"The image ({len(data)} bytes) cannot be read: {error}") from error
 
 
+_PILLOW_ERRORS = (
+    *(OSError, SyntaxError, ValueError, EOFError, RuntimeError, SystemError, TypeError, IndexError, KeyError),
+    struct.error,
+)
 _SIGNATURES = (b"\x89PNG", b"BM", b"II*\0", b"MM\0*", b"RIFF", b"GIF8", b"\0\0\0\x0cjP", b"\xff\x4f\xff\x51")
 
 # -- JPEG --------------------------------------------------------------------------------------------------------
@@ -221,7 +253,7 @@ def _jpeg_header(data: memoryview) -> ImageHeader:
 
 # -- orientation -------------------------------------------------------------------------------------------------
 
-_ORIENTATION_TAG = 0x0112
+_ORIENTATION_TAG, _TIFF_WIDTH, _TIFF_HEIGHT = 0x0112, 256, 257
 
 
 def _exif_orientation(tiff: memoryview | None) -> Orientation:
