@@ -1,0 +1,101 @@
+"""Pipelines that give the same on CPU and GPU; no goldens are needed to compare one with the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock import fn, pipeline_def, types
+
+Define = Callable[[str], Any]
+
+_RNG = np.random.default_rng(0)
+_IMAGES = [_RNG.integers(0, 256, shape, np.uint8) for shape in ((40, 60, 3), (33, 29, 3), (64, 64, 3))]
+_SIX_CHANNELS = [_RNG.integers(0, 256, shape, np.uint8) for shape in ((20, 30, 6), (33, 29, 6), (16, 64, 6))]
+
+
+def _given(samples: list[np.ndarray], device: str) -> Any:
+    node = fn.external_source(lambda: samples, layout="HWC")
+    return node.gpu() if device == "gpu" else node
+
+
+def images(device: str) -> Any:
+    """Three images of different sizes."""
+    return _given(_IMAGES, device)
+
+
+def _prepared(node: Any, **arguments: Any) -> Any:
+    settings = {"mean": [120.0], "std": [60.0], "output_layout": "CHW"} | arguments
+    mirror = fn.random.coin_flip(seed=4)
+    return fn.crop_mirror_normalize(fn.resize(node, resize_shorter=24.0), crop=(15, 22), mirror=mirror, **settings)
+
+
+EXACT: dict[str, Define] = {
+    "uniform": lambda device: fn.random.uniform(device=device, shape=[300], range=[-1.5, 3.7], seed=1 << 40),
+    "uniform double": lambda device: fn.random.uniform(device=device, shape=[3, 4], dtype=types.FLOAT64),
+    "uniform int16": lambda device: fn.random.uniform(device=device, shape=9, range=[-3.7, 9], dtype=types.INT16),
+    "uniform uint64": lambda device: fn.random.uniform(device=device, shape=9, range=[2, 1e18], dtype=types.UINT64),
+    "uniform values": lambda device: fn.random.uniform(device=device, shape=[50], values=[-5.5, 100.5, 7]),
+    "uniform computed": lambda device: fn.random.uniform(
+        device=device, range=fn.stack(fn.random.uniform(range=[0, 1]), fn.random.uniform(range=[1, 2]))
+    ),
+    "coins": lambda device: fn.random.coin_flip(device=device, shape=[100], probability=0.3),
+    "certain coins": lambda device: fn.random.coin_flip(device=device, shape=[9], probability=1, dtype=types.BOOL),
+    "salt and pepper": lambda device: fn.noise.salt_and_pepper(images(device), prob=0.4),
+    "salt and pepper, planes": lambda device: fn.noise.salt_and_pepper(
+        fn.transpose(images(device), perm=[2, 0, 1]), prob=0.4, salt_val=9, pepper_val=3
+    ),
+    "salt and pepper, channels": lambda device: fn.noise.salt_and_pepper(
+        fn.cast(images(device), dtype=types.FLOAT), prob=0.4, per_channel=True
+    ),
+}
+"""Equal to the last bit."""
+
+CLOSE: dict[str, Define] = {
+    "normal": lambda device: fn.random.normal(device=device, shape=[300], mean=3, stddev=2),
+    "normal int32": lambda device: fn.random.normal(device=device, shape=[300], stddev=1e6, dtype=types.INT32),
+    "normal uint8": lambda device: fn.random.normal(device=device, shape=[300], mean=9, stddev=9, dtype=types.UINT8),
+    "noise": lambda device: fn.noise.gaussian(images(device), stddev=fn.random.uniform(range=[1, 20])),
+    "noise int64": lambda device: fn.noise.gaussian(fn.cast(images(device), dtype=types.INT64), stddev=20.0),
+    "resized frames": lambda device: fn.resize(
+        fn.reshape(images(device), src_dims=[-1, 0, 1, 2], layout="FHWC"), size=(9, 7), dtype=types.FLOAT
+    ),
+}
+"""Integers within 1, real numbers within 1e-5."""
+
+NORMALIZED: dict[str, Define] = {
+    "three channels": lambda device: _prepared(images(device)),
+    "six channels": lambda device: _prepared(_given(_SIX_CHANNELS, device)),
+    "padded bytes": lambda device: _prepared(
+        images(device), dtype=types.INT8, std=[1.0], pad_output=True, output_layout="HWC"
+    ),
+    "halves": lambda device: _prepared(images(device), dtype=types.FLOAT16),
+}
+"""Resized, rounded to a byte and then normalized by 60 at least: within the sixtieth that a byte's step becomes."""
+
+
+def results(define: Define, device: str, batches: int = 2) -> list[np.ndarray]:
+    """The samples that some batches give."""
+    pipeline = pipeline_def(lambda: define(device), batch_size=3, num_threads=1, device_id=0, seed=7)()
+    pipeline.build()
+    samples = [np.array(t) for _ in range(batches) for t in pipeline.run()[0].as_cpu()]
+    pipeline.close()
+    return samples
+
+
+def check_equal(define: Define) -> None:
+    """Raises AssertionError unless CPU and GPU give the same bits."""
+    for cpu, gpu in zip(results(define, "cpu"), results(define, "gpu")):
+        assert cpu.dtype == gpu.dtype
+        np.testing.assert_array_equal(cpu, gpu)
+
+
+def check_close(define: Define, tolerance: float = 1e-5) -> None:
+    """Raises AssertionError unless integers differ by at most 1 and real numbers by at most ``tolerance``."""
+    for cpu, gpu in zip(results(define, "cpu"), results(define, "gpu")):
+        assert cpu.dtype == gpu.dtype
+        whole = cpu.dtype.kind in "iu"
+        wide = np.float64 if not whole or cpu.dtype.itemsize < 8 else cpu.dtype
+        np.testing.assert_allclose(cpu.astype(wide), gpu.astype(wide), rtol=1e-5, atol=1 if whole else tolerance)
