@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import penstock.passes
 from penstock import Pipeline, fn, pipeline_def, types
@@ -87,3 +89,55 @@ def test_what_is_used_elsewhere_is_not_fused() -> None:
     pipeline = define()
     pipeline.build()
     assert not any(step.node.schema.name.startswith("_fused") for step in pipeline.executor.plan.operators)
+
+
+def encoded_images() -> list[np.ndarray]:
+    encoded = []
+    for image, kind in zip(IMAGES, ("PNG", "JPEG", "BMP", "JPEG")):
+        buffer = io.BytesIO()
+        Image.fromarray(image).save(buffer, kind)
+        encoded.append(np.frombuffer(buffer.getvalue(), np.uint8))
+    return encoded
+
+
+def decoding(fused: bool, monkeypatch: pytest.MonkeyPatch, data: list[np.ndarray], **arguments: Any) -> Pipeline:
+    @pipeline_def(batch_size=4, num_threads=2, prefetch_queue_depth=1)
+    def define() -> Any:
+        image = fn.decoders.image(fn.external_source(lambda: data), **arguments)
+        image = fn.resize(image, resize_shorter=30)
+        return fn.crop_mirror_normalize(image, crop=(20, 22), mean=[120.0], std=[60.0])
+
+    pipeline = define()
+    with monkeypatch.context() as patch:
+        if not fused:
+            others = [p for p in penstock.passes.ordered_passes() if p.__name__ != "fuse"]
+            patch.setattr(penstock.passes, "ordered_passes", lambda: others)
+        pipeline.build()
+    names = [step.node.schema.name for step in pipeline.executor.plan.operators]
+    assert ("_fused__ImageResizeNormalize" in names) is fused
+    return pipeline
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"output_type": types.GRAY}, {"dtype": types.FLOAT}, {"output_type": types.BGR}]
+)
+def test_decoding_is_fused_too(arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = (decoding(fused, monkeypatch, encoded_images(), **arguments) for fused in (True, False))
+    for _ in range(2):
+        a, b = one.run()[0], other.run()[0]
+        assert (a.layout(), a.dtype, a.shape()) == (b.layout(), b.dtype, b.shape())
+        assert np.array_equal(a.as_array(), b.as_array())
+
+
+def test_a_corrupt_image_fails_alone_where_decoding_is_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = encoded_images()
+    data[1] = data[1][: len(data[1]) // 3]
+    data[2] = np.zeros(10, np.uint8)
+    pipeline = decoding(True, monkeypatch, data)
+    pipeline._feed_from_sources()
+    result = pipeline.executor.run_once(isolate=True)
+    assert sorted(result.failures) == [1, 2]
+    assert all(error.operator == "penstock.fn.decoders.image" for error in result.failures.values())
+    expected = decoding(False, monkeypatch, encoded_images()).run()[0]
+    for index in (0, 3):
+        assert np.array_equal(result.outputs[0].samples[index], expected.at(index))

@@ -1,26 +1,29 @@
-"""Replaces two operators by one that does both, where the data between them is used for nothing else."""
+"""Replaces operators in a row by one that does what all do, where the data between them is used for nothing else."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.passes.rewriting import key_of, with_replacements
-from penstock.schema import Operator, Schema, all_schemas, operator_class
+from penstock.schema import Operator, Schema, all_schemas, find_schema, operator_class
 from penstock.schema.fused import fused_argument
 
 
 def fuse(graph: Graph) -> Graph:
-    """The graph with each chain that some fused operator declares as that operator."""
-    rules = [schema for schema in all_schemas() if schema.fuses is not None]
+    """The graph with each chain that some fused operator declares as that operator; longer chains go first."""
+    chains = {schema.name: schema.fuses for schema in all_schemas() if schema.fuses is not None}
+    rules = sorted(chains, key=lambda name: len(chains[name]), reverse=True)
     while True:
         uses = Counter(key_of(node) for node in _all_uses(graph))
         replacements = {}
-        for op in graph.operators:
-            fused = next(filter(None, (_fused(rule, op, uses) for rule in rules)), None)
-            if fused is not None:
-                replacements[key_of(op.outputs[0])] = fused.outputs[0]
+        # From the outputs on, so that a chain is found by its end.
+        for op in reversed(graph.operators):
+            found = ((rule, _chain(chains[rule], op, uses)) for rule in rules)
+            rule, chain = next(((rule, chain) for rule, chain in found if chain), ("", []))
+            if chain:
+                replacements[key_of(op.outputs[0])] = _fused(find_schema(rule), chain).outputs[0]
                 break
         if not replacements:
             return graph
@@ -34,34 +37,48 @@ def _all_uses(graph: Graph) -> Iterable[DataNode]:
         yield from op.all_inputs()
 
 
-def _fused(rule: Schema, second: OpNode, uses: Counter[tuple[str, str]]) -> OpNode | None:
-    """The operator that does ``second`` and what is before it, if ``rule`` declares it and nothing speaks against it."""
-    assert rule.fuses is not None
-    if second.schema.name not in rule.fuses[1] or len(second.inputs) != 1:
-        return None
-    between = second.inputs[0]
-    first = between.source
-    if first is None or first.schema.name not in rule.fuses[0] or first.device != second.device:
-        return None
-    alone = len(first.outputs) == 1 and uses[key_of(between)] == 1 and between.device == first.outputs[0].device
-    if not alone or first.preserved or second.preserved:
-        return None
+def _chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[tuple[str, str]]) -> list[OpNode]:
+    """The operators of a chain that ends with ``last``; empty where there is none, or something speaks against it."""
+    chain: list[OpNode] = []
+    op: OpNode | None = last
+    for allowed in reversed(names):
+        if (
+            op is None
+            or op.schema.name not in allowed
+            or op.preserved
+            or op.device != last.device
+            or len(op.outputs) != 1
+        ):
+            return []
+        if chain:
+            between = chain[0].inputs[0]
+            if uses[key_of(between)] != 1 or between.device != op.outputs[0].device:
+                return []
+        chain.insert(0, op)
+        op = op.inputs[0].source if len(op.inputs) == 1 else None
+    return chain
+
+
+def _fused(rule: Schema, chain: Sequence[OpNode]) -> OpNode:
+    """The operator that does what all of ``chain`` do."""
+    last = chain[-1]
     arguments = {
         fused_argument(position, name): node
-        for position, op in enumerate((first, second))
+        for position, op in enumerate(chain)
         for name, node in op.argument_inputs.items()
     }
+    payload = (tuple(chain), tuple(_operator(op) for op in chain))
     return OpNode(
         rule,
-        second.name,
-        second.device,
-        list(first.inputs),
+        last.name,
+        last.device,
+        list(chain[0].inputs),
         arguments,
         {},
-        second.display_name,
-        second.named,
-        sites=second.sites,
-        payload=((first, second), (_operator(first), _operator(second))),
+        last.display_name,
+        last.named,
+        sites=last.sites,
+        payload=payload,
     )
 
 

@@ -1,7 +1,7 @@
-"""Operators that do the work of two in one: made by a pass, never by users.
+"""Operators that do the work of several in one: made by a pass, never by users.
 
 A fused operator names, in its schema, the operators that it stands for. It holds one of each, has them check types and infer
-shapes as if they ran one after the other, and then computes both at once; where it cannot, it runs them in turn. So it
+shapes as if they ran one after the other, and then computes all at once; where it cannot, it runs them in turn. So it
 changes no result and no error.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from penstock.errors import Frame, operator_error
 from penstock.schema.operator import Operator, OutputSpec, Sample, SampleFailure, Shape, Workspace
-from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
+from penstock.tensors import TensorListCPU, TensorListGPU
 
 
 class FusedNode(Protocol):
@@ -28,12 +28,12 @@ class FusedNode(Protocol):
 
 
 def fused_argument(position: int, name: str) -> str:
-    """How the argument of one of the fused operators is called among those of both."""
+    """How the argument of one of the fused operators is called among those of all."""
     return f"{position}:{name}"
 
 
 @dataclass
-class _Part(Workspace):
+class _Step(Workspace):
     """What one of the fused operators sees: failures of samples name it."""
 
     node: FusedNode | None = None
@@ -48,110 +48,111 @@ def _blamed_on(node: FusedNode, error: BaseException, sample: int | None) -> Bas
 
 
 class FusedOperator(Operator):
-    """The base of fused operators of two steps.
+    """The base of fused operators.
 
     Concrete ones tell whether a batch can be computed at once (``can_fuse``), and compute it (``compute_fused`` for a sample
-    on CPU, ``compute_fused_batch`` on GPU), from the two samples that hold each step's plan.
+    on CPU, ``compute_fused_batch`` on GPU), from the steps' samples, which hold each step's plan.
     """
 
     def bind(self, payload: Any) -> None:
-        """Receives the two nodes and their operators."""
-        self.nodes: tuple[FusedNode, FusedNode] = payload[0]
-        self.first, self.second = payload[1]
+        """Receives the nodes of the steps, and their operators."""
+        self.nodes: Sequence[FusedNode]
+        self.operators: Sequence[Operator]
+        self.nodes, self.operators = payload
 
     # -- what concrete operators fill in ---------------------------------------------------------------------------
 
-    def can_fuse(self, first: Workspace, second: Workspace) -> bool:
+    def can_fuse(self, steps: Sequence[Workspace]) -> bool:
         """Whether this batch, whose shapes are inferred, can be computed at once."""
         raise NotImplementedError
 
-    def compute_fused(self, first: Sample, second: Sample) -> None:
-        """Computes the second step's output of one sample, on CPU."""
+    def compute_fused(self, samples: Sequence[Sample]) -> None:
+        """Computes the last step's output of one sample, on CPU."""
         raise NotImplementedError
 
-    def compute_fused_batch(self, first: Workspace, second: Workspace) -> None:
-        """Computes the second step's outputs of the batch, on the current CuPy stream."""
+    def compute_fused_batch(self, steps: Sequence[Workspace]) -> None:
+        """Computes the last step's outputs of the batch, on the current CuPy stream."""
         raise NotImplementedError
+
+    def error_of(self, position: int, error: BaseException, sample: int) -> BaseException:
+        """The error to raise where the step at ``position`` fails on a sample; others are blamed on the last step."""
+        return _blamed_on(self.nodes[position], error, sample)
 
     # -- what is the same for all ------------------------------------------------------------------------------------
 
     def run(self, workspace: Workspace) -> None:
-        first = self._part(workspace, 0, list(workspace.inputs))
-        second = self._part(workspace, 1, [])
+        steps = [self._step(workspace, position) for position in range(len(self.operators))]
+        steps[0].inputs = list(workspace.inputs)
         try:
-            self._run_at_once(workspace, first, second)
+            self._run_at_once(workspace, steps)
         finally:
             # Samples and workspaces know each other: apart, their buffers are free as soon as nobody wants them.
-            first.samples, second.samples = [], []
+            for step in steps:
+                step.samples = []
 
-    def _run_at_once(self, workspace: Workspace, first: _Part, second: _Part) -> None:
-        specs = self._described(0, self.first, first)
-        shapes = self.first.infer_batch(first, 1)
-        second.inputs = [_without_data(specs[0], shapes[0], workspace.device)]
-        second.failures = first.failures
-        specs = self._described(1, self.second, second)
-        shapes = self.second.infer_batch(second, 1)
-        if not self.can_fuse(first, second):
+    def _run_at_once(self, workspace: Workspace, steps: Sequence[_Step]) -> None:
+        for position, (operator, step) in enumerate(zip(self.operators, steps)):
+            try:
+                specs = operator.describe(step)
+            except Exception as error:
+                raise _blamed_on(self.nodes[position], error, None) from error
+            (shapes,) = operator.infer_batch(step, 1)
+            if position + 1 < len(steps):
+                steps[position + 1].inputs = [_without_data(specs[0], shapes, workspace.device)]
+                steps[position + 1].failures = step.failures
+        if not self.can_fuse(steps):
             self._run_in_turn(workspace)
             return
-        second.outputs = [workspace.allocate(shapes[0], specs[0])]
+        last = steps[-1]
+        last.outputs = [workspace.allocate(shapes, specs[0])]
         if workspace.device == "cpu":
-            self._compute_samples(first, second, shapes[0])
-        elif second.live:
-            self.compute_fused_batch(first, second)
-        workspace.outputs = second.outputs
-        workspace.failures = second.failures
+            self._compute_samples(steps, shapes)
+        elif last.live:
+            self.compute_fused_batch(steps)
+        workspace.outputs = last.outputs
+        workspace.failures = last.failures
 
-    def _compute_samples(self, first: Workspace, second: Workspace, shapes: Sequence[Shape]) -> None:
-        firsts, seconds = list(first.samples), second.samples
+    def _compute_samples(self, steps: Sequence[_Step], shapes: Sequence[Shape]) -> None:
+        last = steps[-1]
+        earlier = [list(step.samples) for step in steps[:-1]]
 
         def task(index: int) -> None:
-            if seconds[index] is None:
+            sample = last.samples[index]
+            if sample is None:
                 return
             try:
-                self.compute_fused(firsts[index], seconds[index])
+                self.compute_fused([*(samples[index] for samples in earlier), sample])
             except Exception as error:
-                second.fail(index, error)
+                last.fail(index, error)
 
-        second.parallel(task, second.batch_size, [_volume(shape) for shape in shapes])
+        last.parallel(task, last.batch_size, [_volume(shape) for shape in shapes])
 
     def _run_in_turn(self, workspace: Workspace) -> None:
-        first = self._part(workspace, 0, list(workspace.inputs))
-        self._run_one(0, self.first, first)
-        second = self._part(workspace, 1, list(first.outputs))
-        second.failures = first.failures
-        self._run_one(1, self.second, second)
-        first.samples, second.samples = [], []
-        workspace.outputs = second.outputs
-        workspace.failures = second.failures
+        inputs, failures = list(workspace.inputs), workspace.failures
+        for position, operator in enumerate(self.operators):
+            step = self._step(workspace, position)
+            step.inputs, step.failures = inputs, failures
+            try:
+                operator.run(step)
+            except SampleFailure:
+                raise
+            except Exception as error:
+                raise _blamed_on(self.nodes[position], error, None) from error
+            finally:
+                step.samples = []
+            inputs, failures = list(step.outputs), step.failures
+        workspace.outputs, workspace.failures = inputs, failures
 
-    def _part(self, workspace: Workspace, position: int, inputs: list[TensorList]) -> _Part:
-        """The workspace as one of the operators would see it."""
+    def _step(self, workspace: Workspace, position: int) -> _Step:
+        """The workspace as one of the operators sees it, its inputs not yet there."""
         prefix = fused_argument(position, "")
-        arguments = {
+        step = _Step(**{field.name: getattr(workspace, field.name) for field in fields(Workspace)})
+        step.node = self.nodes[position]
+        step.arguments = {
             name.removeprefix(prefix): batch for name, batch in workspace.arguments.items() if name.startswith(prefix)
         }
-        part = _Part(**{field.name: getattr(workspace, field.name) for field in fields(Workspace)})
-        part.inputs, part.arguments, part.node = inputs, arguments, self.nodes[position]
-        part.outputs, part.samples, part.state = [], [], None
-        return part
-
-    def _described(self, position: int, operator: Operator, workspace: Workspace) -> Sequence[OutputSpec]:
-        try:
-            return operator.describe(workspace)
-        except Exception as error:
-            raise self._error(position, error) from error
-
-    def _run_one(self, position: int, operator: Operator, workspace: Workspace) -> None:
-        try:
-            operator.run(workspace)
-        except SampleFailure:
-            raise
-        except Exception as error:
-            raise self._error(position, error) from error
-
-    def _error(self, position: int, error: BaseException) -> BaseException:
-        return _blamed_on(self.nodes[position], error, None)
+        step.inputs, step.outputs, step.samples, step.state = [], [], [], None
+        return step
 
 
 def _volume(shape: Shape) -> int:

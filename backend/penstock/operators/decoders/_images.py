@@ -111,8 +111,11 @@ class ImageDecoder(Operator):
         return (*window.extents, channels)
 
     def compute(self, sample: Sample) -> None:
+        self.decode_into(sample, sample.outputs[0])
+
+    def decode_into(self, sample: Sample, output: np.ndarray) -> None:
+        """Decodes the image of a sample whose shape is inferred into an array of that shape."""
         header, region = sample.plan
-        output = sample.outputs[0]
         if not output.size:
             return
         decode(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ class ResizeNormalize(FusedOperator):
         hidden=True,
     )
 
-    def can_fuse(self, first: Workspace, second: Workspace) -> bool:
+    def can_fuse(self, steps: Sequence[Workspace]) -> bool:
+        first, second = steps
         _, spatial = first.state
         layout, permutation = second.state
         output = "".join(layout[axis] for axis in permutation)
@@ -34,19 +36,25 @@ class ResizeNormalize(FusedOperator):
             and all(sample.plan.region.inside(sample.shapes[0]) for sample in second.live)
         )
 
-    def compute_fused(self, first: Sample, second: Sample) -> None:
+    def compute_fused(self, samples: Sequence[Sample]) -> None:
+        first, second = samples
+        self.compute_from(np.ascontiguousarray(first.inputs[0]), first, second)
+
+    def compute_from(self, pixels: np.ndarray, first: Sample, second: Sample) -> None:
+        """Computes one sample from the pixels that the resize would see; they are contiguous."""
         from penstock.kernels.cpu.resample import Normalization
 
         plan = second.plan
         resample_and_normalize(
-            np.ascontiguousarray(first.inputs[0]),
+            pixels,
             second.outputs[0],
             _cropped(first, second),
             _between(second.workspace),
             Normalization(plan.mean, plan.factor, plan.shift, _is_planar(second.workspace), float(plan.fill[0])),
         )
 
-    def compute_fused_batch(self, first: Workspace, second: Workspace) -> None:
+    def compute_fused_batch(self, steps: Sequence[Workspace]) -> None:
+        first, second = steps
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.resample import ImageResampling, resample_images
 
