@@ -26,6 +26,11 @@ def images(device: str) -> Any:
     return _given(_IMAGES, device)
 
 
+def frames(device: str) -> Any:
+    """Sequences of two frames."""
+    return fn.stack(images(device), fn.flip(images(device)), axis_name="F")
+
+
 def _prepared(node: Any, **arguments: Any) -> Any:
     settings = {"mean": [120.0], "std": [60.0], "output_layout": "CHW"} | arguments
     mirror = fn.random.coin_flip(seed=4)
@@ -59,9 +64,8 @@ CLOSE: dict[str, Define] = {
     "normal uint8": lambda device: fn.random.normal(device=device, shape=[300], mean=9, stddev=9, dtype=types.UINT8),
     "noise": lambda device: fn.noise.gaussian(images(device), stddev=fn.random.uniform(range=[1, 20])),
     "noise int64": lambda device: fn.noise.gaussian(fn.cast(images(device), dtype=types.INT64), stddev=20.0),
-    "resized frames": lambda device: fn.resize(
-        fn.reshape(images(device), src_dims=[-1, 0, 1, 2], layout="FHWC"), size=(9, 7), dtype=types.FLOAT
-    ),
+    "resized frames": lambda device: fn.resize(frames(device), size=(9, 7), dtype=types.FLOAT),
+    "frames without a kernel": lambda device: fn.laplacian(frames(device), window_size=5, dtype=types.FLOAT),
 }
 """Integers within 1, real numbers within 1e-5."""
 

@@ -232,7 +232,15 @@ class Operator:
         shapes = self.infer_batch(on_host, len(specs))
         on_host.outputs = [on_host.allocate(s, spec) for s, spec in zip(shapes, specs)]
         self.compute_samples(on_host, shapes[0] if shapes else [])
-        workspace.outputs = [TensorListGPU.upload(batch) for batch in on_host.outputs]
+        uploaded = [TensorListGPU.upload(batch) for batch in on_host.outputs]
+        if workspace.owners is None:
+            workspace.outputs = uploaded
+            return
+        # The outputs are frames of sequences that are allocated already: they are filled where they are.
+        from penstock.kernels.cuda.window import copy_batch
+
+        for frames, batch in zip(workspace.outputs, uploaded):
+            copy_batch(batch, frames)
 
     # -- what is the same for all ------------------------------------------------------------------------------
 

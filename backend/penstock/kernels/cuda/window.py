@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, packed, strides_of
+from penstock.tensors import TensorListGPU
 
 _DIMS = 6
 # Boxes of fewer elements are indexed with 32 bits, which is much faster.
@@ -91,6 +92,12 @@ def copy_windows(copies: Sequence[WindowCopy]) -> None:
     types = (cuda_type(parts[0][1].dtype), cuda_type(parts[0][2].dtype), index)
     counts = [blocks_for(volume) for volume in descriptors["volume"].tolist()]
     launch(kernel("window", f"window<{', '.join(types)}>"), descriptors, counts, tables)
+
+
+def copy_batch(source: TensorListGPU, target: TensorListGPU) -> None:
+    """Copies all samples into those of another batch, of the same shapes, in one launch."""
+    pairs = zip(source.samples, target.samples)
+    copy_windows([WindowCopy(locate(one).flat(), locate(other).flat()) for one, other in pairs])
 
 
 def join(parts: Sequence[Sequence[Any]], targets: Sequence[Any], axis: int) -> None:
