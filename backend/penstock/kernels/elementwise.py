@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+# Innermost loops shorter than this cost more than what they compute.
+_SHORT = 1024
+
+
+def _in(out: np.ndarray) -> dict[str, Any]:
+    """Arguments of a numpy function that computes in the result's type, converting operands piece by piece."""
+    return {"out": out, "dtype": out.dtype, "casting": "unsafe"}
+
+
+def _converted(operands: Sequence[np.ndarray], out: np.ndarray) -> list[np.ndarray]:
+    return [operand if operand.dtype == out.dtype else operand.astype(out.dtype) for operand in operands]
 
 
 def _divide(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     """Integers truncate toward zero; floating point is divided plainly."""
     if out.dtype.kind == "f":
-        np.divide(a, b, out=out)
+        np.divide(a, b, **_in(out))
         return
     _refuse_zero(b)
-    np.floor_divide(a, b, out=out)
-    if out.dtype.kind == "i":
+    np.floor_divide(a, b, **_in(out))
+    if out.dtype.kind == "i" and (_may_be_negative(a) or _may_be_negative(b)):
+        a, b = _converted((a, b), out)
         inexact = (np.multiply(out, b) != a) & ((a < 0) != (b < 0))
         np.add(out, inexact, out=out, casting="unsafe")
+
+
+def _may_be_negative(operand: np.ndarray) -> bool:
+    return operand.dtype.kind == "i" and (operand.size > 1 or bool((operand < 0).any()))
 
 
 def _modulo(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     """The remainder with the sign of the dividend."""
     if out.dtype.kind != "f":
         _refuse_zero(b)
-    np.fmod(a, b, out=out)
+    np.fmod(a, b, **_in(out))
 
 
 def _refuse_zero(divisor: np.ndarray) -> None:
@@ -36,27 +53,38 @@ def _power(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     """Integers stay integers; a negative exponent gives 0."""
     if out.dtype.kind == "i":
         negative = b < 0
-        np.power(a, np.where(negative, 0, b).astype(out.dtype), out=out)
+        np.power(a, np.where(negative, 0, b).astype(out.dtype), **_in(out))
         np.copyto(out, 0, where=negative)
         return
-    np.power(a, b, out=out)
+    np.power(a, b, **_in(out))
 
 
 def _minimum(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    np.copyto(out, np.where(a < b, a, b))
+    _chosen(a, b, out, np.minimum, np.fmin, np.less)
 
 
 def _maximum(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    np.copyto(out, np.where(a > b, a, b))
+    _chosen(a, b, out, np.maximum, np.fmax, np.greater)
+
+
+def _chosen(a: np.ndarray, b: np.ndarray, out: np.ndarray, plain: Any, ignoring_nan: Any, compare: Any) -> None:
+    """Where ``compare`` holds, ``a``, else ``b``; so NaN on either side gives ``b``."""
+    if out.dtype.kind != "f":
+        plain(a, b, **_in(out))
+    elif b.size == 1 and not np.isnan(b).any():
+        ignoring_nan(a, b, **_in(out))
+    else:
+        a, b = _converted((a, b), out)
+        np.copyto(out, np.where(compare(a, b), a, b))
 
 
 def _clamp(value: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray) -> None:
-    at_least = np.where(value > low, value, low)
-    np.copyto(out, np.where(at_least < high, at_least, high))
+    _maximum(value, low, out)
+    _minimum(out, high, out)
 
 
 def _rsqrt(a: np.ndarray, out: np.ndarray) -> None:
-    np.sqrt(a, out=out)
+    np.sqrt(a, **_in(out))
     np.divide(1, out, out=out)
     if out.dtype == np.float32:
         # What the reciprocal square root instruction and one step of Newton's method make of zero.
@@ -65,7 +93,7 @@ def _rsqrt(a: np.ndarray, out: np.ndarray) -> None:
 
 def _ufunc(function: Any) -> Callable[..., None]:
     def apply(*operands: np.ndarray, out: np.ndarray) -> None:
-        function(*operands, out=out)
+        function(*operands, **_in(out))
 
     return apply
 
@@ -125,22 +153,52 @@ _COMPARISONS: dict[str, Any] = {
 }
 
 
-def evaluate(function: str, operands: list[np.ndarray], out: np.ndarray) -> None:
-    """Computes ``function`` of broadcast operands into ``out``, whose dtype is the type of the result."""
+def evaluate(function: str, operands: Sequence[np.ndarray], out: np.ndarray) -> None:
+    """Computes ``function`` of broadcast operands into ``out``, whose dtype is the type of the result.
+
+    Raises:
+        ValueError: integers are divided by zero.
+    """
+    operands, out = _with_long_loops(operands, out)
     with np.errstate(all="ignore"):
         if function in _COMPARISONS:
             _compare(_COMPARISONS[function], operands[0], operands[1], out)
-            return
-        same = [operand if operand.dtype == out.dtype else operand.astype(out.dtype) for operand in operands]
-        if out.dtype == np.bool_ and function in ("lshift", "rshift"):
-            same = [operand.astype(np.uint8) for operand in same]
-            np.copyto(out, _shifted(function, *same))
-            return
-        _FUNCTIONS[function](*same, out=out)
+        elif out.dtype == np.bool_ and function in ("lshift", "rshift"):
+            np.copyto(out, _shifted(function, *operands))
+        else:
+            _FUNCTIONS[function](*operands, out=out)
+
+
+def _with_long_loops(operands: Sequence[np.ndarray], out: np.ndarray) -> tuple[Sequence[np.ndarray], np.ndarray]:
+    """The same arrays with inner dimensions joined where that makes a short innermost loop long.
+
+    Operands that are broadcast along the joined dimensions (a value for each channel, say) are repeated along them.
+    """
+    if out.size <= _SHORT or out.ndim < 2 or out.shape[-1] >= _SHORT or not out.flags.c_contiguous:
+        return operands, out
+    if all(operand.size == 1 or operand.shape == out.shape for operand in operands):
+        return operands, out
+    split, inner = out.ndim - 1, out.shape[-1]
+    while split and inner < _SHORT:
+        split -= 1
+        inner *= out.shape[split]
+    lead, tail = out.shape[:split], out.shape[split:]
+    joined = []
+    for operand in operands:
+        if operand.size == 1:
+            joined.append(operand.reshape(()))
+        elif operand.shape == out.shape:
+            joined.append(operand.reshape(*lead, inner))
+        elif all(extent == 1 for extent in operand.shape[: max(operand.ndim - len(tail), 0)]):
+            part = operand.reshape(operand.shape[max(operand.ndim - len(tail), 0) :])
+            joined.append(np.broadcast_to(part, tail).reshape(inner))
+        else:
+            return operands, out
+    return joined, out.reshape(*lead, inner)
 
 
 def _shifted(function: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return (np.left_shift if function == "lshift" else np.right_shift)(a.astype(np.int32), b) != 0
+    return (np.left_shift if function == "lshift" else np.right_shift)(a.astype(np.int32), b.astype(np.uint8)) != 0
 
 
 def _compare(comparison: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
@@ -152,8 +210,8 @@ def _compare(comparison: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> 
             negative, sign = b < 0, comparison(0, -1)
         comparison(a.astype(np.uint64), b.astype(np.uint64), out=out)
         np.copyto(out, sign, where=negative)
-        return
-    if "f" in a.dtype.kind + b.dtype.kind:
-        common = np.float64 if np.float64 in (a.dtype, b.dtype) else np.float32
-        a, b = a.astype(common), b.astype(common)
-    comparison(a, b, out=out)
+    elif "f" in a.dtype.kind + b.dtype.kind:
+        common = np.dtype(np.float64 if np.float64 in (a.dtype, b.dtype) else np.float32)
+        comparison(a, b, out=out, signature=(common, common, np.dtype(np.bool_)), casting="unsafe")
+    else:
+        comparison(a, b, out=out)

@@ -131,6 +131,16 @@ def widest(dtype: DALIDataType) -> DALIDataType:
     return INT64 if numpy_dtype(dtype).kind == "i" else UINT64
 
 
+def folded(function: np.ufunc, data: np.ndarray, axes: tuple[int, ...], **options: Any) -> Any:
+    """The elements along ``axes`` joined by ``function``, one dimension after the other.
+
+    The outermost goes first: loops over what is inside of it are long, where those over a few channels would be short.
+    """
+    for gone, axis in enumerate(sorted(axes)):
+        data = function.reduce(data, axis=axis - gone, **options)
+    return data
+
+
 def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype[Any], square: bool) -> Any:
     """The mean of the elements or of their squares, in float64 where the result is not an integer.
 
@@ -138,10 +148,10 @@ def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype[Any], square
     """
     count = reduced_count(data.shape, axes)
     accumulator = np.dtype(np.float64) if kind.kind == "f" else kind
-    values = data.astype(accumulator)
     if square:
-        values *= values
-    total = values.sum(axis=axes, dtype=accumulator)
+        data = data.astype(accumulator)
+        data *= data
+    total = folded(np.add, data, axes, dtype=accumulator)
     if kind.kind == "f":
         return total / np.float64(count) if count else np.full(total.shape, np.nan)
     if not count:
@@ -159,10 +169,9 @@ def extreme(data: np.ndarray, axes: tuple[int, ...], largest: bool) -> Any:
     shape = kept_extents(data.shape, axes)
     if not reduced_count(data.shape, axes):
         return np.full(shape, start, data.dtype)
-    if data.dtype.kind == "f":
-        data = np.where(np.isnan(data), start, data)
-    found = data.max(axis=axes) if largest else data.min(axis=axes)
-    return np.maximum(found, start) if largest else np.minimum(found, start)
+    # These two pass over NaN.
+    choose = np.fmax if largest else np.fmin
+    return choose(folded(choose, data, axes), start)
 
 
 def check_mean(mean: Any, kept: tuple[int, ...]) -> None:
@@ -176,5 +185,6 @@ def deviation_of(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...], ddof
     check_mean(mean, kept_extents(data.shape, axes))
     along = tuple(1 if axis in axes else extent for axis, extent in enumerate(data.shape))
     centre = mean.reshape(along if mean.size > 1 else (1,) * data.ndim)
-    squares = np.square(data.astype(np.float32) - centre).sum(axis=axes, dtype=np.float64)
+    differences = np.subtract(data, centre, dtype=np.float32, casting="unsafe")
+    squares = folded(np.add, np.square(differences, out=differences), axes, dtype=np.float64)
     return squares / np.float64(reduced_count(data.shape, axes) - ddof)

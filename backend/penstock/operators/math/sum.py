@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, widest
+from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, folded, widest
 from penstock.schema import Argument, Input, Sample, Schema, register_operator
 from penstock.types import FLOAT, DALIDataType, element_size
 
@@ -32,4 +32,4 @@ class Sum(TypedReduction):
         return (wide, dtype) if element_size(dtype) == 8 else (wide, dtype, FLOAT)
 
     def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
-        return data.sum(axis=axes, dtype=np.float64 if kind.kind == "f" else kind)
+        return folded(np.add, data, axes, dtype=np.dtype(np.float64) if kind.kind == "f" else kind)
