@@ -1,0 +1,15 @@
+"""DALI's programs unchanged: ``import nvidia.dali...`` means Penstock.
+
+Either ``python -m penstock.compat script.py args...``, or, before anything of DALI is imported:
+
+>>> import penstock.compat
+>>> penstock.compat.install()
+>>> from nvidia.dali import fn, pipeline_def, types
+
+Programs see Penstock's own modules, so objects of both spellings are the same. DALI's compiled parts
+(plugins in C++) have no counterpart.
+"""
+
+from penstock.compat.finder import install, uninstall
+
+__all__ = ["install", "uninstall"]

@@ -1,0 +1,36 @@
+"""``python -m penstock.compat script.py args...`` (or ``-m module args...``): runs a DALI program on Penstock."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from pathlib import Path
+
+from penstock.compat import install
+
+_USAGE = "usage: python -m penstock.compat (script.py | -m module) [arguments ...]"
+
+
+def main() -> None:
+    """Runs the program that the command line names, in this process, as its main module."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in ("-h", "--help") or (arguments[0] == "-m" and len(arguments) < 2):
+        sys.exit(_USAGE)
+    install()
+    # Processes that the program starts find Penstock in DALI's place, too: `multiprocessing` hands its own path on.
+    own = str(Path(__file__).parent / "path")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (own, os.environ.get("PYTHONPATH"))))
+    sys.path.insert(0, own)
+    if arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = arguments
+        sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

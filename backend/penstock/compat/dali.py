@@ -1,0 +1,48 @@
+"""The module ``nvidia.dali``: Penstock's names, under the version of DALI whose interface they have."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import penstock
+from penstock import (
+    DataNode,
+    OperatorConcurrency,
+    Pipeline,
+    StreamPolicy,
+    fn,
+    math,
+    newaxis,
+    ops,
+    pipeline,
+    pipeline_def,
+    tensors,
+    types,
+)
+
+__version__ = "2.4.0"
+__path__: list[str] = []
+__all__ = [
+    "DataNode",
+    "OperatorConcurrency",
+    "Pipeline",
+    "StreamPolicy",
+    "fn",
+    "math",
+    "newaxis",
+    "ops",
+    "pipeline",
+    "pipeline_def",
+    "tensors",
+    "types",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    try:
+        return importlib.import_module(f"nvidia.dali.{name}")
+    except ModuleNotFoundError:
+        return getattr(penstock, name)

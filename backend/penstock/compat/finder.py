@@ -1,0 +1,90 @@
+"""Finds modules of ``nvidia.dali`` among Penstock's."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+_ROOT = "nvidia.dali"
+# What is at another place here; all else has the same path below `penstock`.
+_ELSEWHERE = {
+    _ROOT: "penstock.compat.dali",
+    f"{_ROOT}.backend": "penstock.compat.backend",
+    f"{_ROOT}.backend_impl": "penstock.compat.backend",
+    f"{_ROOT}.data_node": "penstock.compat.data_node",
+    f"{_ROOT}.plugin_manager": "penstock.compat.plugin_manager",
+    f"{_ROOT}.python_function_plugin": "penstock.compat.python_function_plugin",
+    f"{_ROOT}.plugin.jax.iterator": "penstock.plugin.jax.iterators",
+    f"{_ROOT}.plugin.pytorch.torch_utils": "penstock.plugin.pytorch.tensors",
+}
+
+
+def counterpart(name: str) -> str:
+    """The module that ``name``, in or below ``nvidia.dali``, stands for."""
+    return _ELSEWHERE.get(name) or "penstock" + name.removeprefix(_ROOT)
+
+
+class _Loader(importlib.abc.Loader):
+    """Puts the counterpart in the place of the module."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system takes the module from here afterwards, so that the counterpart's own attributes stay.
+        sys.modules[module.__name__] = self._module
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if fullname != _ROOT and not fullname.startswith(_ROOT + "."):
+            return None
+        name = counterpart(fullname)
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+                return None
+            raise
+        return ModuleSpec(fullname, _Loader(module), is_package=hasattr(module, "__path__"))
+
+
+class _NamespaceFinder(importlib.abc.MetaPathFinder):
+    """Finds ``nvidia`` where nothing of that name is installed."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        return ModuleSpec(fullname, None, is_package=True) if fullname == "nvidia" else None
+
+
+_FINDERS: Sequence[importlib.abc.MetaPathFinder] = (_Finder(), _NamespaceFinder())
+
+
+def install() -> None:
+    """From now on ``import nvidia.dali`` gives Penstock, in this process. Doing it twice is harmless.
+
+    Raises:
+        RuntimeError: DALI itself was imported before.
+    """
+    if _FINDERS[0] in sys.meta_path:
+        return
+    if _ROOT in sys.modules:
+        raise RuntimeError("DALI itself is imported already: install Penstock in its place before that")
+    sys.meta_path.insert(0, _FINDERS[0])
+    sys.meta_path.append(_FINDERS[1])
+
+
+def uninstall() -> None:
+    """Ends what :func:`install` began; programs keep what they have imported."""
+    for finder in _FINDERS:
+        if finder in sys.meta_path:
+            sys.meta_path.remove(finder)
+    for name in [name for name in sys.modules if name == _ROOT or name.startswith(_ROOT + ".")]:
+        del sys.modules[name]
+    namespace = sys.modules.get("nvidia")
+    if namespace is not None and hasattr(namespace, "dali"):
+        del namespace.dali

@@ -1,0 +1,105 @@
+"""DALI's programs on Penstock: a whole one in a process of its own, and the rules of the imports."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import penstock
+from penstock import compat
+
+HERE = Path(__file__).parent
+PROGRAM = HERE / "program.py"
+BACKEND = HERE.parents[1] / "backend"
+
+
+@pytest.fixture
+def installed() -> Iterator[None]:
+    compat.install()
+    yield
+    compat.uninstall()
+
+
+def run(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = dict(os.environ, PYTHONPATH=str(BACKEND), JAX_PLATFORMS="cpu")
+    return subprocess.run(
+        [sys.executable, "-m", "penstock.compat", *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=folder,
+        check=False,
+    )
+
+
+def test_a_program_runs_unchanged() -> None:
+    frameworks = [name for name in ("torch", "jax") if importlib.util.find_spec(name)]
+    result = run(str(PROGRAM), *frameworks)
+    assert result.returncode == 0, result.stderr
+    points = re.findall(r"^@point\n(?:@\w+\n)?def (\w+)", PROGRAM.read_text(encoding="utf-8"), re.MULTILINE)
+    assert result.stdout.split("\n")[:-1] == [f"ok {point}" for point in points]
+    assert len(points) > 10
+
+
+def test_arguments_modules_and_status(tmp_path: Path) -> None:
+    (tmp_path / "neighbour.py").write_text("value = 5\n", encoding="utf-8")
+    (tmp_path / "program.py").write_text(
+        "import sys, neighbour, nvidia.dali\n"
+        "print(__name__, sys.argv[1:], neighbour.value, nvidia.dali.Pipeline.__module__)\n"
+        "sys.exit(3)\n",
+        encoding="utf-8",
+    )
+    for arguments in (["program.py"], ["-m", "program"]):
+        result = run(*arguments, "a", "--b", folder=tmp_path)
+        assert result.stdout == "__main__ ['a', '--b'] 5 penstock.pipeline.pipeline\n", result.stderr
+        assert result.returncode == 3
+    assert "usage" in run().stderr
+
+
+def test_modules_are_those_of_penstock(installed: None) -> None:
+    for name in ("fn", "ops", "types", "math", "tensors", "pipeline", "tfrecord", "external_source", "plugin.triton"):
+        assert importlib.import_module(f"nvidia.dali.{name}") is importlib.import_module(f"penstock.{name}")
+    assert importlib.import_module("nvidia.dali.fn.readers") is penstock.fn.readers
+    dali = importlib.import_module("nvidia.dali")
+    assert dali.__version__ == "2.4.0"
+    assert dali.fn is penstock.fn
+    assert dali.plugin_manager.load_library
+    assert all(hasattr(dali, name) for name in dali.__all__)
+    # Penstock's own modules are what they were.
+    assert penstock.fn.__name__ == "penstock.fn"
+    assert penstock.types.__spec__.name == "penstock.types"
+
+
+def test_what_does_not_exist(installed: None) -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"nvidia\.dali\.nothing"):
+        importlib.import_module("nvidia.dali.nothing")
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("nvidia.dali.plugin.nothing")
+    with pytest.raises(AttributeError):
+        _ = importlib.import_module("nvidia.dali").nothing
+    with pytest.raises(RuntimeError, match="cannot be loaded"):
+        importlib.import_module("nvidia.dali.plugin_manager").load_library("libmine.so")
+
+
+def test_installing_twice_and_uninstalling() -> None:
+    compat.install()
+    finders = len(sys.meta_path)
+    compat.install()
+    assert len(sys.meta_path) == finders
+    importlib.import_module("nvidia.dali.types")
+    compat.uninstall()
+    assert not [name for name in sys.modules if name.startswith("nvidia.dali")]
+
+
+def test_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nvidia.dali", penstock)
+    with pytest.raises(RuntimeError, match="imported already"):
+        compat.install()
