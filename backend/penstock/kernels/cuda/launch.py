@@ -88,7 +88,7 @@ def source(file: str, preamble: str = "") -> str:
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Located:
     """What a kernel needs to know of a contiguous array on the GPU; much cheaper to make and to reshape than the array.
 
@@ -226,8 +226,9 @@ def packed(arrays: Sequence[np.ndarray], dtype: Any) -> tuple[np.ndarray, list[i
         place = known.get(id(array))
         if place is None:
             place = known[id(array)] = total
-            parts.append(np.ascontiguousarray(array, dtype).reshape(-1))
-            total += parts[-1].size
+            part = array.astype(dtype, copy=False).ravel()
+            parts.append(part)
+            total += part.size
         offsets.append(place)
     return (np.concatenate(parts) if parts else np.zeros(1, dtype)), offsets
 

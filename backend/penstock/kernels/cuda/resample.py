@@ -42,7 +42,7 @@ _AXIS = np.dtype(
 )
 
 
-@dataclass
+@dataclass(slots=True)
 class ImageResampling:
     """What happens to one stack of images.
 

@@ -30,7 +30,7 @@ _WINDOW = np.dtype(
 )
 
 
-@dataclass
+@dataclass(slots=True)
 class WindowCopy:
     """What happens to one sample, or to one part of one.
 
@@ -60,7 +60,7 @@ class WindowCopy:
     extents: Sequence[int] | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class _Dimension:
     """One dimension of a box, in the target's order."""
 

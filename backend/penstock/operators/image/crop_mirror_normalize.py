@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import functools
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from penstock.schema import (
 from penstock.types import FLOAT, FLOAT16, INT8, UINT8, dtype_name
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class CmnPlan:
     """What happens to one sample.
 
@@ -124,6 +125,8 @@ class CropMirrorNormalize(Operator):
     def setup(self) -> None:
         check_crop_arguments(self)
         check_policy(self.args["out_of_bounds_policy"])
+        self._fills: dict[int, np.ndarray] = {}
+        self._normalizations: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         if self.args["dtype"] not in (FLOAT, FLOAT16, UINT8, INT8):
             raise RuntimeError(
                 f"Unsupported output type: {dtype_name(self.args['dtype'])}. Supported are: float, float16, uint8, int8"
@@ -152,8 +155,7 @@ class CropMirrorNormalize(Operator):
         channels = shape[layout.index("C")]
         padded = 1 << (channels - 1).bit_length() if self.args["pad_output"] and channels else channels
         mean, factor = self._normalization(sample, channels)
-        fill = fill_per_channel(self.args["fill_values"], padded if len(self.args["fill_values"]) > 1 else None)
-        fill = np.broadcast_to(fill, (padded,)).astype(np.float32)
+        fill = self._fill(padded)
         sample.plan = CmnPlan(region, bool(sample["mirror"]), mean, factor, self.args["shift"], padded, fill)
         extents = [padded if letter == "C" else extent for letter, extent in zip(layout, region.extents)]
         return tuple(extents[axis] for axis in permutation)
@@ -164,10 +166,28 @@ class CropMirrorNormalize(Operator):
         if all(sample.plan.region.inside(sample.shapes[0]) for sample in samples):
             # Added channels are filled only where windows of the batch reach outside of their images.
             for sample in samples:
-                sample.plan = replace(sample.plan, fill=np.zeros_like(sample.plan.fill))
+                sample.plan.fill = _zeros(sample.plan.channels)
         return shapes
 
+    def _fill(self, padded: int) -> np.ndarray:
+        """The fill value of each channel of the output."""
+        known = self._fills.get(padded)
+        if known is None:
+            values = self.args["fill_values"]
+            fill = fill_per_channel(values, padded if len(values) > 1 else None)
+            known = self._fills[padded] = np.broadcast_to(fill, (padded,)).astype(np.float32)
+        return known
+
     def _normalization(self, sample: Sample, channels: int) -> tuple[np.ndarray, np.ndarray]:
+        """Each channel's mean and factor; where they are constant, they are worked out once."""
+        if self.tensor_arguments.isdisjoint(("mean", "std")):
+            known = self._normalizations.get(channels)
+            if known is None:
+                known = self._normalizations[channels] = self._normalization_of(sample, channels)
+            return known
+        return self._normalization_of(sample, channels)
+
+    def _normalization_of(self, sample: Sample, channels: int) -> tuple[np.ndarray, np.ndarray]:
         values = []
         for name in ("mean", "std"):
             value = np.asarray(sample[name], np.float32)
@@ -207,3 +227,8 @@ class CropMirrorNormalize(Operator):
                 for sample, source, target in zip(samples, sources, targets)
             ]
         )
+
+
+@functools.cache
+def _zeros(channels: int) -> np.ndarray:
+    return np.zeros(channels, np.float32)
