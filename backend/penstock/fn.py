@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.external_source import external_source
 from penstock.graph import call_operator
-from penstock.python_function import dl_tensor_python_function, python_function, torch_python_function
+from penstock.python_function import dl_tensor_python_function, numba_function, python_function, torch_python_function
 from penstock.schema import Schema
 from penstock.schema.documentation import docstring, signature
 from penstock.schema.registry import load_package, subscribe
@@ -21,6 +21,7 @@ __all__ = ["external_source"]
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "dl_tensor_python_function": dl_tensor_python_function,
     "external_source": external_source,
+    "numba_function": numba_function,
     "python_function": python_function,
     "readers.tfrecord": read_tfrecord,
     "tfrecord_reader": read_tfrecord,

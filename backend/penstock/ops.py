@@ -9,7 +9,7 @@ from penstock.external_source import ExternalSource
 from penstock.fn import submodule
 from penstock.graph import call_operator
 from penstock.graph.calls import DEVICES
-from penstock.python_function import DLTensorPythonFunction, PythonFunction, TorchPythonFunction
+from penstock.python_function import DLTensorPythonFunction, NumbaFunction, PythonFunction, TorchPythonFunction
 from penstock.schema import Schema
 from penstock.schema.documentation import docstring, signature
 from penstock.schema.registry import load_package, subscribe
@@ -20,6 +20,7 @@ __all__ = ["Compose", "ExternalSource"]
 _SPECIAL: dict[str, Any] = {
     "DLTensorPythonFunction": DLTensorPythonFunction,
     "ExternalSource": ExternalSource,
+    "NumbaFunction": NumbaFunction,
     "PythonFunction": PythonFunction,
     "readers__TFRecord": TFRecord,
     "TFRecordReader": TFRecord,

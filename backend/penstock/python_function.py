@@ -7,13 +7,16 @@ from typing import Any
 
 from penstock.graph import call_operator, scope_stack
 from penstock.tensors.cuda import require_cupy
+from penstock.types import DALIDataType
 
 __all__ = [
     "DLTensorPythonFunction",
+    "NumbaFunction",
     "PythonFunction",
     "TorchPythonFunction",
     "call_python",
     "dl_tensor_python_function",
+    "numba_function",
     "python_function",
     "torch_python_function",
 ]
@@ -29,6 +32,14 @@ def call_python(
     display: str,
 ) -> Any:
     """Adds an operator that calls ``function``; gives its node, or a list of nodes unless there is exactly one."""
+    if isinstance(output_layouts, str):
+        output_layouts = [output_layouts] * num_outputs
+    own = dict(arguments, num_outputs=num_outputs, output_layouts=output_layouts)
+    nodes = _add_operator(schema, inputs, function, own, display)
+    return nodes if num_outputs else []
+
+
+def _add_operator(schema: str, inputs: Sequence[Any], payload: Any, arguments: dict[str, Any], display: str) -> Any:
     if not scope_stack():
         raise RuntimeError(f"`{display}` can only be called while a pipeline is being defined")
     for item in inputs:
@@ -37,12 +48,8 @@ def call_python(
                 "Expected inputs of type `DataNode`. Received input of type 'list'. "
                 "Python Operators do not support Multiple Input Sets."
             )
-    if isinstance(output_layouts, str):
-        output_layouts = [output_layouts] * num_outputs
     device, name = arguments.pop("device", None), arguments.pop("name", None)
-    own = dict(arguments, num_outputs=num_outputs, output_layouts=output_layouts)
-    nodes = call_operator(schema, inputs, own, device, name, display, function)
-    return nodes if num_outputs else []
+    return call_operator(schema, inputs, arguments, device, name, display, payload)
 
 
 def python_function(
@@ -167,3 +174,110 @@ class TorchPythonFunction(_Face):
     """:func:`torch_python_function` as an operator class."""
 
     _call = staticmethod(torch_python_function)
+
+
+def numba_function(
+    *inputs: Any,
+    run_fn: Callable[..., Any],
+    out_types: Any,
+    in_types: Any,
+    outs_ndim: Any,
+    ins_ndim: Any,
+    setup_fn: Callable[..., Any] | None = None,
+    batch_processing: bool = False,
+    blocks: Sequence[int] | None = None,
+    threads_per_block: Sequence[int] | None = None,
+    device: str | None = None,
+    name: str | None = None,
+    **arguments: Any,
+) -> Any:
+    """Calls a function compiled by Numba, which fills arrays that are already allocated.
+
+    Args:
+        inputs: 1 to 6 nodes.
+        run_fn: ``run_fn(out0, ..., in0, ...)`` with arrays of one sample; on the GPU a CUDA kernel.
+        out_types, in_types: their types, as DALIDataType or lists of it.
+        outs_ndim, ins_ndim: their ranks.
+        setup_fn: ``setup_fn(outs, ins)`` writes the outputs' shapes: ``outs[number][sample][dimension]``. By default they
+            are those of the inputs.
+        batch_processing: ``run_fn`` gets lists of arrays of all samples. CPU only.
+        blocks, threads_per_block: on the GPU, the three extents of the grid and of a block.
+
+    Raises:
+        AssertionError: lists differ in length, or the extents are no three positive numbers.
+        RuntimeError: a type is float16; at the run: types or ranks are not as promised, or ``run_fn`` raises.
+        numba.core.errors.NumbaError: ``run_fn`` cannot be compiled.
+
+    >>> def double(out, image):
+    ...     out[:] = image * 2
+    >>> bright = numba_function(  # doctest: +SKIP
+    ...     images, run_fn=double, out_types=types.UINT8, in_types=types.UINT8, outs_ndim=3, ins_ndim=3
+    ... )
+    """
+    from penstock.operators.python.numba_function import NumbaCallbacks, compiled
+
+    types = {"out_types": _listed(out_types), "in_types": _listed(in_types)}
+    ranks = {"outs_ndim": _listed(outs_ndim), "ins_ndim": _listed(ins_ndim)}
+    if len(types["out_types"]) != len(ranks["outs_ndim"]) or len(types["in_types"]) != len(ranks["ins_ndim"]):
+        raise AssertionError("Numbers of types and of ranks must match, of inputs and of outputs")
+    if DALIDataType.FLOAT16 in [*types["out_types"], *types["in_types"]]:
+        raise RuntimeError("Numba does not support float16")
+    chosen = device or ("gpu" if any(getattr(node, "device", "") == "gpu" for node in inputs) else "cpu")
+    own = dict(arguments, batch_processing=batch_processing, device=chosen, name=name, **types, **ranks)
+    if chosen == "gpu":
+        if batch_processing:
+            raise AssertionError("On the GPU functions process samples, not batches")
+        own |= {
+            "blocks": _extents("blocks", blocks),
+            "threads_per_block": _extents("threads_per_block", threads_per_block),
+        }
+    else:
+        compiled(run_fn, own, "cpu")
+    payload = run_fn if setup_fn is None else NumbaCallbacks(run_fn, setup_fn)
+    display = "penstock.plugin.numba.fn.numba_function"
+    return _add_operator("NumbaFunction", inputs, payload, own, display)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _extents(name: str, value: Sequence[int] | None) -> list[int]:
+    if value is None or len(value) != 3 or min(value) <= 0:
+        raise AssertionError(f"`{name}` must be three positive numbers, got {value}")
+    return list(value)
+
+
+class NumbaFunction:
+    """:func:`numba_function` as an operator class."""
+
+    def __init__(
+        self,
+        run_fn: Callable[..., Any],
+        out_types: Any,
+        in_types: Any,
+        outs_ndim: Any,
+        ins_ndim: Any,
+        setup_fn: Callable[..., Any] | None = None,
+        device: str = "cpu",
+        **arguments: Any,
+    ) -> None:
+        self._arguments = dict(
+            arguments,
+            run_fn=run_fn,
+            out_types=out_types,
+            in_types=in_types,
+            outs_ndim=outs_ndim,
+            ins_ndim=ins_ndim,
+            setup_fn=setup_fn,
+            device=device,
+        )
+
+    @property
+    def device(self) -> str:
+        """Where it runs."""
+        return self._arguments["device"]
+
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
+        """The nodes of the function's outputs."""
+        return numba_function(*inputs, **(self._arguments | arguments))

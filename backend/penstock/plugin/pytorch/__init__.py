@@ -1,14 +1,18 @@
 """PyTorch: iterators that give tensors, and Python operators that take them."""
 
 from penstock.plugin.base_iterator import LastBatchPolicy
+from penstock.plugin.pytorch import fn
 from penstock.plugin.pytorch.iterators import DALIClassificationIterator, DALIGenericIterator, DALIRaggedIterator
 from penstock.plugin.pytorch.tensors import feed_ndarray, to_torch_tensor
+from penstock.python_function import TorchPythonFunction
 
 __all__ = [
     "DALIClassificationIterator",
     "DALIGenericIterator",
     "DALIRaggedIterator",
     "LastBatchPolicy",
+    "TorchPythonFunction",
     "feed_ndarray",
+    "fn",
     "to_torch_tensor",
 ]
