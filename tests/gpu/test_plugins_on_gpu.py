@@ -1,0 +1,110 @@
+"""Batches on the GPU as PyTorch tensors and JAX arrays, and Python functions of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import Pipeline, fn
+from penstock.plugin.base_iterator import LastBatchPolicy
+
+
+def run(define: Callable[[Any], Any]) -> np.ndarray:
+    pipe = Pipeline(3, 1, 0)
+    with pipe:
+        data = fn.external_source(lambda _: [np.full((2, 3), k, np.float32) for k in range(3)], layout="HW")
+        pipe.set_outputs(define(data.gpu()))
+    return pipe.run()[0].as_cpu().as_array()
+
+
+def numbered(batches: int, size: int = 1 << 18) -> Pipeline:
+    pipe = Pipeline(2, 1, 0)
+    with pipe:
+        data = fn.external_source([np.full((2, size), i, np.float32) for i in range(batches)], cycle="raise")
+        pipe.set_outputs(data.gpu() * 2, data)
+    return pipe
+
+
+def test_torch_tensors_are_never_overwritten_while_they_are_used() -> None:
+    torch = pytest.importorskip("torch")
+    from penstock.plugin.pytorch import DALIGenericIterator
+
+    iterator = DALIGenericIterator(numbered(40), ["x", "host"], auto_reset=True)
+    busy = torch.ones(4096, 4096, device="cuda")
+    for _ in range(2):
+        sums = []
+        for batch in iterator:
+            tensor = batch[0]["x"]
+            assert tensor.is_cuda
+            assert not batch[0]["host"].is_cuda
+            # The stream is kept busy, so that the tensor is read long after Python has let go of it.
+            busy = busy @ busy * 0 + 1
+            sums.append(tensor.mean())
+            del tensor, batch
+        assert [float(value) for value in sums] == [2.0 * i for i in range(40)]
+
+
+@pytest.mark.filterwarnings("ignore:Give `reader_name`")
+def test_torch_partial_batches_and_copies() -> None:
+    torch = pytest.importorskip("torch")
+    from penstock.plugin.pytorch import DALIGenericIterator, feed_ndarray, to_torch_tensor
+
+    iterator = DALIGenericIterator(numbered(4, 5), ["x", "y"], size=3, last_batch_policy=LastBatchPolicy.PARTIAL)
+    assert [len(batch[0]["x"]) for batch in iterator] == [2, 1]
+    (batch, _) = numbered(2, 5).run()
+    assert to_torch_tensor(batch).shape == (2, 5)
+    target = torch.full((2, 5), 7.0, device="cuda")
+    assert float(feed_ndarray(batch, target, torch.cuda.current_stream()).sum()) == 0
+
+
+def test_jax_arrays() -> None:
+    jax = pytest.importorskip("jax")
+    from penstock.plugin.jax import DALIGenericIterator
+    from penstock.plugin.jax.fn import jax_function
+
+    batches = list(DALIGenericIterator(numbered(10), ["x", "host"]))
+    assert [float(batch["x"].mean()) for batch in batches] == [2.0 * i for i in range(10)]
+    assert next(iter(batches[0]["x"].devices())).platform == "gpu"
+    result = run(jax_function(jax.jit(lambda x: x + 1)))
+    assert result[:, 0, 0].tolist() == [1, 2, 3]
+
+
+def test_functions_of_cupy_arrays_and_capsules() -> None:
+    assert run(lambda x: fn.python_function(x, function=lambda a: a.T * 2))[:, 0, 0].tolist() == [0, 2, 4]
+    assert run(lambda x: fn.dl_tensor_python_function(x, function=lambda capsules: capsules))[:, 0, 0].tolist() == [
+        0,
+        1,
+        2,
+    ]
+    with pytest.raises(RuntimeError, match="cupy"):
+        run(lambda x: fn.python_function(x, function=lambda a: a.get()))
+
+
+def test_functions_of_torch_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    result = run(lambda x: fn.torch_python_function(x, function=lambda a: torch.relu(a - 1)))
+    assert result[:, 0, 0].tolist() == [0, 0, 1]
+    with pytest.raises(RuntimeError, match="cpu"):
+        run(lambda x: fn.torch_python_function(x, function=lambda a: a.cpu()))
+
+
+def test_functions_of_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba.cuda")
+    # Numba 0.68's CUDA target still wants a name that numpy 2.5 has no more.
+    monkeypatch.setattr(np, "row_stack", np.vstack, raising=False)
+    from numba import cuda
+
+    from penstock import types
+    from penstock.plugin.numba.fn import numba_function
+
+    def doubled(out: Any, value: Any) -> None:
+        i, j = cuda.grid(2)
+        if i < out.shape[0] and j < out.shape[1]:
+            out[i, j] = value[i, j] * 2
+
+    kinds = dict(out_types=types.FLOAT, in_types=types.FLOAT, outs_ndim=2, ins_ndim=2)
+    result = run(lambda x: numba_function(x, run_fn=doubled, blocks=[1, 1, 1], threads_per_block=[8, 8, 1], **kinds))
+    assert result[:, 1, 2].tolist() == [0, 2, 4]
