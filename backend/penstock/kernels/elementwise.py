@@ -215,3 +215,13 @@ def _compare(comparison: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> 
         comparison(a, b, out=out, signature=(common, common, np.dtype(np.bool_)), casting="unsafe")
     else:
         comparison(a, b, out=out)
+
+
+def folded(function: np.ufunc, data: np.ndarray, axes: tuple[int, ...], **options: Any) -> Any:
+    """The elements along ``axes`` joined by ``function``, one dimension after the other.
+
+    The outermost goes first: loops over what is inside of it are long, where those over a few channels would be short.
+    """
+    for gone, axis in enumerate(sorted(axes)):
+        data = function.reduce(data, axis=axis - gone, **options)
+    return data

@@ -207,3 +207,27 @@ FAMILY.add(
     "lookup_table on either device",
     lambda m: m.fn.lookup_table(feed_here(images([(2, 3)] * 3))(m), keys=[1], values=[2.0]),
 )
+for text, samples in {
+    "scalars": [np.float32(3)] * 3,
+    "nothing": [np.zeros((0, 3), np.float32)] * 3,
+    "rows of nothing": [np.zeros((2, 0), np.float32)] * 3,
+    "nothing beside something": [
+        np.zeros((0, 3), np.float32),
+        np.ones((1, 3), np.float32),
+        images([(700, 90)], np.float32)[0][:, :3],
+    ],
+}.items():
+    for given in ({}, {"batch": True}):
+        FAMILY.add(f"normalize {text} {given}", lambda m, s=samples, g=given: m.fn.normalize(feed(s)(m), **g))
+for text, given in {
+    "rows": {"axes": [1]},
+    "columns": {"axes": [0]},
+    "all": {},
+    "columns of the batch": {"axes": [0], "batch": True},
+}.items():
+    FAMILY.add(
+        f"normalize many {text}",
+        lambda m, g=given: m.fn.reductions.mean_square(
+            m.fn.normalize(feed(images([(400, 300)] * 3))(m), **g), axes=[0]
+        ),
+    )

@@ -79,12 +79,13 @@ class OneHot(Operator):
         return (*shape[:place], self.args["num_classes"], *shape[place:])
 
     def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.lookup import mark
+
         target, place = sample.outputs[0], sample.workspace.state
-        classes = _whole(sample.inputs[0]).reshape(target.shape[:place] + target.shape[place + 1 :])
-        positions = np.arange(self.args["num_classes"], dtype=np.int32)
-        positions = positions.reshape((-1,) + (1,) * (classes.ndim - place))
+        outer, inner = math.prod(target.shape[:place]), math.prod(target.shape[place + 1 :])
+        pillars = target.reshape(outer, self.args["num_classes"], inner)
         target.fill(self._off)
-        target[np.expand_dims(classes, place) == positions] = self._on
+        mark(_whole(sample.inputs[0]).reshape(outer, inner), self._on, pillars)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.elementwise import evaluate_batch

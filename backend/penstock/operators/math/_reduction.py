@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from penstock.kernels.axes import resolve_axes
+from penstock.kernels.elementwise import folded
 from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
 from penstock.types import BOOL, FLOAT, FLOAT16, FLOAT64, INT64, UINT64, DALIDataType, dtype_name, numpy_dtype
 
@@ -129,16 +130,6 @@ def widest(dtype: DALIDataType) -> DALIDataType:
     if dtype == FLOAT:
         return FLOAT
     return INT64 if numpy_dtype(dtype).kind == "i" else UINT64
-
-
-def folded(function: np.ufunc, data: np.ndarray, axes: tuple[int, ...], **options: Any) -> Any:
-    """The elements along ``axes`` joined by ``function``, one dimension after the other.
-
-    The outermost goes first: loops over what is inside of it are long, where those over a few channels would be short.
-    """
-    for gone, axis in enumerate(sorted(axes)):
-        data = function.reduce(data, axis=axis - gone, **options)
-    return data
 
 
 def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype[Any], square: bool) -> Any:

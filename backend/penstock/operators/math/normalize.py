@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock.kernels.axes import resolve_axes
+from penstock.kernels.elementwise import evaluate, folded
+from penstock.operators.math._reduction import reduced_count
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import FLOAT, FLOAT16
+from penstock.types import FLOAT
+
+# Elements whose differences are taken at a time.
+_BLOCK = 1 << 16
 
 
 @register_operator
@@ -66,23 +72,13 @@ class Normalize(Operator):
 
     def compute_samples(self, workspace: Workspace, shapes: Any) -> None:
         if self.args["batch"]:
-            self._normalize_together(workspace)
+            self._check_together(workspace)
+            self._normalize(workspace.live)
         else:
             super().compute_samples(workspace, shapes)
 
     def compute(self, sample: Sample) -> None:
-        axes = sample.workspace.state
-        data = sample.inputs[0].astype(np.float32)
-        mean = self._given("mean", sample)
-        if mean is None:
-            mean = data.mean(axis=axes, keepdims=True, dtype=np.float64).astype(np.float32)
-        deviation = self._given("stddev", sample)
-        if deviation is None:
-            count = int(np.prod([data.shape[axis] for axis in axes], dtype=np.int64)) - self.args["ddof"]
-            squares = np.square(data - mean).sum(axis=axes, keepdims=True, dtype=np.float64)
-            variance = squares / count if count > 0 else np.zeros_like(squares)
-            deviation = np.sqrt(variance + self.args["epsilon"]).astype(np.float32)
-        self._store(data, mean, deviation, sample.outputs[0])
+        self._normalize([sample])
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
@@ -127,33 +123,56 @@ class Normalize(Operator):
                 "With `batch=True`, samples must have equal extents in the dimensions that are not normalized"
             )
 
-    def _normalize_together(self, workspace: Workspace) -> None:
-        axes = workspace.state
-        samples = workspace.live
+    def _normalize(self, samples: Sequence[Sample]) -> None:
+        """Normalizes samples whose mean and deviation are common."""
         if not samples:
             return
-        self._check_together(workspace)
-        data = [sample.inputs[0].astype(np.float32) for sample in samples]
-        count = sum(int(np.prod([d.shape[axis] for axis in axes], dtype=np.int64)) for d in data)
+        axes, data = samples[0].workspace.state, [sample.inputs[0] for sample in samples]
+        count = sum(reduced_count(values.shape, axes) for values in data)
         mean = self._given("mean", samples[0])
-        if mean is None:
-            mean = (sum(d.sum(axis=axes, keepdims=True, dtype=np.float64) for d in data) / count).astype(np.float32)
-        deviation = self._given("stddev", samples[0])
-        if deviation is None:
-            squares = sum(np.square(d - mean).sum(axis=axes, keepdims=True, dtype=np.float64) for d in data)
-            denominator = count - self.args["ddof"]
-            variance = squares / denominator if denominator > 0 else np.zeros_like(squares)
-            deviation = np.sqrt(variance + self.args["epsilon"]).astype(np.float32)
-        for sample, values in zip(samples, data):
-            self._store(values, mean, deviation, sample.outputs[0])
-
-    def _store(self, data: np.ndarray, mean: Any, deviation: Any, out: np.ndarray) -> None:
-        with np.errstate(divide="ignore"):
+        with np.errstate(all="ignore"):
+            if mean is None:
+                sums = sum(folded(np.add, values, axes, dtype=np.float64) for values in data)
+                mean = _along(sums / count, data[0].shape, axes)
+            deviation = self._given("stddev", samples[0])
+            if deviation is None:
+                sums = sum(_sum_of_squares(values, mean, axes) for values in data)
+                denominator = count - self.args["ddof"]
+                variance = sums / denominator if denominator > 0 else np.zeros_like(sums)
+                deviation = _along(np.sqrt(variance + self.args["epsilon"]), data[0].shape, axes)
             factor = np.where(deviation == 0, np.float32(0), np.float32(self.args["scale"]) / deviation)
-        result = (data - mean) * factor + np.float32(self.args["shift"])
-        if self.args["dtype"] in (FLOAT, FLOAT16):
-            out[...] = result
-            return
-        limits = np.iinfo(out.dtype)
-        rounded = np.where(result >= 0, np.floor(result + np.float32(0.5)), np.ceil(result - np.float32(0.5)))
-        out[...] = np.clip(rounded, limits.min, limits.max)
+            for sample, values in zip(samples, data):
+                self._store(values, mean, factor, sample.outputs[0])
+
+    def _store(self, data: np.ndarray, mean: np.ndarray, factor: np.ndarray, out: np.ndarray) -> None:
+        result = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)
+        evaluate("sub", [data, mean], result)
+        evaluate("mul", [result, factor], result)
+        if self.args["shift"]:
+            evaluate("add", [result, np.array(self.args["shift"], np.float32)], result)
+        if result is not out:
+            from penstock.kernels.cpu.convert import cast
+
+            cast(result, out)
+
+
+def _along(values: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
+    """Results of a reduction as float32 with extent 1 along the reduced dimensions."""
+    extents = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
+    return np.asarray(values, np.float32).reshape(extents)
+
+
+def _sum_of_squares(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...]) -> Any:
+    """The squared differences from the mean, added along ``axes``, a few rows at a time so that they stay in the cache."""
+    if not data.ndim:
+        return np.square(np.float64(data) - mean)
+    rows = max(1, _BLOCK * len(data) // max(data.size, 1))
+    buffer = np.empty((min(rows, len(data)), *data.shape[1:]), np.float32)
+    sums = []
+    for start in range(0, max(len(data), 1), rows):
+        block = data[start : start + rows]
+        differences = buffer[: len(block)]
+        own = mean[start : start + rows] if mean.ndim and len(mean) > 1 else mean
+        evaluate("sub", [block, own], differences)
+        sums.append(folded(np.add, np.square(differences, out=differences), axes, dtype=np.float64))
+    return sum(sums) if 0 in axes else np.concatenate(sums)

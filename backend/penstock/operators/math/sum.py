@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, folded, widest
+from penstock.kernels.elementwise import folded
+from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, widest
 from penstock.schema import Argument, Input, Sample, Schema, register_operator
 from penstock.types import FLOAT, DALIDataType, element_size
 
