@@ -20,7 +20,7 @@ LAYERS = [
     {"operators"},
     {"passes", "runtime", "serialize"},
     {"pipeline", "fn", "ops", "math", "external_source", "python_function", "tfrecord"},
-    {"plugin", "serving"},
+    {"auto_aug", "plugin", "serving"},
     {"cli", "model", "__main__", "compat"},
 ]
 LAYER_OF = {part: number for number, layer in enumerate(LAYERS) for part in layer}

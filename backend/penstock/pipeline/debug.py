@@ -285,10 +285,10 @@ class DebugPipeline(Pipeline):
             raise RuntimeError(f"{node} does not belong to this pipeline, which runs in debug mode")
         return node.get()
 
-    def _move(self, batch: TensorList, device: str) -> TensorList:
+    def _move(self, batch: Any, device: str) -> TensorList:
         self._need_gpu()
         with self.executor._on_device():
-            moved = TensorListGPU.upload(batch) if device == "gpu" else batch.as_cpu()
+            moved: TensorList = TensorListGPU.upload(batch) if device == "gpu" else batch.as_cpu()
         moved.positions = batch.positions
         return moved
 

@@ -1,0 +1,70 @@
+"""Which keyword arguments augmentations take, and errors about those that are missing or that none takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.auto_aug.core._augmentation import Augmentation
+
+_DATA_AND_PARAMETER = 2
+
+
+class MissingArgException(Exception):
+    """An augmentation needs keyword arguments that were not given.
+
+    Attributes:
+        augmentation: the one that needs them.
+        missing_args: their names.
+    """
+
+    def __init__(self, message: str, augmentation: Augmentation, missing_args: list[str]) -> None:
+        super().__init__(message)
+        self.augmentation = augmentation
+        self.missing_args = missing_args
+
+
+class UnusedArgException(Exception):
+    """Keyword arguments were given that no augmentation takes.
+
+    Attributes:
+        unused_args: their names.
+    """
+
+    def __init__(self, message: str, unused_args: list[str]) -> None:
+        super().__init__(message)
+        self.unused_args = unused_args
+
+
+def positional_count(function: Callable[..., Any]) -> int:
+    """How many positional arguments a function takes."""
+    parameters = inspect.signature(function).parameters.values()
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+
+
+def _keywords(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The parameters that can be given by keyword, those behind the data and the augmentation's parameter."""
+    parameters = list(inspect.signature(function).parameters.values())[_DATA_AND_PARAMETER:]
+    return {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+
+
+def accepted(function: Callable[..., Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the keyword arguments that the function takes."""
+    names = _keywords(function)
+    return {name: value for name, value in keywords.items() if name in names}
+
+
+def missing(function: Callable[..., Any], keywords: Mapping[str, Any]) -> list[str]:
+    """The names of keyword arguments that the function needs and that are not given."""
+    return [name for name, p in _keywords(function).items() if p.default is p.empty and name not in keywords]
+
+
+def forbid_unused(augmentations: Iterable[Augmentation], keywords: Mapping[str, Any], caller: str) -> None:
+    """Raises UnusedArgException for keyword arguments that none of the augmentations takes."""
+    taken = {name for augmentation in augmentations for name in _keywords(augmentation.op)}
+    unused = [name for name in keywords if name not in taken]
+    if unused:
+        names = ", ".join(f"`{name}`" for name in unused)
+        raise UnusedArgException(f"No augmentation passed to `{caller}` takes {names}.", unused)

@@ -1,0 +1,249 @@
+"""One augmentation: an operation together with the range of its magnitudes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock import fn, types
+from penstock.auto_aug.core import _args
+from penstock.graph import DataNode, constant_node, current_scope
+from penstock.graph.autograph import Tools
+
+_KEEP = object()
+
+
+class SignedBin:
+    """A magnitude bin with a random sign.
+
+    Args:
+        bin: the magnitude's index: a number, or a node.
+        sign: a node: 0 for positive, 1 for negative.
+    """
+
+    def __init__(self, bin: Any, sign: DataNode) -> None:
+        self.bin = bin
+        self.sign = sign
+
+    @property
+    def index(self) -> DataNode:
+        """The index into parameters in which the negative of each magnitude follows the positive."""
+        return 2 * self.bin + self.sign if isinstance(self.bin, DataNode) else self.sign
+
+    def __getitem__(self, stage: int) -> SignedBin:
+        """The bin of one of several augmentations that follow one another."""
+        return SignedBin(self.bin[stage] if isinstance(self.bin, DataNode) else self.bin, self.sign[stage])
+
+
+def signed_bin(magnitude_bin: Any, random_sign: Any = None, seed: int | None = None, shape: Any = None) -> SignedBin:
+    """Gives a magnitude bin a random sign, the same for all augmentations that are called with it.
+
+    Args:
+        magnitude_bin: index of the magnitude: a number, or a node of INT32.
+        random_sign: a node of INT32: 0 for positive, 1 for negative; drawn evenly by default.
+        seed: of the draw.
+        shape: of the draw; default: a single value.
+
+    >>> aug_bin = signed_bin(5)  # doctest: +SKIP
+    >>> image = rotate(image, magnitude_bin=aug_bin, num_magnitude_bins=10)  # doctest: +SKIP
+    """
+    if not isinstance(magnitude_bin, (DataNode, int, np.integer)):
+        raise TypeError(f"The magnitude bin must be an integer or a DataNode, got {magnitude_bin!r}")
+    if random_sign is None:
+        random_sign = fn.random.uniform(values=[0, 1], dtype=types.INT32, seed=seed, shape=shape)
+    return SignedBin(magnitude_bin, random_sign)
+
+
+class Augmentation:
+    """An operation on samples that is steered by a magnitude; made by :func:`augmentation`.
+
+    Args:
+        op: called with the samples and the parameter, and with keyword arguments.
+        mag_range: lowest and highest magnitude; None: the operation has none, and its parameter is None.
+        randomly_negate: half of the samples get the negative magnitude.
+        mag_to_param: the parameter (a number or array) for a magnitude; by default the magnitude itself.
+        param_device: where the parameter is wanted: ``cpu``, ``gpu``, or ``auto``: where the samples are.
+        name: by default that of ``op``.
+    """
+
+    def __init__(
+        self,
+        op: Callable[..., Any],
+        mag_range: tuple[float, float] | None = None,
+        randomly_negate: bool | None = None,
+        mag_to_param: Callable[[Any], Any] | None = None,
+        param_device: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._op = op
+        self._given = {
+            "mag_range": mag_range,
+            "mag_to_param": mag_to_param,
+            "randomly_negate": randomly_negate,
+            "param_device": param_device,
+            "name": name,
+        }
+        count = _args.positional_count(op)
+        if count < 2:
+            raise ValueError(
+                f"An augmentation must take at least two positional arguments, the samples and the parameter; {op} takes {count}."
+            )
+
+    def __repr__(self) -> str:
+        given = [f"{key}={value!r}" for key, value in self._given.items() if value is not None]
+        return f"Augmentation({', '.join([repr(self._op), *given])})"
+
+    @property
+    def op(self) -> Callable[..., Any]:
+        """The operation."""
+        return self._op
+
+    @property
+    def mag_range(self) -> tuple[float, float] | None:
+        """Lowest and highest magnitude."""
+        return self._given["mag_range"]  # type: ignore[return-value]
+
+    @property
+    def mag_to_param(self) -> Callable[[Any], Any]:
+        """Makes the parameter of a magnitude."""
+        return self._given["mag_to_param"] or np.asarray  # type: ignore[return-value]
+
+    @property
+    def randomly_negate(self) -> bool:
+        """Whether half of the samples get the negative magnitude."""
+        return bool(self._given["randomly_negate"])
+
+    @property
+    def param_device(self) -> str:
+        """Where the parameter is wanted."""
+        return self._given["param_device"] or "cpu"  # type: ignore[return-value]
+
+    @property
+    def name(self) -> str:
+        """How messages and policies call it."""
+        return self._given["name"] or self._op.__name__  # type: ignore[return-value]
+
+    def __call__(
+        self, data: DataNode, *, magnitude_bin: Any = None, num_magnitude_bins: int | None = None, **kwargs: Any
+    ) -> Any:
+        """The augmented samples.
+
+        Args:
+            data: the samples.
+            magnitude_bin: which of the magnitudes: a number, a node of INT32, or a :func:`signed_bin`.
+            num_magnitude_bins: how many magnitudes the range is divided into.
+            kwargs: for the operation; those that it does not take are ignored.
+
+        Raises:
+            MissingArgException: the operation needs a keyword argument that is not given.
+            ValueError: a bin is needed and not given, or outside of ``[0, num_magnitude_bins)``.
+        """
+        if not isinstance(data, DataNode):
+            raise TypeError(f"The augmentation `{self.name}` expects a DataNode, got {type(data).__name__}")
+        missing = _args.missing(self._op, kwargs)
+        if missing:
+            names = ", ".join(f"`{name}`" for name in missing)
+            raise _args.MissingArgException(
+                f"The augmentation `{self.name}` needs the argument {names}.", self, missing
+            )
+        parameter = self._parameter(magnitude_bin, num_magnitude_bins, data.device)
+        op = self._op if current_scope().conditions is None else Tools.callee(self._op)
+        return op(data, parameter, **_args.accepted(self._op, kwargs))
+
+    def augmentation(
+        self,
+        mag_range: Any = _KEEP,
+        randomly_negate: Any = _KEEP,
+        mag_to_param: Any = _KEEP,
+        param_device: Any = _KEEP,
+        name: Any = _KEEP,
+        augmentation_cls: type[Augmentation] | None = None,
+    ) -> Augmentation:
+        """The same operation with other settings; what is not given stays, None takes the default."""
+        changes = {
+            "mag_range": mag_range,
+            "randomly_negate": randomly_negate,
+            "mag_to_param": mag_to_param,
+            "param_device": param_device,
+            "name": name,
+        }
+        settings: Any = self._given | {key: value for key, value in changes.items() if value is not _KEEP}
+        return (augmentation_cls or type(self))(self._op, **settings)
+
+    def _parameter(self, magnitude_bin: Any, bins: int | None, data_device: str) -> Any:
+        if self.mag_range is None:
+            return None
+        if magnitude_bin is None or bins is None:
+            raise ValueError(
+                f"The augmentation `{self.name}` has a range of magnitudes: it needs `magnitude_bin` and `num_magnitude_bins`."
+            )
+        if self.randomly_negate and not isinstance(magnitude_bin, SignedBin):
+            magnitude_bin = signed_bin(magnitude_bin)
+        index = magnitude_bin.bin if isinstance(magnitude_bin, SignedBin) else magnitude_bin
+        if self.randomly_negate:
+            parameter = self._constant(self._magnitudes(index, bins))[magnitude_bin.index]
+        elif isinstance(index, DataNode):
+            parameter = self._constant(self._magnitudes(index, bins))[index]
+        else:
+            parameter = self._constant(self._magnitudes(index, bins))
+        on_gpu = self.param_device == "gpu" or (self.param_device == "auto" and data_device == "gpu")
+        return parameter.gpu() if on_gpu else parameter
+
+    def _magnitudes(self, index: Any, bins: int) -> list[float] | float:
+        """The magnitudes that ``index`` chooses from, each followed by its negative where that is drawn."""
+        assert self.mag_range is not None
+        magnitudes = np.linspace(*self.mag_range, bins)
+        if not isinstance(index, DataNode):
+            if isinstance(index, bool) or not isinstance(index, (int, np.integer)) or not 0 <= index < bins:
+                raise ValueError(
+                    f"The magnitude bin of `{self.name}` must be an integer from `[0, {bins - 1}]`, got {index!r}."
+                )
+            if not self.randomly_negate:
+                return float(magnitudes[index])
+            magnitudes = magnitudes[index : index + 1]
+        if not self.randomly_negate:
+            return list(magnitudes)
+        return [signed for magnitude in magnitudes for signed in (magnitude, -magnitude)]
+
+    def _constant(self, magnitudes: list[float] | float) -> DataNode:
+        if isinstance(magnitudes, list):
+            return constant_node(np.stack([np.asarray(self.mag_to_param(m)) for m in magnitudes]))
+        return constant_node(np.asarray(self.mag_to_param(magnitudes)))
+
+
+def augmentation(
+    function: Callable[..., Any] | None = None,
+    *,
+    mag_range: tuple[float, float] | None = None,
+    randomly_negate: bool | None = None,
+    mag_to_param: Callable[[Any], Any] | None = None,
+    param_device: str | None = None,
+    name: str | None = None,
+    augmentation_cls: type[Augmentation] | None = None,
+) -> Any:
+    """Decorator: makes an :class:`Augmentation` of a function of the samples and a parameter.
+
+    >>> @augmentation(mag_range=(0, 30), randomly_negate=True)
+    ... def turned(data, angle, fill_value=128):
+    ...     return fn.rotate(data, angle=angle, fill_value=fill_value, keep_size=True)
+    """
+
+    def decorate(function: Callable[..., Any]) -> Augmentation:
+        if isinstance(function, Augmentation):
+            raise TypeError(
+                f"{function} is an augmentation already: change its settings with `{function.name}.augmentation(...)`."
+            )
+        if not callable(function):
+            raise TypeError(f"`@augmentation` decorates functions, got {function!r}.")
+        return (augmentation_cls or Augmentation)(
+            function, mag_range, randomly_negate, mag_to_param, param_device, name
+        )
+
+    return decorate if function is None else decorate(function)
+
+
+def indexed_sequence(values: Sequence[Any], index: DataNode) -> DataNode:
+    """The row of ``values`` that each sample's ``index`` chooses."""
+    return constant_node(np.asarray(values))[index]

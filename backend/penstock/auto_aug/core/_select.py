@@ -1,0 +1,37 @@
+"""Calling one of several operations, sample by sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock.graph.branching import ternary
+
+
+def select(ops: Sequence[Callable[..., Any]], selected_op_idx: Any, *op_args: Any, **op_kwargs: Any) -> Any:
+    """What the chosen operation gives for each sample.
+
+    The batch is split in halves of the operations again and again, so that each operation runs once, on those samples
+    that chose it. The pipeline must be defined with ``enable_conditionals=True``.
+
+    Args:
+        ops: functions of nodes.
+        selected_op_idx: a node: the index of the operation for each sample.
+        op_args, op_kwargs: for the operations.
+    """
+    if not ops:
+        raise ValueError("There must be at least one operation to select from")
+    return _select(ops, 0, len(ops) - 1, selected_op_idx, op_args, op_kwargs)
+
+
+def _select(
+    ops: Sequence[Callable[..., Any]], first: int, last: int, index: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    if first == last:
+        return ops[first](*args, **kwargs)
+    middle = (first + last) // 2
+    return ternary(
+        index <= middle,
+        lambda: _select(ops, first, middle, index, args, kwargs),
+        lambda: _select(ops, middle + 1, last, index, args, kwargs),
+    )

@@ -1,0 +1,138 @@
+"""RandAugment: Cubuk, Zoph, Shlens, Le, "RandAugment: Practical automated data augmentation with a reduced search space"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock import fn, types
+from penstock.auto_aug import augmentations as a
+from penstock.auto_aug.core import _args, select, signed_bin
+from penstock.auto_aug.core._augmentation import Augmentation
+from penstock.auto_aug.core._suites import picked, taken_by, translations
+from penstock.graph import DataNode
+
+# Pixels, and the same as a part of images of 224 x 224.
+_TRANSLATE_ABS, _TRANSLATE_REL = 100, 100 / 224
+_ENHANCE = (0.1, 1.9)
+
+
+def rand_augment(
+    data: DataNode,
+    n: int,
+    m: int,
+    num_magnitude_bins: int = 31,
+    shape: Any = None,
+    fill_value: int | None = 128,
+    interp_type: Any = None,
+    max_translate_abs: Any = None,
+    max_translate_rel: Any = None,
+    seed: int | None = None,
+    monotonic_mag: bool = True,
+    excluded: Sequence[str] | None = None,
+) -> DataNode:
+    """Applies ``n`` augmentations to each sample, drawn from the whole suite, with magnitude ``m``.
+
+    Args:
+        data: uint8 images, HWC.
+        n: how many.
+        m: the magnitude bin, from 0 to ``num_magnitude_bins - 1``.
+        num_magnitude_bins: how many magnitudes each range is divided into.
+        shape: height and width of the images (numbers or a node); then offsets are parts of them.
+        fill_value, interp_type: of warped images.
+        max_translate_abs, max_translate_rel: the greatest offset, in pixels (by default 100) or, with ``shape``, as a part
+            of the extent (by default 100 / 224).
+        seed: of the draws.
+        monotonic_mag: a greater bin is a stronger augmentation; False: as in the paper.
+        excluded: names of augmentations to leave out.
+
+    >>> images = rand_augment(images, n=3, m=17)  # doctest: +SKIP
+    """
+    suite = get_rand_augment_suite if monotonic_mag else get_rand_augment_non_monotonic_suite
+    chosen = picked(suite(shape is not None, max_translate_abs, max_translate_rel), excluded)
+    given = taken_by(chosen, fill_value=fill_value, interp_type=interp_type, shape=shape)
+    return apply_rand_augment(chosen, data, n, m, num_magnitude_bins, seed=seed, **given)
+
+
+def apply_rand_augment(
+    augmentations: Sequence[Augmentation],
+    data: DataNode,
+    n: int,
+    m: int,
+    num_magnitude_bins: int = 31,
+    seed: int | None = None,
+    **kwargs: Any,
+) -> DataNode:
+    """The same with augmentations of one's own; ``kwargs`` are for them.
+
+    Raises:
+        ValueError: there are no augmentations, or ``n`` or ``m`` is out of range.
+        UnusedArgException: no augmentation takes a keyword argument.
+    """
+    if not augmentations:
+        raise ValueError("The list of augmentations is empty")
+    if not isinstance(n, int) or n < 0:
+        raise ValueError(f"The number of augmentations `n` must be a non-negative integer, got {n}")
+    if not isinstance(m, int) or not 0 <= m < num_magnitude_bins:
+        raise ValueError(f"The magnitude bin `m` must be an integer from `[0, {num_magnitude_bins - 1}]`, got {m}")
+    _args.forbid_unused(augmentations, kwargs, "apply_rand_augment")
+    if n == 0:
+        return data
+    shape = [] if n == 1 else [n]
+    indices = fn.random.uniform(values=list(range(len(augmentations))), seed=seed, shape=shape, dtype=types.INT32)
+    bins: Any = m
+    if any(augmentation.randomly_negate for augmentation in augmentations):
+        bins = signed_bin(m, seed=seed, shape=shape)
+    for stage in range(n):
+        data = select(
+            augmentations,
+            indices if n == 1 else indices[stage],
+            data,
+            magnitude_bin=bins if n == 1 or isinstance(bins, int) else bins[stage],
+            num_magnitude_bins=num_magnitude_bins,
+            **kwargs,
+        )
+    return data
+
+
+def get_rand_augment_suite(
+    use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
+) -> list[Augmentation]:
+    """The augmentations, with ranges in which a greater bin is a stronger augmentation."""
+    return [
+        *translations(use_shape, _TRANSLATE_ABS, _TRANSLATE_REL, max_translate_abs, max_translate_rel),
+        a.shear_x,
+        a.shear_y,
+        a.rotate,
+        a.brightness,
+        a.contrast,
+        a.color,
+        a.sharpness,
+        a.posterize.augmentation(mag_range=(8, 4)),
+        a.solarize,
+        a.equalize,
+        a.auto_contrast,
+        a.identity,
+    ]
+
+
+def get_rand_augment_non_monotonic_suite(
+    use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
+) -> list[Augmentation]:
+    """The augmentations with the ranges of the paper."""
+    plain = {"mag_range": _ENHANCE, "randomly_negate": False, "mag_to_param": None}
+    return [
+        *translations(use_shape, _TRANSLATE_ABS, _TRANSLATE_REL, max_translate_abs, max_translate_rel),
+        a.shear_x,
+        a.shear_y,
+        a.rotate,
+        a.brightness.augmentation(**plain),
+        a.contrast.augmentation(**plain),
+        a.color.augmentation(**plain),
+        a.sharpness.augmentation(**(plain | {"mag_to_param": a.sharpness_kernel_shifted})),
+        a.posterize,
+        a.solarize.augmentation(mag_range=(0, 256)),
+        a.equalize,
+        a.auto_contrast,
+        a.identity,
+    ]

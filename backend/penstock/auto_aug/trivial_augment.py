@@ -1,0 +1,90 @@
+"""TrivialAugment: Müller, Hutter, "TrivialAugment: Tuning-free yet state-of-the-art data augmentation"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock import fn, types
+from penstock.auto_aug import augmentations as a
+from penstock.auto_aug.core import _args, select, signed_bin
+from penstock.auto_aug.core._augmentation import Augmentation
+from penstock.auto_aug.core._suites import picked, taken_by, translations
+from penstock.graph import DataNode
+
+
+def trivial_augment_wide(
+    data: DataNode,
+    num_magnitude_bins: int = 31,
+    shape: Any = None,
+    fill_value: int | None = 128,
+    interp_type: Any = None,
+    max_translate_abs: Any = None,
+    max_translate_rel: Any = None,
+    seed: int | None = None,
+    excluded: Sequence[str] | None = None,
+) -> DataNode:
+    """Applies one augmentation to each sample, with a magnitude that is drawn, too.
+
+    Args:
+        data: uint8 images, HWC.
+        num_magnitude_bins: how many magnitudes each range is divided into.
+        shape: height and width of the images (numbers or a node); then offsets are parts of them.
+        fill_value, interp_type: of warped images.
+        max_translate_abs, max_translate_rel: the greatest offset, in pixels (by default 32) or, with ``shape``, as a part of
+            the extent (by default all of it).
+        seed: of the draws.
+        excluded: names of augmentations to leave out.
+
+    >>> images = trivial_augment_wide(images)  # doctest: +SKIP
+    """
+    chosen = picked(get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel), excluded)
+    given = taken_by(chosen, fill_value=fill_value, interp_type=interp_type, shape=shape)
+    return apply_trivial_augment(chosen, data, num_magnitude_bins, seed=seed, **given)
+
+
+def apply_trivial_augment(
+    augmentations: Sequence[Augmentation],
+    data: DataNode,
+    num_magnitude_bins: int = 31,
+    seed: int | None = None,
+    **kwargs: Any,
+) -> DataNode:
+    """The same with augmentations of one's own; ``kwargs`` are for them.
+
+    Raises:
+        ValueError: there are no augmentations, or ``num_magnitude_bins`` is not positive.
+        UnusedArgException: no augmentation takes a keyword argument.
+    """
+    if not augmentations:
+        raise ValueError("The list of augmentations is empty")
+    if not isinstance(num_magnitude_bins, int) or num_magnitude_bins < 1:
+        raise ValueError(f"The number of magnitude bins must be a positive integer, got {num_magnitude_bins}")
+    _args.forbid_unused(augmentations, kwargs, "apply_trivial_augment")
+    magnitude: Any = fn.random.uniform(values=list(range(num_magnitude_bins)), dtype=types.INT32, seed=seed)
+    if any(augmentation.randomly_negate for augmentation in augmentations):
+        magnitude = signed_bin(magnitude, seed=seed)
+    index = fn.random.uniform(values=list(range(len(augmentations))), seed=seed, dtype=types.INT32)
+    return select(augmentations, index, data, magnitude_bin=magnitude, num_magnitude_bins=num_magnitude_bins, **kwargs)
+
+
+def get_trivial_augment_wide_suite(
+    use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
+) -> list[Augmentation]:
+    """The augmentations with the wide ranges of the paper."""
+    enhance = {"mag_range": (0.01, 0.99)}
+    return [
+        *translations(use_shape, 32, 1.0, max_translate_abs, max_translate_rel),
+        a.shear_x.augmentation(mag_range=(0, 0.99)),
+        a.shear_y.augmentation(mag_range=(0, 0.99)),
+        a.rotate.augmentation(mag_range=(0, 135)),
+        a.brightness.augmentation(**enhance),
+        a.contrast.augmentation(**enhance),
+        a.color.augmentation(**enhance),
+        a.sharpness.augmentation(**enhance),
+        a.posterize.augmentation(mag_range=(8, 2)),
+        a.solarize,
+        a.equalize,
+        a.auto_contrast,
+        a.identity,
+    ]
