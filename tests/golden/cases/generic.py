@@ -208,13 +208,12 @@ FAMILY.add(
     lambda m: m.fn.lookup_table(feed_here(images([(2, 3)] * 3))(m), keys=[1], values=[2.0]),
 )
 for text, samples in {
-    "scalars": [np.float32(3)] * 3,
     "nothing": [np.zeros((0, 3), np.float32)] * 3,
     "rows of nothing": [np.zeros((2, 0), np.float32)] * 3,
     "nothing beside something": [
         np.zeros((0, 3), np.float32),
         np.ones((1, 3), np.float32),
-        images([(700, 90)], np.float32)[0][:, :3],
+        images([(700, 3)], np.float32)[0],
     ],
 }.items():
     for given in ({}, {"batch": True}):
