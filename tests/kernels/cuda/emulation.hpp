@@ -3,14 +3,12 @@
 // Each thread is a coroutine with a stack of its own. `__syncthreads` gives the turn to the next thread, so all have
 // come as far before any goes on.
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <tuple>
+// Few headers: they are most of what is compiled.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include <ucontext.h>
 #include <utility>
-#include <vector>
 
 #define __device__
 #define __global__
@@ -20,8 +18,8 @@
 #define __launch_bounds__(...)
 #define __shared__ static
 
-using std::max;
-using std::min;
+static int max(int a, int b) { return a > b ? a : b; }
+static int min(int a, int b) { return a < b ? a : b; }
 
 struct Dim3 {
     unsigned x, y, z;
@@ -31,17 +29,18 @@ static Dim3 blockIdx, threadIdx, blockDim, gridDim;
 namespace emulation {
 
 alignas(16) static char shared_memory[256 * 1024];
+const unsigned MOST_THREADS = 256, STACK = 64 * 1024;
 static ucontext_t scheduler;
-static std::vector<ucontext_t> threads;
-static std::vector<char> finished;
-static std::vector<std::vector<char>> stacks;
+static ucontext_t threads[MOST_THREADS];
+static bool finished[MOST_THREADS];
+static char stacks[MOST_THREADS][STACK];
 static void (*body)(void **);
 static void **body_arguments;
 
 static void run_thread() {
     unsigned self = threadIdx.x;
     body(body_arguments);
-    finished[self] = 1;
+    finished[self] = true;
     swapcontext(&threads[self], &scheduler);
 }
 
@@ -54,14 +53,11 @@ static void run_block(bool synchronizes) {
         }
         return;
     }
-    threads.resize(count);
-    finished.assign(count, 0);
-    stacks.resize(count);
     for (unsigned t = 0; t < count; t++) {
-        stacks[t].resize(64 * 1024);
+        finished[t] = false;
         getcontext(&threads[t]);
-        threads[t].uc_stack.ss_sp = stacks[t].data();
-        threads[t].uc_stack.ss_size = stacks[t].size();
+        threads[t].uc_stack.ss_sp = stacks[t];
+        threads[t].uc_stack.ss_size = STACK;
         threads[t].uc_link = &scheduler;
         makecontext(&threads[t], run_thread, 0);
     }
@@ -76,7 +72,7 @@ static void run_block(bool synchronizes) {
     }
 }
 
-template <typename... Parameters, std::size_t... I>
+template <typename... Parameters, size_t... I>
 void call(void (*kernel)(Parameters...), void **arguments, std::index_sequence<I...>) {
     kernel(*reinterpret_cast<std::remove_reference_t<Parameters> *>(arguments[I])...);
 }
@@ -93,7 +89,7 @@ static void launch(void (*kernel)(void **), unsigned grid, unsigned block, bool 
     gridDim = {grid, 1, 1};
     for (unsigned b = 0; b < grid; b++) {
         // What shared memory holds at first is undefined: something that no computation expects.
-        std::memset(shared_memory, 0xAB, sizeof(shared_memory));
+        memset(shared_memory, 0xAB, sizeof(shared_memory));
         blockIdx = {b, 0, 0};
         run_block(synchronizes);
     }

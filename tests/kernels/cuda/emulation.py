@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 _HEADER = Path(__file__).with_name("emulation.hpp")
-_FLAGS = ("-std=c++17", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-march=native", "-w")
+_FLAGS = ("-std=gnu++17", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-march=native", "-w")
 
 
 class _Memory:
