@@ -71,7 +71,7 @@ def test_keywords_of_augmentations() -> None:
     ("call", "error", "text"),
     [
         (lambda x: added(x), ValueError, "magnitude_bin"),
-        (lambda x: added(x, magnitude_bin=3, num_magnitude_bins=3), ValueError, "0, 2"),
+        (lambda x: added(x, magnitude_bin=3, num_magnitude_bins=3), IndexError, "0, 2"),
         (lambda x: added(IMAGES[0]), TypeError, "DataNode"),
         (lambda x: signed_bin([1, 2]), TypeError, "magnitude bin"),
         (lambda x: select([], 0, x), ValueError, "at least one"),

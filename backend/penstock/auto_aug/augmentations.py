@@ -11,7 +11,7 @@ from penstock.auto_aug.core._augmentation import augmentation
 from penstock.graph import constant_node
 from penstock.types import Constant
 
-_LUMINANCE = np.float32([0.299, 0.587, 0.114])
+_LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
 # Weights of the blurred neighbourhood that sharpening takes away from, as in Pillow.
 _BLUR = np.array([[1, 1, 1], [1, 5, 1], [1, 1, 1]]) / 13
 _IDENTITY = np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0]])

@@ -10,7 +10,7 @@ import numpy as np
 from penstock import fn, types
 from penstock.auto_aug import augmentations as a
 from penstock.auto_aug.core import Policy, _args, select, signed_bin
-from penstock.auto_aug.core._augmentation import Augmentation, indexed_sequence
+from penstock.auto_aug.core._augmentation import Augmentation, row_of
 from penstock.auto_aug.core._suites import taken_by, translations
 from penstock.graph import DataNode
 from penstock.graph.branching import ternary
@@ -203,9 +203,9 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
     draws = fn.random.uniform(range=[0, 1], shape=[length], dtype=types.FLOAT, seed=seed)
     chosen = fn.random.uniform(values=list(range(len(policy.sub_policies))), seed=seed, dtype=types.INT32)
     table = _Table(policy, length)
-    probabilities = indexed_sequence(table.probabilities, chosen)
-    bins: Any = indexed_sequence(table.magnitudes, chosen)
-    indices = indexed_sequence(table.indices, chosen)
+    probabilities = row_of(table.probabilities, chosen)
+    bins: Any = row_of(table.magnitudes, chosen)
+    indices = row_of(table.indices, chosen)
     if any(augmentation.randomly_negate for augmentation in augmentations):
         bins = signed_bin(bins, seed=seed, shape=[length])
     for stage, operations in enumerate(table.stages):

@@ -1340,7 +1340,7 @@ def debayer(
 
     Keyword args:
         blue_position (int | Sequence[int] | DataNode, required): Row and column of blue in the 2x2 tile that begins in the second row and column of the image.
-        algorithm (str): How colours are interpolated. On CPU: `bilinear_ocv` (default), `edgeaware_ocv`, `vng_ocv` (uint8 only), or `gray_ocv`, which gives grey images. On GPU: `default_npp`.
+        algorithm (str): How colours are interpolated. On CPU: `bilinear_ocv` (default), `edgeaware_ocv`, `vng_ocv` (uint8 only), or `gray_ocv`, which gives grey images. On GPU: `default_npp`, which is the same as `bilinear_ocv`.
         bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
         preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
     """
@@ -1357,6 +1357,8 @@ def debayer(
     device: str | None = None,
     name: str | None = None,
 ) -> list[DataNode]: ...
+
+from penstock.python_function import dl_tensor_python_function as dl_tensor_python_function
 
 @_overload
 def dump_image(
@@ -2523,7 +2525,7 @@ def laplacian(
     Sequences (a leading F dimension) are processed frame by frame.
 
     Args:
-        input: Images or volumes of any numeric type; channels first, last or absent.
+        input: Images or volumes of any numeric type but double; channels first, last or absent.
 
     Keyword args:
         bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
@@ -3033,6 +3035,8 @@ def normalize(
     name: str | None = None,
 ) -> list[DataNode]: ...
 
+from penstock.python_function import numba_function as numba_function
+
 def numpy_reader(
     *,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -3261,7 +3265,7 @@ def pad(
         bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
         fill_value (float | DataNode, default 0.0): What the new elements are.
         preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
-        shape (int | Sequence[int] | DataNode): The least extents of the output; -1: the greatest of the batch.
+        shape (int | Sequence[int] | DataNode): The least extents of the output; 0 or less: the greatest of the batch.
     """
     ...
 @_overload
@@ -3487,6 +3491,73 @@ def preemphasis_filter(
     device: str | None = None,
     name: str | None = None,
 ) -> list[DataNode]: ...
+
+from penstock.python_function import python_function as python_function
+
+def random_bbox_crop(
+    boxes: DataNode | _ndarray | float,
+    labels: DataNode | _ndarray | float | None = ...,
+    /,
+    *,
+    all_boxes_above_threshold: bool | None = True,
+    allow_no_crop: bool | None = True,
+    aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
+    bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    crop_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    input_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ltrb: bool | None = True,
+    num_attempts: int | None = 1,
+    output_bbox_indices: bool | None = False,
+    preserve: bool | None = False,
+    quiet: bool | None = False,
+    scaling: float | _Sequence[float] | _ndarray | None = ...,
+    seed: int | None = -1,
+    shape_layout: str | None = None,
+    threshold_type: str | None = "iou",
+    thresholds: float | _Sequence[float] | _ndarray | None = ...,
+    total_num_attempts: int | None = -1,
+    device: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Draws windows until one overlaps the boxes enough; gives the window and the boxes as they lie in it.
+
+    Each round draws one of the thresholds (or, with ``allow_no_crop``, the whole image), then ``num_attempts`` windows,
+    of which the last with enough overlap counts. Boxes whose centres lie outside of the window are dropped, the
+    others clipped. The method is that of SSD (Liu et al., 2016).
+
+    >>> anchor, shape, boxes, labels = fn.random_bbox_crop(boxes, labels, scaling=[0.3, 1.0], aspect_ratio=[0.5, 2.0])
+    >>> images = fn.slice(images, anchor, shape)
+
+    Runs on: cpu.
+
+    Args:
+        boxes: FLOAT, of shape (n, 4), or (n, 6) for volumes: corners in fractions of the image.
+        labels: INT32, of shape (n,) or (n, 1).
+
+    Keyword args:
+        all_boxes_above_threshold (bool, default True): Every box must overlap enough; else one is enough.
+        allow_no_crop (bool, default True): The whole image is one of the possible outcomes.
+        aspect_ratio (float | Sequence[float], default [1.0, 1.0]): Least and largest width over height; for volumes one range for all, or ranges of x/y, x/z and y/z.
+        bbox_layout (str): What the coordinates of a box are: an order of xyXY or of xyWH.
+        bbox_prune_threshold (float): Keep boxes by the fraction that lies inside, not by their centres.
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        crop_shape (int | Sequence[int] | DataNode): Extents of the window in pixels; needs `input_shape`.
+        input_shape (int | Sequence[int] | DataNode): Extents of the image in pixels.
+        ltrb (bool, default True): Boxes end with corners; else with extents.
+        num_attempts (int, default 1): Windows drawn for one threshold.
+        output_bbox_indices (bool, default False): One more output: the indices of the boxes that are kept.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        quiet (bool, default False): No warning where no window is good enough and the best is taken.
+        scaling (float | Sequence[float], default [1.0, 1.0]): Least and largest extent of the window in fractions of the image.
+        seed (int, default -1): Seed of the random stream; by default it is derived from the pipeline's seed.
+        shape_layout (str): Order of `crop_shape` and `input_shape`: of WH, or WHD.
+        threshold_type (str, default 'iou'): `iou`: intersection over union; `overlap`: over the box.
+        thresholds (float | Sequence[float], default [0.0]): Overlaps, one of which is drawn, that windows must have with boxes.
+        total_num_attempts (int, default -1): Windows drawn in all, after which the best is taken.
+    """
+    ...
 
 @_overload
 def random_crop_generator(
@@ -4375,6 +4446,53 @@ def squeeze(
 ) -> list[DataNode]: ...
 
 @_overload
+def ssd_random_crop(
+    images: DataNode | _ndarray | float,
+    boxes: DataNode | _ndarray | float,
+    labels: DataNode | _ndarray | float,
+    /,
+    *,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    num_attempts: int | None = 1,
+    preserve: bool | None = False,
+    seed: int | None = -1,
+    device: str | None = None,
+    name: str | None = None,
+) -> list[DataNode]:
+    """``random_bbox_crop`` with the settings of SSD (Liu et al., 2016), and the image cropped at once.
+
+    >>> images, boxes, labels = fn.ssd_random_crop(images, boxes, labels)
+
+    Runs on: cpu.
+
+    Args:
+        images: Images of shape (H, W, C).
+        boxes: FLOAT, of shape (n, 4): left, top, right, bottom in fractions of the image.
+        labels: INT32, of shape (n,) or (n, 1).
+
+    Keyword args:
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        num_attempts (int, default 1): Windows drawn for one threshold.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        seed (int, default -1): Seed of the random stream; by default it is derived from the pipeline's seed.
+    """
+    ...
+@_overload
+def ssd_random_crop(
+    images: list[DataNode],
+    boxes: list[DataNode] | DataNode | _ndarray | float,
+    labels: list[DataNode] | DataNode | _ndarray | float,
+    /,
+    *,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    num_attempts: int | None = 1,
+    preserve: bool | None = False,
+    seed: int | None = -1,
+    device: str | None = None,
+    name: str | None = None,
+) -> list[list[DataNode]]: ...
+
+@_overload
 def stack(
     input_0: DataNode | _ndarray | float,
     /,
@@ -4554,6 +4672,8 @@ def to_decibels(
     device: str | None = None,
     name: str | None = None,
 ) -> list[DataNode]: ...
+
+from penstock.python_function import torch_python_function as torch_python_function
 
 @_overload
 def transform_translation(

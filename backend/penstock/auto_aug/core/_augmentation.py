@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -138,7 +138,8 @@ class Augmentation:
 
         Raises:
             MissingArgException: the operation needs a keyword argument that is not given.
-            ValueError: a bin is needed and not given, or outside of ``[0, num_magnitude_bins)``.
+            ValueError: a bin is needed and not given.
+            IndexError: the bin is outside of ``[0, num_magnitude_bins)``.
         """
         if not isinstance(data, DataNode):
             raise TypeError(f"The augmentation `{self.name}` expects a DataNode, got {type(data).__name__}")
@@ -196,10 +197,10 @@ class Augmentation:
         assert self.mag_range is not None
         magnitudes = np.linspace(*self.mag_range, bins)
         if not isinstance(index, DataNode):
-            if isinstance(index, bool) or not isinstance(index, (int, np.integer)) or not 0 <= index < bins:
-                raise ValueError(
-                    f"The magnitude bin of `{self.name}` must be an integer from `[0, {bins - 1}]`, got {index!r}."
-                )
+            if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
+                raise TypeError(f"The magnitude bin of `{self.name}` must be an integer or a DataNode, got {index!r}.")
+            if not 0 <= index < bins:
+                raise IndexError(f"The magnitude bin of `{self.name}` must be from `[0, {bins - 1}]`, got {index}.")
             if not self.randomly_negate:
                 return float(magnitudes[index])
             magnitudes = magnitudes[index : index + 1]
@@ -244,6 +245,6 @@ def augmentation(
     return decorate if function is None else decorate(function)
 
 
-def indexed_sequence(values: Sequence[Any], index: DataNode) -> DataNode:
+def row_of(values: np.ndarray, index: DataNode) -> DataNode:
     """The row of ``values`` that each sample's ``index`` chooses."""
-    return constant_node(np.asarray(values))[index]
+    return constant_node(values)[index]

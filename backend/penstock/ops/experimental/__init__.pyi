@@ -64,7 +64,7 @@ class Debayer(OperatorFace):
 
     Keyword args:
         blue_position (int | Sequence[int] | DataNode, required): Row and column of blue in the 2x2 tile that begins in the second row and column of the image.
-        algorithm (str): How colours are interpolated. On CPU: `bilinear_ocv` (default), `edgeaware_ocv`, `vng_ocv` (uint8 only), or `gray_ocv`, which gives grey images. On GPU: `default_npp`.
+        algorithm (str): How colours are interpolated. On CPU: `bilinear_ocv` (default), `edgeaware_ocv`, `vng_ocv` (uint8 only), or `gray_ocv`, which gives grey images. On GPU: `default_npp`, which is the same as `bilinear_ocv`.
         bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
         preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
     """
