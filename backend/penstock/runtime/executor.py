@@ -38,6 +38,20 @@ class Result:
     states: dict[str, Any] | None = None
 
 
+# Streams are never destroyed: results outlive their pipeline, and libraries free their memory in its stream's order.
+_idle_streams: dict[int, list[Any]] = {}
+
+
+def _take_stream(cupy: Any, device_id: int) -> Any:
+    """A CUDA stream of the current device that no pipeline uses."""
+    idle = _idle_streams.get(device_id)
+    try:
+        return idle.pop() if idle else cupy.cuda.Stream(non_blocking=True)
+    except IndexError:
+        # Another thread took the last one.
+        return cupy.cuda.Stream(non_blocking=True)
+
+
 _prefetching: weakref.WeakSet[Executor] = weakref.WeakSet()
 
 
@@ -121,6 +135,9 @@ class Executor:
         """Ends the threads; batches that nobody took are dropped."""
         self.finish()
         self.workers.close()
+        if self._stream is not None and self.device_id is not None:
+            _idle_streams.setdefault(self.device_id, []).append(self._stream)
+            self._stream = None
 
     def finish(self, timeout: float | None = None) -> None:
         """Ends the prefetching thread after the batch that it is running, which is waited for."""
@@ -155,7 +172,7 @@ class Executor:
         cupy = require_cupy()
         with cupy.cuda.Device(self.device_id):
             if self._stream is None:
-                self._stream = cupy.cuda.Stream(non_blocking=True)
+                self._stream = _take_stream(cupy, self.device_id)
             with self._stream:
                 yield
 
