@@ -76,32 +76,46 @@ def _values(kind: DALIInterpType, distance: np.ndarray) -> np.ndarray:
     return np.where(distance > _SUPPORT[kind], 0.0, value)
 
 
-def centres(plan: AxisPlan) -> np.ndarray:
-    """The input position, in pixel centres, of the middle of each output position."""
+def centres(plan: AxisPlan, outputs: range | None = None) -> np.ndarray:
+    """The input position, in pixel centres, of the middle of each output position, or of those named."""
+    outputs = range(plan.size_out) if outputs is None else outputs
     step = (plan.end - plan.start) / plan.size_out
-    return (np.arange(plan.size_out) + 0.5) * step + plan.start - 0.5
+    return (np.arange(outputs.start, outputs.stop) + 0.5) * step + plan.start - 0.5
 
 
-@functools.lru_cache(maxsize=1024)
-def nearest(plan: AxisPlan) -> np.ndarray:
-    """The nearest input position of each output position, int32."""
-    # In single precision, in this order: where a centre falls on an edge, that decides.
-    step = np.float32((plan.end - plan.start) / plan.size_out)
-    first = np.float32(plan.start) + np.float32(0.5) * step
-    index = np.floor(np.arange(plan.size_out, dtype=np.float32) * step + first).astype(np.int64)
-    return np.clip(index, 0, plan.size_in - 1).astype(np.int32)
+@functools.lru_cache(maxsize=256)
+def nearest(plan: AxisPlan, last: bool, outputs: range | None = None) -> np.ndarray:
+    """The nearest input position of each output position, or of those named; int32.
+
+    Args:
+        plan: the axis.
+        last: it is the width; those above it are rounded in another way.
+        outputs: the output positions that are wanted; None: all.
+    """
+    # In single precision, in these orders: where a centre falls on an edge between pixels, that decides.
+    start, half = np.float32(plan.start), np.float32(0.5)
+    step = (np.float32(plan.end) - start) / np.float32(plan.size_out)
+    if last:
+        edges = start + (np.arange(plan.size_out, dtype=np.float32) + half) * step
+    else:
+        steps = np.full(plan.size_out, step)
+        steps[0] = start + half * step
+        edges = np.cumsum(steps, dtype=np.float32)
+    positions = np.clip(np.floor(edges), 0, plan.size_in - 1).astype(np.int32)
+    return positions if outputs is None else positions[outputs.start : outputs.stop]
 
 
-@functools.lru_cache(maxsize=1024)
-def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool) -> Taps:
+@functools.lru_cache(maxsize=256)
+def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range | None = None) -> Taps:
     """The filter for one axis; what lies outside of the input is read from its edge.
 
     Args:
         plan: the axis.
         kind: of filter; not INTERP_NN.
         antialias: widen the filter when the axis shrinks.
+        outputs: the output positions that are wanted; None: all.
     """
-    centre = centres(plan)
+    centre = centres(plan, outputs)
     step = abs(plan.end - plan.start) / plan.size_out
     width = max(step, 1.0) if antialias else 1.0
     radius = _SUPPORT[kind] * width

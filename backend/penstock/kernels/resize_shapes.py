@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 MODES = ("default", "stretch", "not_larger", "not_smaller")
 
@@ -28,6 +30,15 @@ class AxisPlan:
         """Whether resampling changes nothing."""
         return self.size_in == self.size_out and self.start == 0 and self.end == self.size_in
 
+    def window(self, start: int, extent: int, mirrored: bool = False) -> AxisPlan:
+        """The plan whose output is ``extent`` samples of this one's, from ``start`` on.
+
+        The window may reach outside of this plan's output: there the image goes on as its edge does.
+        """
+        step = (self.end - self.start) / self.size_out
+        first, last = _single(self.start + start * step), _single(self.start + (start + extent) * step)
+        return AxisPlan(self.size_in, extent, *((last, first) if mirrored else (first, last)))
+
 
 def round_half_away(value: float) -> int:
     """The nearest integer; halves go away from zero."""
@@ -46,17 +57,19 @@ def requested_extents(
         max_size: the most that each axis may have, or None.
     """
     given = [size > 0 for size in requested]
-    scales = [size / extent if has and extent else 0.0 for size, extent, has in zip(requested, extents, given)]
-    known = [scale for scale, has in zip(scales, given) if has]
+    known = [_scale(size, extent) for size, extent, has in zip(requested, extents, given) if has and extent]
     if mode in ("not_larger", "not_smaller"):
         common = (min if mode == "not_larger" else max)(known) if known else 1.0
         if max_size is not None:
-            common = min([common, *(m / e for m, e in zip(max_size, extents) if m > 0 and e)])
-        return [extent * common for extent in extents]
+            common = min([common, *(_scale(m, e) for m, e in zip(max_size, extents) if m > 0 and e)])
+        return [
+            size if has and extent and _scale(size, extent) == common else _single(extent * common)
+            for size, extent, has in zip(requested, extents, given)
+        ]
     missing = 1.0
     if mode == "default" and known:
         missing = known[0] if len(known) == 1 else math.prod(known) ** (1 / len(known))
-    sizes = [size if has else extent * missing for size, extent, has in zip(requested, extents, given)]
+    sizes = [size if has else _single(extent * missing) for size, extent, has in zip(requested, extents, given)]
     if max_size is not None:
         sizes = [min(size, most) if most > 0 else size for size, most in zip(sizes, max_size)]
     return sizes
@@ -69,8 +82,6 @@ def plan_axes(
     max_size: Sequence[float] | None = None,
     roi: tuple[Sequence[float], Sequence[float]] | None = None,
     subpixel_scale: bool = True,
-    rounded_to: Callable[[float], int] = round_half_away,
-    alignment: Sequence[float] | None = None,
 ) -> list[AxisPlan]:
     """The plan of each spatial axis.
 
@@ -79,23 +90,30 @@ def plan_axes(
         requested: wanted extents; 0: follows from the others as ``mode`` says; negative: mirrored.
         mode: one of :data:`MODES`.
         max_size: the most that each axis may have, or None.
-        roi: start and end of the region to resize, in input pixels; None: all of it.
+        roi: start and end of the region to resize, in input pixels; None: all of it. An axis whose start lies behind
+            its end is mirrored, unless ``mode`` is ``default`` or ``stretch`` and its extent is not given.
         subpixel_scale: when an extent was rounded, adjust the region so that the true scale is kept.
-        rounded_to: the whole extent for a real one.
-        alignment: the point of each region that stays when the region is adjusted: 0 its start, 1 its end; None: middles.
     """
     starts, ends = ([0.0] * len(shape), [float(n) for n in shape]) if roi is None else (list(roi[0]), list(roi[1]))
-    extents = [abs(end - start) for start, end in zip(starts, ends)]
+    extents = [_single(abs(end - start)) for start, end in zip(starts, ends)]
     sizes = requested_extents(extents, [abs(size) for size in requested], mode, max_size)
     plans = []
     for axis, size in enumerate(sizes):
-        rounded = max(1, rounded_to(size))
+        rounded = max(1, round_half_away(size))
         start, end = starts[axis], ends[axis]
-        if requested[axis] < 0:
+        if requested[axis] < 0 or (requested[axis] == 0 and mode in ("default", "stretch") and start > end):
             start, end = end, start
         if subpixel_scale and size > 0 and size != rounded:
-            fixed = start + (end - start) * (0.5 if alignment is None else alignment[axis])
-            grown = rounded / size
-            start, end = fixed - (fixed - start) * grown, fixed + (end - fixed) * grown
+            centre, ratio = (start + end) / 2, rounded / size
+            start, end = (_single(centre + (edge - centre) * ratio) for edge in (start, end))
         plans.append(AxisPlan(int(shape[axis]), rounded, start, end))
     return plans
+
+
+def _single(value: float) -> float:
+    """The value in single precision, which decides ties: where a size is halved, where a pixel is the nearest."""
+    return float(np.float32(value))
+
+
+def _scale(size: float, extent: float) -> float:
+    return float(np.float32(size) / np.float32(extent))

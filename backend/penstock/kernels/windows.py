@@ -66,7 +66,7 @@ def crop_anchor(size: int, extent: int, position: float, rounding: str) -> int:
     if not 0 <= position <= 1:
         raise RuntimeError(f"Crop position {position:g} is out of range: it must be from 0 to 1")
     anchor = float(np.float32(position) * np.float32(size - extent))
-    return round_half_away(anchor) if rounding == "round" else math.floor(anchor)
+    return round_half_away(anchor) if rounding == "round" else math.trunc(anchor)
 
 
 def fill_per_channel(values: Sequence[float], channels: int | None) -> np.ndarray:

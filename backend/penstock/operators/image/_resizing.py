@@ -11,13 +11,67 @@ import numpy as np
 
 from penstock.kernels.filters import Taps, nearest, taps
 from penstock.kernels.resize_shapes import MODES, AxisPlan, plan_axes
-from penstock.schema import Operator, OutputSpec, Sample, Workspace
-from penstock.types import FLOAT, INT16, INTERP_NN, UINT8, UINT16, DALIInterpType, dtype_name
+from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
+from penstock.types import FLOAT, INT16, INTERP_LINEAR, INTERP_NN, UINT8, UINT16, DALIInterpType, dtype_name
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.resample import Normalization
 
-_SIZE_ARGUMENTS = (("size",), ("resize_x", "resize_y", "resize_z"), ("resize_shorter",), ("resize_longer",))
+IMAGE_LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW")
+VOLUME_LAYOUTS = ("DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
+FILTER_ARGUMENTS = (
+    Argument("antialias", "bool", True, "Widen the filter when an axis shrinks, so that nothing is skipped."),
+    Argument("dtype", "DALIDataType", None, "Type of the output: that of the input (the default), or FLOAT."),
+    Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "Filter for both enlarging and shrinking.", tensor=True),
+    Argument("mag_filter", "DALIInterpType", INTERP_LINEAR, "Filter for axes that grow.", tensor=True),
+    Argument("min_filter", "DALIInterpType", INTERP_LINEAR, "Filter for axes that shrink.", tensor=True),
+    Argument("minibatch_size", "int32", 32, "Accepted for compatibility."),
+    Argument("temp_buffer_hint", "int32", 0, "Accepted for compatibility."),
+)
+SIZE_ARGUMENTS = (
+    Argument(
+        "max_size",
+        "float[]",
+        None,
+        "The most that each axis may have: one value, or one for each axis (D, H, W order).",
+    ),
+    Argument(
+        "mode",
+        "string",
+        "default",
+        "How sizes that are not given follow: `default` (same scale as those given), `stretch` (unchanged), "
+        "`not_larger` (fits inside), `not_smaller` (covers).",
+    ),
+    Argument("resize_longer", "float", 0.0, "Extent of the longer axis; the other follows.", tensor=True),
+    Argument("resize_shorter", "float", 0.0, "Extent of the shorter axis; the other follows.", tensor=True),
+    Argument(
+        "resize_x", "float", 0.0, "Output width in pixels; 0: follows from the rest; negative: mirrored.", tensor=True
+    ),
+    Argument(
+        "resize_y", "float", 0.0, "Output height in pixels; 0: follows from the rest; negative: mirrored.", tensor=True
+    ),
+    Argument(
+        "resize_z",
+        "float",
+        0.0,
+        "Output depth in pixels; 0: follows from the rest; negative: mirrored. Of volumes only.",
+        tensor=True,
+    ),
+    Argument(
+        "roi_end",
+        "float[]",
+        None,
+        "End of the region to resize, in D, H, W order; before the start: mirrored.",
+        tensor=True,
+    ),
+    Argument("roi_relative", "bool", False, "The region is given in fractions of the input's extents."),
+    Argument("roi_start", "float[]", None, "Start of the region to resize, in D, H, W order.", tensor=True),
+    Argument("size", "float[]", None, "Output extents in D, H, W order: one value, or one for each axis.", tensor=True),
+    Argument(
+        "subpixel_scale", "bool", True, "When an extent is rounded, adjust the region so that the true scale is kept."
+    ),
+)
+_WAYS_TO_TELL_SIZE = (("size",), ("resize_x", "resize_y", "resize_z"), ("resize_shorter",), ("resize_longer",))
 
 
 @dataclass(frozen=True)
@@ -63,7 +117,7 @@ class ResamplePlan:
 
     @property
     def columns_first(self) -> bool:
-        """Whether the last axis is resampled before the one above it: that of more work goes to fewer lines."""
+        """Whether lines are resampled before the height, which is quicker where the height grows."""
         vertical = self.axes[-2]
         return vertical.size_out > abs(vertical.end - vertical.start)
 
@@ -75,18 +129,13 @@ class ResamplePlan:
     def taps_of(self, axis: int) -> Taps:
         """The filter of one axis, as far as its window reaches."""
         plan, window = self.axes[axis], self.windows[axis]
+        outputs = range(window.start, window.stop)
         if self.filters[axis] == INTERP_NN:
-            starts = nearest(plan)
+            starts = nearest(plan, axis == len(self.axes) - 1, outputs)
             table = Taps(starts, np.ones((len(starts), 1), np.float32))
         else:
-            table = taps(plan, self.filters[axis], self.antialias)
-        if window == Window(0, plan.size_out):
-            return table
-        step = slice(window.start, window.stop)
-        starts, weights = table.starts[step], table.weights[step]
-        if window.mirrored:
-            starts, weights = starts[::-1], weights[::-1]
-        return Taps(np.ascontiguousarray(starts), np.ascontiguousarray(weights))
+            table = taps(plan, self.filters[axis], self.antialias, outputs)
+        return Taps(*(np.ascontiguousarray(array[::-1]) for array in table)) if window.mirrored else table
 
 
 class ResizingOperator(Operator):
@@ -97,7 +146,7 @@ class ResizingOperator(Operator):
             raise RuntimeError(f"Unknown resize mode '{self.args['mode']}': use one of {', '.join(MODES)}")
         if self.given("roi_start") != self.given("roi_end"):
             raise RuntimeError("`roi_start` and `roi_end` must be given together")
-        groups = [group for group in _SIZE_ARGUMENTS if any(self.given(name) for name in group if name in self.args)]
+        groups = [group for group in _WAYS_TO_TELL_SIZE if any(self.given(name) for name in group if name in self.args)]
         if len(groups) > 1:
             raise RuntimeError(
                 f"{' and '.join('`' + group[0] + '`' for group in groups)} cannot be given together: both tell the size"
@@ -175,8 +224,6 @@ class ResizingOperator(Operator):
                 raise RuntimeError(f"`size` has {len(size)} entries, expected 1 or {count}")
             return list(size), mode
         names = ("resize_z", "resize_y", "resize_x")[-count:]
-        if count == 2 and sample.given("resize_z"):
-            raise RuntimeError("`resize_z` is for volumes; the input has no D dimension")
         return [sample[name] for name in names], mode
 
     def _max_size(self, count: int) -> list[float] | None:
@@ -195,8 +242,8 @@ class ResizingOperator(Operator):
             if len(value) != len(extents):
                 raise RuntimeError(f"`{name}` has {len(value)} entries, expected {len(extents)}")
         if self.args["roi_relative"]:
-            start = [value * extent for value, extent in zip(start, extents)]
-            end = [value * extent for value, extent in zip(end, extents)]
+            start = [float(np.float32(value) * np.float32(extent)) for value, extent in zip(start, extents)]
+            end = [float(np.float32(value) * np.float32(extent)) for value, extent in zip(end, extents)]
         return start, end
 
     def compute(self, sample: Sample) -> None:

@@ -8,9 +8,41 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.windows import Region, crop_anchor, fill_per_channel
-from penstock.schema import Operator, Sample, Workspace
+from penstock.schema import Argument, Deprecation, Operator, Sample, Workspace
 from penstock.types import FLOAT, FLOAT16, UINT8, DALIDataType, dtype_name
 
+CROP_ARGUMENTS = (
+    Argument("crop", "float[]", None, "Extents of the window: (height, width) or (depth, height, width).", tensor=True),
+    Argument("crop_d", "float", 0.0, "Depth of the window; 0: all.", tensor=True),
+    Argument("crop_h", "float", 0.0, "Height of the window; 0: all.", tensor=True),
+    Argument("crop_pos_x", "float", 0.5, "Horizontal place of the window, from 0 (left) to 1 (right).", tensor=True),
+    Argument("crop_pos_y", "float", 0.5, "Vertical place of the window, from 0 (top) to 1 (bottom).", tensor=True),
+    Argument("crop_pos_z", "float", 0.5, "Place of the window in depth, from 0 (front) to 1 (back).", tensor=True),
+    Argument("crop_w", "float", 0.0, "Width of the window; 0: all.", tensor=True),
+    Argument(
+        "rounding",
+        "string",
+        "round",
+        "How the window's start is made an integer: `round` (half away from zero) or `truncate`.",
+    ),
+)
+POLICY_ARGUMENTS = (
+    Argument(
+        "fill_values",
+        "float[]",
+        [0.0],
+        'What pixels outside of the input are, with out_of_bounds_policy="pad": one value, or one for each channel.',
+    ),
+    Argument(
+        "image_type", "DALIImageType", None, "Colour space of the input.", deprecated=Deprecation("0.24", removed=True)
+    ),
+    Argument(
+        "out_of_bounds_policy",
+        "string",
+        "error",
+        "A window that reaches outside of the input: `error`, `pad` or `trim_to_shape`.",
+    ),
+)
 _EXTENTS = {"D": "crop_d", "H": "crop_h", "W": "crop_w"}
 _POSITIONS = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
 
@@ -77,20 +109,24 @@ def copy_region(
         channel_axis: the dimension of channels, or None.
         target: what is filled.
     """
-    from penstock.kernels.cpu.convert import cast
-
     inside, place = region.overlap(source.shape)
     part = source[inside]
     if part.shape != target.shape:
         _fill(target, fill, channel_axis)
     if not part.size:
         return
-    if source.dtype == target.dtype:
-        np.copyto(target[place], part)
-    else:
-        converted = np.empty(part.shape, target.dtype)
-        cast(np.ascontiguousarray(part), converted)
-        target[place] = converted
+    target[place] = part if part.dtype == target.dtype else _converted(part, target.dtype)
+
+
+def _converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Values in another type, clamped to its finite range; integers are cut off, not rounded. NaN becomes 0 in them."""
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        clamped = np.clip(values, limits.min, limits.max)
+        return (np.nan_to_num(clamped) if values.dtype.kind == "f" else clamped).astype(dtype)
+    single = values.astype(np.float32)
+    highest = float(np.finfo(dtype).max)
+    return np.clip(single, -highest, highest).astype(dtype)
 
 
 def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axis: int | None) -> None:

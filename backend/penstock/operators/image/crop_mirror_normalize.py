@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.kernels.windows import Region, apply_policy, check_policy, fill_per_channel
-from penstock.operators.image._windows import check_crop_arguments, crop_region
+from penstock.operators.image._windows import CROP_ARGUMENTS, POLICY_ARGUMENTS, check_crop_arguments, crop_region
 from penstock.schema import (
     Argument,
     Deprecation,
@@ -59,47 +59,11 @@ class CropMirrorNormalize(Operator):
             ),
         ),
         arguments=(
-            Argument(
-                "crop",
-                "float[]",
-                None,
-                "Extents of the window: (height, width) or (depth, height, width).",
-                tensor=True,
-            ),
-            Argument("crop_d", "float", 0.0, "Depth of the window; 0: all.", tensor=True),
-            Argument("crop_h", "float", 0.0, "Height of the window; 0: all.", tensor=True),
-            Argument(
-                "crop_pos_x", "float", 0.5, "Horizontal place of the window, from 0 (left) to 1 (right).", tensor=True
-            ),
-            Argument(
-                "crop_pos_y", "float", 0.5, "Vertical place of the window, from 0 (top) to 1 (bottom).", tensor=True
-            ),
-            Argument(
-                "crop_pos_z", "float", 0.5, "Place of the window in depth, from 0 (front) to 1 (back).", tensor=True
-            ),
-            Argument("crop_w", "float", 0.0, "Width of the window; 0: all.", tensor=True),
+            *CROP_ARGUMENTS,
+            *POLICY_ARGUMENTS,
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
-            Argument(
-                "fill_values",
-                "float[]",
-                [0.0],
-                'What pixels outside of the input are, with out_of_bounds_policy="pad": one value, or one for each channel.',
-            ),
-            Argument(
-                "image_type",
-                "DALIImageType",
-                None,
-                "Colour space of the input.",
-                deprecated=Deprecation("0.24", removed=True),
-            ),
             Argument("mean", "float[]", [0.0], "Subtracted from each channel.", tensor=True),
             Argument("mirror", "int32", 0, "Not 0: mirrored horizontally.", tensor=True),
-            Argument(
-                "out_of_bounds_policy",
-                "string",
-                "error",
-                "A window that reaches outside of the input: `error`, `pad` or `trim_to_shape`.",
-            ),
             Argument(
                 "output_dtype",
                 "DALIDataType",
@@ -109,12 +73,6 @@ class CropMirrorNormalize(Operator):
             ),
             Argument("output_layout", "layout", "CHW", "Layout of the output."),
             Argument("pad_output", "bool", False, "Add channels up to the next power of two."),
-            Argument(
-                "rounding",
-                "string",
-                "round",
-                "How the window's start is made an integer: `round` (half away from zero) or `truncate`.",
-            ),
             Argument("scale", "float", 1.0, "Multiplied with the normalized value."),
             Argument("shift", "float", 0.0, "Added last."),
             Argument("std", "float[]", [1.0], "Each channel is divided by it.", tensor=True),

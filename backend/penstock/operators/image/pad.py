@@ -34,7 +34,11 @@ class Pad(Operator):
             ),
             Argument("fill_value", "float", 0.0, "What the new elements are.", tensor=True),
             Argument(
-                "shape", "int32[]", None, "The least extents of the output; -1: the greatest of the batch.", tensor=True
+                "shape",
+                "int32[]",
+                None,
+                "The least extents of the output; 0 or less: the greatest of the batch.",
+                tensor=True,
             ),
         ),
         batchwise=True,
@@ -60,7 +64,7 @@ class Pad(Operator):
         wanted, align = self._per_axis(sample, "shape", len(axes)), self._per_axis(sample, "align", len(axes))
         for position, axis in enumerate(axes):
             least = -1 if wanted is None else wanted[position]
-            extent = max(shape[axis], least if least > 0 else sample.workspace.state[axis] if least < 0 else 0)
+            extent = max(shape[axis], least if least > 0 else sample.workspace.state[axis])
             if align is not None:
                 extent = -(-extent // align[position]) * align[position]
             extents[axis] = extent

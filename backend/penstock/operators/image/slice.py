@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.kernels.windows import apply_policy, check_policy
 from penstock.operators.image._boxes import box_region, check_box_arguments, check_box_inputs
-from penstock.operators.image._windows import copy_region, copy_regions, window_type
+from penstock.operators.image._windows import POLICY_ARGUMENTS, copy_region, copy_regions, window_type
 from penstock.schema import (
     Argument,
     Deprecation,
@@ -36,6 +36,7 @@ class Slice(Operator):
         ),
         min_inputs=1,
         arguments=(
+            *POLICY_ARGUMENTS,
             Argument(
                 "axes", "int32[]", [1, 0], "Indices of the dimensions that the other arguments speak of.", tensor=True
             ),
@@ -47,27 +48,8 @@ class Slice(Operator):
             ),
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
             Argument("end", "int32[]", None, "End of the slice in samples.", tensor=True),
-            Argument(
-                "fill_values",
-                "float[]",
-                [0.0],
-                'What pixels outside of the input are, with out_of_bounds_policy="pad": one value, or one for each channel.',
-            ),
-            Argument(
-                "image_type",
-                "DALIImageType",
-                None,
-                "Colour space of the input.",
-                deprecated=Deprecation("0.24", removed=True),
-            ),
             Argument("normalized_anchor", "bool", True, "The positional anchor is a fraction of the input's extent."),
             Argument("normalized_shape", "bool", True, "The positional shape is a fraction of the input's extent."),
-            Argument(
-                "out_of_bounds_policy",
-                "string",
-                "error",
-                "A window that reaches outside of the input: `error`, `pad` or `trim_to_shape`.",
-            ),
             Argument(
                 "output_dtype",
                 "DALIDataType",

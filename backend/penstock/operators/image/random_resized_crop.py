@@ -1,0 +1,49 @@
+"""`random_resized_crop`: a random window of each image, resized to one size; the usual augmentation of classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
+from penstock.kernels.resize_shapes import AxisPlan
+from penstock.operators.image._resizing import FILTER_ARGUMENTS, IMAGE_LAYOUTS, ResamplePlan, ResizingOperator, Window
+from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.schema.random_operator import RandomOperator
+
+
+@register_operator
+class RandomResizedCrop(RandomOperator, ResizingOperator):
+    """Resizes a window of each image whose area and aspect ratio are drawn from ranges; one window for a sequence.
+
+    The augmentation of Szegedy et al., "Going deeper with convolutions", 2015.
+
+    >>> images = fn.random_resized_crop(images, size=[224, 224], random_area=[0.1, 1.0])  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="RandomResizedCrop",
+        inputs=(Input("input", IMAGE_LAYOUTS, doc="Images of uint8, int16, uint16 or float."),),
+        arguments=(
+            *FILTER_ARGUMENTS,
+            Argument("num_attempts", "int32", 10, "Windows that are drawn at most until one fits into the image."),
+            Argument("random_area", "float[]", DEFAULT_AREA, "Range of the window's area as a part of the image's."),
+            Argument("random_aspect_ratio", "float[]", DEFAULT_ASPECT_RATIO, "Range of the window's width / height."),
+            Argument("size", "int32[]", None, "Output extents (height, width), or one for both.", required=True),
+        ),
+        random=True,
+        stateful=True,
+    )
+
+    def setup(self) -> None:
+        size = self.args["size"]
+        if len(size) not in (1, 2) or min(size) < 0:
+            raise RuntimeError(f"`size` must be one or two extents, none of them negative, got {size}")
+        self._size = size * 2 if len(size) == 1 else size
+        area, ratio = self.args["random_area"], self.args["random_aspect_ratio"]
+        self._crop = RandomCrop(area, ratio, self.args["num_attempts"])
+
+    def plan(self, sample: Sample, extents: Sequence[int]) -> ResamplePlan:
+        y, x, height, width = self._crop.window(self.stream(sample), *extents)
+        rows = AxisPlan(extents[0], self._size[0], float(y), float(y + height))
+        columns = AxisPlan(extents[1], self._size[1], float(x), float(x + width))
+        return self.with_filters(sample, (rows, columns), tuple(Window(0, size) for size in self._size))
