@@ -74,9 +74,12 @@ FAMILY.each("laplacian", {**HALVES, **TYPED, **LAID_OUT}, [{}])
 FAMILY.each("laplacian", {**TYPED, **LAID_OUT}, [{"dtype": "types.FLOAT", "normalized_kernel": True}])
 # The reference multiplies in half precision.
 FAMILY.each("laplacian", HALVES, [{"dtype": "types.FLOAT", "normalized_kernel": True}], tolerance=1e-3)
-TYPED |= HALVES
 FAMILY.each("laplacian", {"frames, sizes": LAID_OUT["FHWC"]}, [{"window_size": per_frame(integers([3, 5, 7]))}])
 FAMILY.each("laplacian", {"frames, scales": LAID_OUT["FHWC"]}, [{"scale": per_frame(floats([1, 2, 0.5]))}])
+
+BLURS: list[dict[str, Any]] = [{"sigma": 1.0}, {"window_size": 5, "dtype": "types.FLOAT"}]
+FAMILY.each("gaussian_blur", {**TYPED, **LAID_OUT}, BLURS)
+FAMILY.each("gaussian_blur", HALVES, BLURS, tolerance=1e-3)
 
 RNG = np.random.default_rng(2)
 SMALL, WIDE, LARGE = (RNG.uniform(-1, 1, shape).astype(np.float32) for shape in ((3, 3), (2, 5), (13, 17)))
@@ -115,6 +118,7 @@ for size, kernel in KERNELS.items():
             f"filter {size}, anchor {anchor} in a constant",
             filtered(PIXELS["pixels"], floats(kernel), anchor=anchor, border="constant"),
         )
+TYPED |= HALVES
 for name, source in {**TYPED, **LAID_OUT}.items():
     FAMILY.add(f"filter of {name}", filtered(source, floats(KERNELS["small"])))
 FILLS = {

@@ -19,13 +19,26 @@ def _scale_add(source, factor, offset, target, like):  # type: ignore[no-untyped
 
 
 @njit(**_OPTIONS)
+def _mix(source, matrix, offset, target, like):  # type: ignore[no-untyped-def]
+    """source (pixels, 3) -> target (pixels, 1), matrix (1, 3)."""
+    a, b, c, d = matrix[0, 0], matrix[0, 1], matrix[0, 2], offset[0]
+    for p in range(source.shape[0]):
+        value = a * np.float32(source[p, 0]) + b * np.float32(source[p, 1]) + c * np.float32(source[p, 2]) + d
+        target[p, 0] = converted(value, like)
+
+
+@njit(**_OPTIONS)
 def _transform(source, matrix, offset, target, like):  # type: ignore[no-untyped-def]
-    """source (pixels, 3) -> target (pixels, n), matrix (n, 3)."""
+    """source (pixels, 3) -> target (pixels, 3), matrix (3, 3)."""
+    # In registers, the coefficients let the loop be vectorized.
+    m00, m01, m02, m03 = matrix[0, 0], matrix[0, 1], matrix[0, 2], offset[0]
+    m10, m11, m12, m13 = matrix[1, 0], matrix[1, 1], matrix[1, 2], offset[1]
+    m20, m21, m22, m23 = matrix[2, 0], matrix[2, 1], matrix[2, 2], offset[2]
     for p in range(source.shape[0]):
         r, g, b = np.float32(source[p, 0]), np.float32(source[p, 1]), np.float32(source[p, 2])
-        for c in range(matrix.shape[0]):
-            value = matrix[c, 0] * r + matrix[c, 1] * g + matrix[c, 2] * b + offset[c]
-            target[p, c] = converted(value, like)
+        target[p, 0] = converted(m00 * r + m01 * g + m02 * b + m03, like)
+        target[p, 1] = converted(m10 * r + m11 * g + m12 * b + m13, like)
+        target[p, 2] = converted(m20 * r + m21 * g + m22 * b + m23, like)
 
 
 def scale_add(source: np.ndarray, factor: float, offset: float, target: np.ndarray) -> None:
@@ -34,8 +47,9 @@ def scale_add(source: np.ndarray, factor: float, offset: float, target: np.ndarr
 
 
 def transform(source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray) -> None:
-    """Each pixel of three channels times ``matrix`` (n, 3) plus ``offset`` (n,); both arrays contiguous, channels last."""
-    _transform(
+    """Each pixel of three channels times ``matrix`` (1 or 3, 3) plus ``offset``; both arrays contiguous, channels last."""
+    kernel = _transform if len(matrix) == 3 else _mix
+    kernel(
         source.reshape(-1, 3),
         np.ascontiguousarray(matrix, np.float32),
         np.ascontiguousarray(offset, np.float32),

@@ -43,16 +43,51 @@ def _convolve(source, window, target, like):  # type: ignore[no-untyped-def]
                 out[j] = converted(line[j], like)
 
 
+@njit(**_OPTIONS)
+def _convolve_rows(source, window, target, like):  # type: ignore[no-untyped-def]
+    """Like ``_convolve``, for an inner extent so small that a whole row is taken at once."""
+    outer, size, inner = source.shape
+    radius = window.size // 2
+    padded = np.empty(((size + 2 * radius), inner), np.float32)
+    values = padded.reshape(-1)
+    line = np.empty(size * inner, np.float32)
+    for o in range(outer):
+        for i in range(size + 2 * radius):
+            place = reflected(i - radius, size)
+            for j in range(inner):
+                padded[i, j] = np.float32(source[o, place, j])
+        line[:] = np.float32(0)
+        for k in range(window.size):
+            weight = window[k]
+            part = values[k * inner : k * inner + line.size]
+            for j in range(line.size):
+                line[j] += weight * part[j]
+        out = target[o].reshape(-1)
+        for j in range(line.size):
+            out[j] = converted(line[j], like)
+
+
+# Below, the vectors of the inner loop would be mostly empty.
+_SMALL_INNER = 32
+
+
 def convolve_axis(source: np.ndarray, axis: int, window: np.ndarray, target: np.ndarray) -> None:
     """Correlates one axis of a contiguous array with an odd window; ``target`` is of the same shape."""
     shape = source.shape
     folded = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
-    _convolve(source.reshape(folded), window, target.reshape(folded), target.dtype.type(0))
+    kernel = _convolve_rows if folded[2] < _SMALL_INNER else _convolve
+    kernel(source.reshape(folded), window, target.reshape(folded), target.dtype.type(0))
 
 
 def convolve_axes(source: np.ndarray, windows: Sequence[tuple[int, np.ndarray]], target: np.ndarray) -> None:
     """Correlates several axes, each with its window, from the last to the first; only the last pass rounds."""
-    source = np.ascontiguousarray(source)
+    if target.dtype == np.float16:
+        wide = np.empty(target.shape, np.float32)
+        convolve_axes(source, windows, wide)
+        target[...] = wide
+        return
+    # numba has no halves on CPU.
+    source = np.ascontiguousarray(source, np.float32 if source.dtype == np.float16 else None)
     for number, (axis, window) in enumerate(reversed(windows), 1):
         result = target if number == len(windows) else np.empty(source.shape, np.float32)
         convolve_axis(source, axis, window, result)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from penstock.kernels.cpu.opencv import opencv
+
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 
@@ -58,4 +60,21 @@ def median_filter(source: np.ndarray, width: int, height: int, target: np.ndarra
         width, height: of the window, odd.
         target: of the same shape and dtype.
     """
-    _median(source, width, height, target)
+    if width == height and source.dtype in _SMALL_WINDOWS and (width in (3, 5) or source.dtype == np.uint8):
+        _median_by_opencv(source, width, target)
+    else:
+        _median(source, width, height, target)
+
+
+# Those for which OpenCV has windows of 3 and 5, with sorting networks in vectors.
+_SMALL_WINDOWS = (np.uint8, np.uint16, np.int16, np.float32)
+
+
+def _median_by_opencv(source: np.ndarray, size: int, target: np.ndarray) -> None:
+    channels = source.shape[-1]
+    for image, out in zip(source, target):
+        if channels in (1, 3, 4):
+            out[...] = opencv().medianBlur(image, size).reshape(out.shape)
+            continue
+        for channel in range(channels):
+            out[..., channel] = opencv().medianBlur(np.ascontiguousarray(image[..., channel]), size)

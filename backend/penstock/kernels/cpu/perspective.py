@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numba import njit
 
 from penstock.kernels.borders import BORDERS
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.warp import between
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 _CONSTANT, _REPLICATE, _REFLECT, _REFLECT_101, _WRAP = range(len(BORDERS))
@@ -34,7 +34,7 @@ def _inside(index, size, border):  # type: ignore[no-untyped-def]
     return index if index < size else period - index - (1 if border == _REFLECT else 0)
 
 
-@njit(**_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _cubic_weights(f, weights):  # type: ignore[no-untyped-def]
     """Keys' cubic convolution, a = -0.75, at the fraction ``f``."""
     a = -0.75
@@ -46,7 +46,7 @@ def _cubic_weights(f, weights):  # type: ignore[no-untyped-def]
             weights[i] = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
 
 
-@njit(**_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _position(m, x, y):  # type: ignore[no-untyped-def]
     """Input coordinates of the output pixel; far outside where the homography has none."""
     w = m[2, 0] * x + m[2, 1] * y + m[2, 2]
@@ -57,44 +57,67 @@ def _position(m, x, y):  # type: ignore[no-untyped-def]
     return min(max(sx, -far), far), min(max(sy, -far), far)
 
 
+@njit(inline="always", **_OPTIONS)
+def _weights(taps, sx, sy, wx, wy):  # type: ignore[no-untyped-def]
+    """Fills the weights of the taps around a position; returns where the first tap is."""
+    if taps == 1:
+        wx[0] = wy[0] = 1
+        return np.int64(np.rint(sx)), np.int64(np.rint(sy))
+    left, upper = np.floor(sx), np.floor(sy)
+    fx, fy = np.float32(sx - left), np.float32(sy - upper)
+    x, y = np.int64(left), np.int64(upper)
+    if taps == 2:
+        wx[0], wx[1], wy[0], wy[1] = 1 - fx, fx, 1 - fy, fy
+        return x, y
+    _cubic_weights(fx, wx)
+    _cubic_weights(fy, wy)
+    return x - 1, y - 1
+
+
 @njit(**_OPTIONS)
 def _warp(source, m, taps, coarse, border, fill, target, like):  # type: ignore[no-untyped-def]
     height, width, channels = source.shape
     wx, wy = np.empty(4, np.float32), np.empty(4, np.float32)
-    xs = np.empty(4, np.int64)
-    sums = np.empty(channels, np.float32)
+    # Flat, and with unsigned positions: numba would ask of signed ones whether they count from the end.
+    pixels, count, stride = source.reshape(-1), np.uint64(taps), np.uint64(channels)
+    row = np.uint64(channels * width)
+    out, place = target.reshape(-1), np.uint64(0)
     for y in range(target.shape[0]):
         for x in range(target.shape[1]):
             sx, sy = _position(m, m.dtype.type(x), m.dtype.type(y))
             if coarse:
                 sx, sy = np.rint(sx * _STEPS) / _STEPS, np.rint(sy * _STEPS) / _STEPS
-            if taps == 1:
-                x0, y0 = int(np.rint(sx)), int(np.rint(sy))
-                wx[0] = wy[0] = 1
-            else:
-                x0, y0 = math.floor(sx), math.floor(sy)
-                fx, fy = np.float32(sx - x0), np.float32(sy - y0)
-                if taps == 2:
-                    wx[0], wx[1], wy[0], wy[1] = 1 - fx, fx, 1 - fy, fy
-                else:
-                    _cubic_weights(fx, wx)
-                    _cubic_weights(fy, wy)
-                    x0, y0 = x0 - 1, y0 - 1
-            for i in range(taps):
-                xs[i] = _inside(x0 + i, width, border)
-            sums[:] = 0
-            for j in range(taps):
-                row = _inside(y0 + j, height, border)
-                for i in range(taps):
-                    weight = wx[i] * wy[j]
-                    if row < 0 or xs[i] < 0:
-                        for c in range(channels):
-                            sums[c] += weight * fill[c]
-                    else:
-                        for c in range(channels):
-                            sums[c] += weight * np.float32(source[row, xs[i], c])
+            x0, y0 = _weights(taps, sx, sy, wx, wy)
+            inside = x0 >= 0 and y0 >= 0 and x0 + taps <= width and y0 + taps <= height
+            first = np.uint64(y0) * row + np.uint64(x0) * stride
+            if inside and taps == 2:
+                fx, fy = wx[1], wy[1]
+                for _ in range(stride):
+                    a, b = np.float32(pixels[first]), np.float32(pixels[first + stride])
+                    d, e = np.float32(pixels[first + row]), np.float32(pixels[first + row + stride])
+                    out[place] = between(a, b, d, e, fx, fy, like)
+                    first += np.uint64(1)
+                    place += np.uint64(1)
+                continue
             for c in range(channels):
-                target[y, x, c] = converted(sums[c], like)
+                total = np.float32(0)
+                if inside:
+                    first = np.uint64(y0) * row + np.uint64(x0) * stride + np.uint64(c)
+                    for j in range(count):
+                        line = np.float32(0)
+                        for i in range(count):
+                            line += wx[i] * np.float32(pixels[first + i * stride])
+                        total += wy[j] * line
+                        first += row
+                else:
+                    for j in range(taps):
+                        sy0 = _inside(y0 + j, height, border)
+                        for i in range(taps):
+                            sx0 = _inside(x0 + i, width, border)
+                            value = fill[c] if sx0 < 0 or sy0 < 0 else np.float32(source[sy0, sx0, c])
+                            total += wx[i] * wy[j] * value
+                out[place] = converted(total, like)
+                place += np.uint64(1)
 
 
 def warp_perspective(

@@ -47,10 +47,22 @@ def _nearest_2d(source, m, has_fill, fill, target, like):  # type: ignore[no-unt
                 target[y, x, c] = converted(source[sy, sx, c], like)
 
 
+@njit(inline="always", **_OPTIONS)
+def between(a, b, d, e, fx, fy, like):  # type: ignore[no-untyped-def]
+    """The value between four neighbours: two above and two below."""
+    top = a + (b - a) * fx
+    low = d + (e - d) * fx
+    return converted(top + (low - top) * fy, like)
+
+
 @njit(**_OPTIONS)
 def _linear_2d(source, m, has_fill, fill, target, like):  # type: ignore[no-untyped-def]
     height, width, channels = source.shape
     half = np.float32(0.5)
+    # Flat, and with unsigned positions: numba would ask of signed ones whether they count from the end.
+    pixels, out = source.reshape(-1), target.reshape(-1)
+    stride, row = np.uint64(channels), np.uint64(channels * width)
+    place = np.uint64(0)
     for y in range(target.shape[0]):
         px = py = np.float32(0)
         for x in range(target.shape[1]):
@@ -59,16 +71,18 @@ def _linear_2d(source, m, has_fill, fill, target, like):  # type: ignore[no-unty
             sx, sy = px - half, py - half
             px += m[0, 0]
             py += m[1, 0]
-            x0 = math.floor(sx)
-            y0 = math.floor(sy)
-            fx = np.float32(sx - x0)
-            fy = np.float32(sy - y0)
+            left, upper = np.floor(sx), np.floor(sy)
+            fx, fy = sx - left, sy - upper
+            x0, y0 = np.int64(left), np.int64(upper)
             x1, y1 = x0 + 1, y0 + 1
             if x0 >= 0 and x1 < width and y0 >= 0 and y1 < height:
-                for c in range(channels):
-                    top = source[y0, x0, c] + (np.float32(source[y0, x1, c]) - source[y0, x0, c]) * fx
-                    low = source[y1, x0, c] + (np.float32(source[y1, x1, c]) - source[y1, x0, c]) * fx
-                    target[y, x, c] = converted(np.float32(top + (low - top) * fy), like)
+                first = np.uint64(y0) * row + np.uint64(x0) * stride
+                for _ in range(stride):
+                    a, b = np.float32(pixels[first]), np.float32(pixels[first + stride])
+                    d, e = np.float32(pixels[first + row]), np.float32(pixels[first + row + stride])
+                    out[place] = between(a, b, d, e, fx, fy, like)
+                    first += np.uint64(1)
+                    place += np.uint64(1)
                 continue
             left_in, right_in = 0 <= x0 < width, 0 <= x1 < width
             top_in, low_in = 0 <= y0 < height, 0 <= y1 < height
@@ -79,9 +93,8 @@ def _linear_2d(source, m, has_fill, fill, target, like):  # type: ignore[no-unty
                 b = np.float32(source[y0, x1, c]) if not has_fill or (right_in and top_in) else fill
                 d = np.float32(source[y1, x0, c]) if not has_fill or (left_in and low_in) else fill
                 e = np.float32(source[y1, x1, c]) if not has_fill or (right_in and low_in) else fill
-                top = a + (b - a) * fx
-                low = d + (e - d) * fx
-                target[y, x, c] = converted(np.float32(top + (low - top) * fy), like)
+                out[place] = between(a, b, d, e, fx, fy, like)
+                place += np.uint64(1)
 
 
 @njit(**_OPTIONS)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock.kernels.axes import spatial_axes
 from penstock.kernels.gaussian import diameter_of, gaussian_window, sigma_of
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import FLOAT, dtype_name
+from penstock.types import BOOL, FLOAT, dtype_name
 
 
 @register_operator
@@ -49,13 +50,11 @@ class GaussianBlur(Operator):
         batch = workspace.inputs[0]
         layout = batch.layout()
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
+        if batch.dtype == BOOL:
+            raise RuntimeError("Unsupported input type: bool")
         if dtype not in (batch.dtype, FLOAT):
             raise RuntimeError(f"The output of a blur is of the input's type or FLOAT, got {dtype_name(dtype)}")
-        axes = [axis for axis in range(batch.ndim()) if not layout or layout[axis] != "C"]
-        if len(batch) and not 1 <= len(axes) <= 3:
-            raise RuntimeError(
-                f"Gaussian blur takes data with 1 to 3 spatial dimensions, got {len(axes)} in layout '{layout}'"
-            )
+        axes = spatial_axes(layout, batch.ndim()) if len(batch) else []
         workspace.state = axes
         return [OutputSpec(dtype, layout, batch.ndim())]
 
@@ -74,17 +73,10 @@ class GaussianBlur(Operator):
         return values * count if len(values) == 1 else values
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.convolution import convolve_axis
+        from penstock.kernels.cpu.convolution import convolve_axes
 
-        source: np.ndarray = np.ascontiguousarray(sample.inputs[0])
-        if not source.size:
-            return
-        # From the innermost axis outwards; only the last pass rounds.
-        for number, (axis, window) in enumerate(reversed(sample.plan), 1):
-            last = number == len(sample.plan)
-            target = sample.outputs[0] if last else np.empty(source.shape, np.float32)
-            convolve_axis(source, axis, window, target)
-            source = target
+        if sample.outputs[0].size:
+            convolve_axes(sample.inputs[0], sample.plan, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.convolution import convolve_axes
