@@ -1,0 +1,86 @@
+"""What recorded outputs do not show of the generic operators: shared memory, files, isolation of failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import fn, pipeline_def
+from penstock.schema import Workspace
+from penstock.schema.registry import load_package, operator_class
+from penstock.tensors import TensorListCPU
+
+load_package("penstock.operators")
+
+
+def make(name: str, **arguments: Any) -> Any:
+    kind = operator_class(name)
+    return kind({key: kind.schema.all_arguments[key].convert(value) for key, value in arguments.items()})
+
+
+def run(operator: Any, *inputs: TensorListCPU, **settings: Any) -> Workspace:
+    workspace = Workspace(inputs=list(inputs), batch_size=len(inputs[0]), **settings)
+    operator.run(workspace)
+    return workspace
+
+
+def test_permuting_copies_nothing() -> None:
+    batch = TensorListCPU([np.full((2, 2), value, np.uint8) for value in range(3)], "HW")
+    (permuted,) = run(make("PermuteBatch", indices=[2, 0, 1]), batch).outputs
+    assert [sample[0, 0] for sample in permuted.samples] == [2, 0, 1]
+    assert all(np.shares_memory(permuted.samples[i], batch.samples[j]) for i, j in enumerate([2, 0, 1]))
+
+
+def test_a_failed_sample_fails_where_it_is_moved_to() -> None:
+    batch = TensorListCPU([np.zeros(2, np.uint8)] * 3)
+    broken = RuntimeError("broken")
+    workspace = run(make("PermuteBatch", indices=[2, 0, 1]), batch, isolate=True, failures={2: broken})
+    assert set(workspace.failures) == {0, 2}
+
+
+def test_extracting_copies_nothing_and_fails_alone() -> None:
+    batch = TensorListCPU([np.zeros((4, 2), np.uint8), np.zeros((1, 2), np.uint8)], "FX")
+    workspace = run(make("ElementExtract", element_map=[0, 3]), batch, isolate=True)
+    assert set(workspace.failures) == {1}
+    first, last = workspace.outputs
+    assert first.layout() == "X"
+    assert np.shares_memory(first.samples[0], batch.samples[0])
+    assert np.shares_memory(last.samples[0], batch.samples[0])
+
+
+def test_dump_image_writes_what_netpbm_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    colour, grey = np.arange(6, dtype=np.uint8).reshape(1, 2, 3), np.arange(6, dtype=np.uint8).reshape(3, 2, 1)
+    (passed_on,) = run(make("DumpImage", suffix="x"), TensorListCPU([colour, grey], "HWC")).outputs
+    assert passed_on.samples[0] is colour
+    assert (tmp_path / "0-x-0.ppm").read_text() == "P3\n2 1\n255\n0 1 2 3 4 5 \n"
+    assert (tmp_path / "1-x-0.ppm").read_text() == "P2\n2 3\n255\n0 1 \n2 3 \n4 5 \n"
+
+
+def test_tensor_resize_leaves_other_dimensions_alone() -> None:
+    data = np.random.default_rng(0).random((5, 6, 7)).astype(np.float32)
+    operator = make("TensorResize", sizes=[12], axes=[1])
+    (output,) = run(operator, TensorListCPU([data], "ABC")).outputs
+    assert output.layout() == "ABC"
+    assert output.samples[0].shape == (5, 12, 7)
+    for row in range(5):
+        (alone,) = run(operator, TensorListCPU([data[row : row + 1]], "ABC")).outputs
+        np.testing.assert_array_equal(alone.samples[0][0], output.samples[0][row])
+
+
+def test_lookup_needs_one_value_for_each_key() -> None:
+    with pytest.raises(RuntimeError, match="2 keys but 1 values"):
+        make("LookupTable", keys=[1, 2], values=[3.0])
+
+
+def test_full_follows_each_sample() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipeline() -> Any:
+        values = fn.external_source(lambda: [np.float32(1), np.float32(2)])
+        return fn.full(values, shape=[2, 3])
+
+    (output,) = pipeline().run()
+    assert [np.unique(sample).tolist() for sample in output.samples] == [[1.0], [2.0]]
