@@ -35,11 +35,12 @@ class PermuteBatch(Operator):
         count = len(batch)
         if len(indices) != count:
             raise RuntimeError(f"{len(indices)} indices were given for a batch of {count} samples")
+        failed = dict(workspace.failures)
         for sample, index in enumerate(indices):
             if not 0 <= index < count:
                 raise IndexError(f"indices[{sample}] = {index} is out of range: the batch has {count} samples")
-            if index in workspace.failures and sample not in workspace.failures:
-                workspace.fail(sample, workspace.failures[index])
+            if index in failed and sample not in failed:
+                workspace.fail(sample, failed[index])
         workspace.outputs = [batch.subset(indices)]
 
     def _indices(self, workspace: Workspace) -> list[int]:
