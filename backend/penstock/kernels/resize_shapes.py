@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +82,8 @@ def plan_axes(
     max_size: Sequence[float] | None = None,
     roi: tuple[Sequence[float], Sequence[float]] | None = None,
     subpixel_scale: bool = True,
+    rounded_to: Callable[[float], int] = round_half_away,
+    alignment: Sequence[float] | None = None,
 ) -> list[AxisPlan]:
     """The plan of each spatial axis.
 
@@ -93,19 +95,22 @@ def plan_axes(
         roi: start and end of the region to resize, in input pixels; None: all of it. An axis whose start lies behind
             its end is mirrored, unless ``mode`` is ``default`` or ``stretch`` and its extent is not given.
         subpixel_scale: when an extent was rounded, adjust the region so that the true scale is kept.
+        rounded_to: the whole extent for a real one.
+        alignment: the point of each region that stays when the region is adjusted: 0 its start, 1 its end; None: middles.
     """
     starts, ends = ([0.0] * len(shape), [float(n) for n in shape]) if roi is None else (list(roi[0]), list(roi[1]))
     extents = [_single(abs(end - start)) for start, end in zip(starts, ends)]
     sizes = requested_extents(extents, [abs(size) for size in requested], mode, max_size)
     plans = []
     for axis, size in enumerate(sizes):
-        rounded = max(1, round_half_away(size))
+        rounded = max(1, rounded_to(size))
         start, end = starts[axis], ends[axis]
         if requested[axis] < 0 or (requested[axis] == 0 and mode in ("default", "stretch") and start > end):
             start, end = end, start
         if subpixel_scale and size > 0 and size != rounded:
-            centre, ratio = (start + end) / 2, rounded / size
-            start, end = (_single(centre + (edge - centre) * ratio) for edge in (start, end))
+            fixed = start + (end - start) * (0.5 if alignment is None else alignment[axis])
+            ratio = rounded / size
+            start, end = (_single(fixed + (edge - fixed) * ratio) for edge in (start, end))
         plans.append(AxisPlan(int(shape[axis]), rounded, start, end))
     return plans
 
