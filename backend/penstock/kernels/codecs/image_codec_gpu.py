@@ -53,6 +53,11 @@ class Job:
     name: str = ""
 
 
+_END_OF_JPEG = b"\xff\xd9"
+# How much of a file's end is searched for what is not padding, before all of it is.
+_PADDING_SEARCHED = 256
+
+
 class GpuImageDecoder:
     """The decoder of one operator of a pipeline, on CuPy's current device.
 
@@ -102,7 +107,7 @@ class GpuImageDecoder:
         if self._decoder is None or not jobs:
             return [None] * len(jobs)
         codec = nvimgcodec()
-        taken = [index for index, job in enumerate(jobs) if self._on_gpu(job.header)]
+        taken = [index for index, job in enumerate(jobs) if self._on_gpu(job.header) and _is_whole(job)]
         if not taken:
             return [None] * len(jobs)
         streams = [self._stream(codec, jobs[index]) for index in taken]
@@ -158,6 +163,18 @@ class GpuImageDecoder:
         parallel(task, len(missing), [jobs[index].encoded.size for index in missing])
         for index, host in zip(missing, hosts):
             results[index] = host if isinstance(host, Exception) else self._cupy.asarray(host)
+
+
+def _is_whole(job: Job) -> bool:
+    """Whether a JPEG has its end; nvJPEG fills in what is missing, so damaged ones are judged by the CPU's decoder."""
+    if job.header.format != "jpeg":
+        return True
+    filled = np.flatnonzero(job.encoded[-_PADDING_SEARCHED:])
+    if not filled.size:
+        filled = np.flatnonzero(job.encoded)
+        return filled.size > 1 and bytes(job.encoded[filled[-1] - 1 : filled[-1] + 1]) == _END_OF_JPEG
+    end = max(job.encoded.size - _PADDING_SEARCHED, 0) + int(filled[-1]) + 1
+    return bytes(job.encoded[max(end - 2, 0) : end]) == _END_OF_JPEG
 
 
 def _make_decoder(arguments: dict[str, Any], load: float, num_threads: int, device: int) -> Any:

@@ -24,6 +24,11 @@ _COLOUR = np.dtype(
 )
 
 
+def fits(matrix: np.ndarray) -> bool:
+    """Whether the kernel takes a matrix (channels out, channels in)."""
+    return matrix.size <= _MATRIX and max(matrix.shape) <= _OFFSETS
+
+
 def transform_colours(jobs: Sequence[tuple[Any, np.ndarray, np.ndarray, Any]]) -> None:
     """``(source, matrix, offset, target)`` for each sample, in one launch; a 1x1 matrix is a factor for all values alike."""
     located = [(locate(source), matrix, offset, locate(target)) for source, matrix, offset, target in jobs]

@@ -48,7 +48,8 @@ def evaluate_batch(
     """Runs ``body`` for each element of all samples, in one launch.
 
     Args:
-        body: C++ statements that return the result, of type ``Result``, of the operands ``a``, ``b`` and ``c``.
+        body: C++ statements that return the result, of type ``Result``, of the operands ``a``, ``b`` and ``c``;
+            ``offsets[0]`` tells which element of the first operand ``a`` is.
         jobs: the operands (arrays on the GPU, which are broadcast) and the target of each sample.
         promoted: the operands are converted to the result's type first, as C++ does; else they have their own, and
             are references: where ``b`` is a table of which each element uses another entry, that is ``(&b)[index]``.

@@ -46,3 +46,15 @@ class BbFlip(Operator):
                 target[:, axis], target[:, axis + 2] = 1 - source[:, axis + 2], 1 - source[:, axis]
             else:
                 target[:, axis] = 1 - source[:, axis] - source[:, axis + 2]
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.elementwise import evaluate_batch
+        from penstock.kernels.cuda.launch import locate_all, upload
+
+        samples = workspace.live
+        masks = upload([np.array([sum(1 << axis for axis in sample.plan)], np.int32) for sample in samples])
+        boxes, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        opposite = "1.0f - (&a)[k < 2 ? 2 : -2]" if self.args["ltrb"] else "k < 2 ? 1.0f - a - (&a)[2] : a"
+        body = f"int k = int(offsets[0] & 3); return b >> (k & 1) & 1 ? ({opposite}) : a;"
+        jobs = [((box.flat(), mask), target.flat()) for box, mask, target in zip(boxes, masks, targets)]
+        evaluate_batch(body, jobs, promoted=False)

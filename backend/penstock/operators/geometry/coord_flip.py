@@ -50,3 +50,12 @@ class CoordFlip(Operator):
     def compute(self, sample: Sample) -> None:
         sign, offset = sample.plan
         np.add(sample.inputs[0] * sign, offset, out=sample.outputs[0])
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.elementwise import evaluate_batch
+        from penstock.kernels.cuda.launch import locate_all, upload
+
+        samples = workspace.live
+        signs, offsets = (upload([sample.plan[part] for sample in samples]) for part in (0, 1))
+        points, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        evaluate_batch("return a * b + c;", [(job[:3], job[3]) for job in zip(points, signs, offsets, targets)])

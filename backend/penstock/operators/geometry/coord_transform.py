@@ -86,6 +86,18 @@ class CoordTransform(Operator):
             moved[..., row] = points @ factors + offset
         cast(moved, sample.outputs[0])
 
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.colour import fits, transform_colours
+        from penstock.kernels.cuda.launch import locate_all
+
+        samples = workspace.live
+        if not all(fits(sample.plan[0]) for sample in samples):
+            super().compute_batch(workspace)
+            return
+        # Points are to their coordinates what pixels are to their channels.
+        points, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        transform_colours([(point, *sample.plan, target) for point, sample, target in zip(points, samples, targets)])
+
 
 def _matrix(sample: Sample, name: str, columns: int) -> np.ndarray:
     """The matrix given for an argument, or the scalar."""

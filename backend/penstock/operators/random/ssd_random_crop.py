@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.resize_shapes import round_half_away
-from penstock.operators.random.random_bbox_crop import RandomBBoxCrop
-from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.operators.random._box_cropping import BoxCroppingOperator
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, find_schema, register_operator
 from penstock.types import FLOAT, INT32, dtype_name
 
 _SEARCH = {
@@ -17,7 +17,7 @@ _SEARCH = {
 
 
 @register_operator
-class SSDRandomCrop(RandomBBoxCrop):
+class SSDRandomCrop(BoxCroppingOperator):
     """``random_bbox_crop`` with the settings of SSD (Liu et al., 2016), and the image cropped at once.
 
     >>> images, boxes, labels = fn.ssd_random_crop(images, boxes, labels)
@@ -44,7 +44,7 @@ class SSDRandomCrop(RandomBBoxCrop):
     first_counts = True
 
     def setup(self) -> None:
-        defaults = {name: argument.default for name, argument in RandomBBoxCrop.schema.all_arguments.items()}
+        defaults = {name: argument.default for name, argument in find_schema("RandomBBoxCrop").all_arguments.items()}
         self.args = defaults | self.args | _SEARCH
         super().setup()
 
