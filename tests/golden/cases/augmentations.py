@@ -7,7 +7,7 @@ from typing import Any
 
 from case import Define, Family, feed, images
 
-FAMILY = Family("augmentations", gpu=False)
+FAMILY = Family("augmentations")
 SOURCE = feed(images([(19, 25, 3), (32, 21, 3), (15, 16, 3)], seed=3), layout="HWC")
 CONDITIONAL = {"options": {"enable_conditionals": True}}
 

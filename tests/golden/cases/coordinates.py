@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from case import Define, Family, feed, images
 
-FAMILY = Family("coordinates", gpu=False)
+FAMILY = Family("coordinates")
 RNG = np.random.default_rng(5)
 
 
@@ -247,8 +247,9 @@ TURNS: list[dict[str, Any]] = [
 for turn in TURNS:
     for extra in ({}, {"keep_size": True}, {"size": [50.0, 70.0]}):
         if not ("size" in turn and extra):
-            FAMILY.each("bbox_rotate", BOXES, [{**turn, **extra}])
-FAMILY.each("bbox_rotate", {"boxes": BOXES["boxes"]}, [{"angle": 30.0, "keep_size": True, "size": [5.0, 7.0], **SIZE}])
+            FAMILY.each("bbox_rotate", BOXES, [{**turn, **extra}], gpu=False)
+BOTH_SIZES = {"angle": 30.0, "keep_size": True, "size": [5.0, 7.0], **SIZE}
+FAMILY.each("bbox_rotate", {"boxes": BOXES["boxes"]}, [BOTH_SIZES], gpu=False)
 
 
 def labelled(labels: Define, **given: Any) -> Define:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from case import Define, Family, feed, images
 
-FAMILY = Family("filtering", gpu=False)
+FAMILY = Family("filtering")
 SHAPES = [(6, 8, 3), (4, 10, 3), (2, 6, 3)]
 TYPES = ("int8", "uint16", "int16", "float16", "float32", "int32", "uint32", "int64", "uint64", "float64")
 PIXELS = {"pixels": feed(images(SHAPES), "HWC")}
@@ -180,6 +180,7 @@ for position in ([0, 0], [0, 1], [1, 0], [1, 1]):
         "debayer",
         {name: MOSAICS[name] for name in ("HW", "uint16")},
         [{"blue_position": position, "algorithm": algorithm} for algorithm in (*ALGORITHMS, "default_npp", "x", "")],
+        gpu=False,
     )
 BAD: list[Any] = [[1], [0, 1, 0], [0, 2], [-1, 0]]
 FAMILY.each("debayer", {"HW": MOSAICS["HW"]}, [{"blue_position": position} for position in BAD])
