@@ -1,0 +1,32 @@
+"""`water`: images under waves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.displacement import Wave, water_maps
+from penstock.operators.geometry._displacement import ARGUMENTS, INPUTS, DisplacementOperator
+from penstock.schema import Argument, Schema, register_operator
+
+
+@register_operator
+class Water(DisplacementOperator):
+    """Displaces pixels by ``ampl_x * sin(freq_x * y + phase_x)`` and ``ampl_y * cos(freq_y * x + phase_y)``."""
+
+    schema = Schema(
+        name="Water",
+        inputs=INPUTS,
+        arguments=(
+            *ARGUMENTS,
+            Argument("ampl_x", "float", 10.0, "Amplitude of the displacement in x, in pixels."),
+            Argument("ampl_y", "float", 10.0, "Amplitude of the displacement in y, in pixels."),
+            Argument("freq_x", "float", 0.049087, "Frequency of the displacement in x, in radians for each row."),
+            Argument("freq_y", "float", 0.049087, "Frequency of the displacement in y, in radians for each column."),
+            Argument("phase_x", "float", 0.0, "Phase of the displacement in x, in radians."),
+            Argument("phase_y", "float", 0.0, "Phase of the displacement in y, in radians."),
+        ),
+    )
+
+    def maps(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+        wave_x, wave_y = (Wave(*(self.args[f"{part}_{axis}"] for part in ("ampl", "freq", "phase"))) for axis in "xy")
+        return water_maps(height, width, wave_x, wave_y)
