@@ -4407,6 +4407,48 @@ def spectrogram(
 ) -> list[DataNode]: ...
 
 @_overload
+def sphere(
+    input: DataNode | _ndarray | float,
+    /,
+    *,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    fill_value: float | None = 0.0,
+    interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
+    mask: int | DataNode | _ndarray | None = 1,
+    preserve: bool | None = False,
+    device: str | None = None,
+    name: str | None = None,
+) -> DataNode:
+    """Bulges images as if they were on a ball.
+
+    Runs on: cpu, gpu.
+
+    Args:
+        input: Images of uint8 or float. Layouts: HWC.
+
+    Keyword args:
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        fill_value (float, default 0.0): What lies outside of the input.
+        interp_type (DALIInterpType, default <DALIInterpType.INTERP_NN: 0>): INTERP_NN or INTERP_LINEAR.
+        mask (int | DataNode, default 1): Computed in the graph, 0 leaves a sample as it is. A constant has no effect.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+    """
+    ...
+@_overload
+def sphere(
+    input: list[DataNode],
+    /,
+    *,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    fill_value: float | None = 0.0,
+    interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
+    mask: int | DataNode | _ndarray | None = 1,
+    preserve: bool | None = False,
+    device: str | None = None,
+    name: str | None = None,
+) -> list[DataNode]: ...
+
+@_overload
 def squeeze(
     data: DataNode | _ndarray | float,
     /,
@@ -4864,6 +4906,66 @@ def warp_affine(
     output_dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    device: str | None = None,
+    name: str | None = None,
+) -> list[DataNode]: ...
+
+@_overload
+def water(
+    input: DataNode | _ndarray | float,
+    /,
+    *,
+    ampl_x: float | None = 10.0,
+    ampl_y: float | None = 10.0,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    fill_value: float | None = 0.0,
+    freq_x: float | None = 0.049087,
+    freq_y: float | None = 0.049087,
+    interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
+    mask: int | DataNode | _ndarray | None = 1,
+    phase_x: float | None = 0.0,
+    phase_y: float | None = 0.0,
+    preserve: bool | None = False,
+    device: str | None = None,
+    name: str | None = None,
+) -> DataNode:
+    """Displaces pixels by ``ampl_x * sin(freq_x * y + phase_x)`` and ``ampl_y * cos(freq_y * x + phase_y)``.
+
+    Runs on: cpu, gpu.
+
+    Args:
+        input: Images of uint8 or float. Layouts: HWC.
+
+    Keyword args:
+        ampl_x (float, default 10.0): Amplitude of the displacement in x, in pixels.
+        ampl_y (float, default 10.0): Amplitude of the displacement in y, in pixels.
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        fill_value (float, default 0.0): What lies outside of the input.
+        freq_x (float, default 0.049087): Frequency of the displacement in x, in radians for each row.
+        freq_y (float, default 0.049087): Frequency of the displacement in y, in radians for each column.
+        interp_type (DALIInterpType, default <DALIInterpType.INTERP_NN: 0>): INTERP_NN or INTERP_LINEAR.
+        mask (int | DataNode, default 1): Computed in the graph, 0 leaves a sample as it is. A constant has no effect.
+        phase_x (float, default 0.0): Phase of the displacement in x, in radians.
+        phase_y (float, default 0.0): Phase of the displacement in y, in radians.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+    """
+    ...
+@_overload
+def water(
+    input: list[DataNode],
+    /,
+    *,
+    ampl_x: float | None = 10.0,
+    ampl_y: float | None = 10.0,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    fill_value: float | None = 0.0,
+    freq_x: float | None = 0.049087,
+    freq_y: float | None = 0.049087,
+    interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
+    mask: int | DataNode | _ndarray | None = 1,
+    phase_x: float | None = 0.0,
+    phase_y: float | None = 0.0,
+    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
 ) -> list[DataNode]: ...
