@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from penstock.operators.image._resizing import (
     IMAGE_LAYOUTS,
     SIZE_ARGUMENTS,
     VOLUME_LAYOUTS,
+    ResamplePlan,
     ResizingOperator,
 )
 from penstock.schema import (
@@ -25,6 +27,9 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.types import INT32
+
+# Plans that a resize keeps: images of a data set have many sizes.
+_MOST_PLANS = 4096
 
 
 @register_operator
@@ -59,6 +64,22 @@ class Resize(ResizingOperator):
         specs = super().describe(workspace)
         return [*specs, OutputSpec(INT32, "", 1)] if self.args["save_attrs"] else specs
 
+    def setup(self) -> None:
+        super().setup()
+        self._plans: dict[tuple[int, ...], ResamplePlan] = {}
+
+    def plan(self, sample: Sample, extents: Sequence[int]) -> ResamplePlan:
+        """How an image of some extents is resampled; where no argument is computed, that is worked out once for each."""
+        if self.tensor_arguments:
+            return super().plan(sample, extents)
+        key = tuple(extents)
+        known = self._plans.get(key)
+        if known is None:
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.clear()
+            known = self._plans[key] = super().plan(sample, extents)
+        return known
+
     def infer(self, sample: Sample) -> Any:
         shape = super().infer(sample)
         return [shape, (sample.workspace.state[1],)] if self.args["save_attrs"] else shape
@@ -69,10 +90,15 @@ class Resize(ResizingOperator):
             sample.outputs[1][...] = self._extents(sample)
 
     def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all, upload
+        from penstock.kernels.cuda.window import WindowCopy, copy_windows
+
         super().compute_batch(workspace)
         if self.args["save_attrs"]:
-            for sample in workspace.live:
-                sample.outputs[1].set(self._extents(sample))
+            samples = workspace.live
+            extents = upload([self._extents(sample) for sample in samples])
+            targets = locate_all(workspace.outputs[1], samples)
+            copy_windows([WindowCopy(own, target) for own, target in zip(extents, targets)])
 
     def _extents(self, sample: Sample) -> np.ndarray:
         first, count = sample.workspace.state
