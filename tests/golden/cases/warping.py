@@ -29,7 +29,6 @@ for kind in KINDS:
         "warp_affine",
         VOLUMES,
         [{"matrix": [0.7, 0.3, 0.1, 2, -0.2, 1.1, 0, 3, 0.1, 0.1, 0.9, 1], **kind}],
-        tolerance=3e-5,
     )
     FAMILY.each("rotate", VOLUMES, [{"angle": 20, "axis": axis, **kind} for axis in ([0, 0, 1], [1, 0, 0], [1, 2, 3])])
 FAMILY.each("rotate", PIXELS, [{"angle": float(a)} for a in range(0, 360, 15)])
