@@ -203,12 +203,15 @@ def test_crop_mirror_normalize(seed: int) -> None:
     samples = batch(rng, layout, rng.choice([np.uint8, np.uint8, np.int16, np.float32]))
     channels = samples[0].shape[layout.index("C")]
     given["out_of_bounds_policy"] = str(rng.choice(["pad", "trim_to_shape", "error"], p=[0.6, 0.3, 0.1]))
-    given["fill_values"] = [float(v) for v in rng.integers(0, 9, channels if rng.random() < 0.3 else 1)]
     given["mean"] = [float(np.float32(v)) for v in rng.random(channels if rng.random() < 0.7 else 1) * 200]
     given["std"] = [float(np.float32(v)) for v in rng.random(channels if rng.random() < 0.7 else 1) * 90 + 1]
     given["mirror"] = int(rng.integers(0, 2))
     given["scale"], given["shift"] = float(np.float32(rng.random() * 3)), float(np.float32(rng.random() * 20))
     given["pad_output"] = bool(rng.random() < 0.3)
+    if not given["pad_output"]:
+        # As many as mean and std have: else DALI reads past the end of the shorter lists.
+        count = max(len(given["mean"]), len(given["std"]))
+        given["fill_values"] = [float(v) for v in rng.integers(0, 9, count)]
     given["dtype"] = str(rng.choice(["FLOAT", "FLOAT16", "UINT8", "INT8"]))
     spatial = layout.replace("C", "")
     given["output_layout"] = str(rng.choice([spatial + "C", spatial.replace("HW", "CHW"), layout]))

@@ -40,7 +40,7 @@ def box_region(sample: Sample, shape: Sequence[int], layout: str) -> Region:
     """The box that the inputs or arguments of a sample ask for, in data of ``shape``; it may reach outside.
 
     Raises:
-        RuntimeError: the box is of another rank, or its extent is negative.
+        RuntimeError: the box is of another rank, or ends before it starts.
     """
     anchor, extents = [0] * len(shape), list(shape)
     count = _count(sample)
@@ -54,9 +54,6 @@ def box_region(sample: Sample, shape: Sequence[int], layout: str) -> Region:
     starts, ends = _bounds(sample, sizes)
     for axis, start, end in zip(axes, starts, ends):
         anchor[axis], extents[axis] = start, end - start
-    for axis, extent in enumerate(extents):
-        if extent < 0:
-            raise RuntimeError(f"The slice has a negative extent in dimension {axis}: {extent}")
     return Region(tuple(anchor), tuple(extents))
 
 
@@ -88,9 +85,16 @@ def _bounds(sample: Sample, sizes: Sequence[int]) -> tuple[list[int], list[int]]
             anchor = [value * size for value, size in zip(anchor, sizes)]
         if sample["normalized_shape"] and not integral[1]:
             shape = [value * size for value, size in zip(shape, sizes)]
-        return _rounded(anchor), _rounded([a + s for a, s in zip(anchor, shape)])
+        return _whole_bounds(anchor, [a + s for a, s in zip(anchor, shape)])
     starts = _starts(sample, sizes)
-    return _rounded(starts), _rounded(_ends(sample, sizes, starts))
+    return _whole_bounds(starts, _ends(sample, sizes, starts))
+
+
+def _whole_bounds(starts: Sequence[float], ends: Sequence[float]) -> tuple[list[int], list[int]]:
+    for start, end in zip(starts, ends):
+        if end < start:
+            raise RuntimeError(f"The slice ends before it starts: at {end:g}, from {start:g}")
+    return _rounded(starts), _rounded(ends)
 
 
 def _starts(sample: Sample, sizes: Sequence[int]) -> list[float]:
