@@ -1462,6 +1462,71 @@ def equalize(
 ) -> list[DataNode]: ...
 
 @_overload
+def erase(
+    input: DataNode | _ndarray | float,
+    /,
+    *,
+    anchor: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    axes: int | _Sequence[int] | _ndarray | None = ...,
+    axis_names: str | None = "HW",
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    centered_anchor: bool | None = False,
+    fill_value: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    normalized: bool | None = False,
+    normalized_anchor: bool | None = False,
+    normalized_shape: bool | None = False,
+    preserve: bool | None = False,
+    shape: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    device: str | None = None,
+    name: str | None = None,
+) -> DataNode:
+    """Fills boxes of each sample with a value.
+
+    A box reaches from ``anchor`` to ``anchor + shape``, both cut off to whole elements; what of it lies outside of the
+    data is ignored. Several boxes are given one after the other.
+
+    >>> images = fn.erase(images, anchor=[10.0, 20.0], shape=[30.0, 40.0], axis_names="HW")  # doctest: +SKIP
+
+    Runs on: cpu, gpu.
+
+    Args:
+        input: Data of any numeric type but float64, and of any shape.
+
+    Keyword args:
+        anchor (float | Sequence[float] | DataNode, default []): Where each box begins, in the order of the axes.
+        axes (int | Sequence[int], default [1, 0]): Indices of the dimensions that the boxes are in.
+        axis_names (str, default 'HW'): Letters of the dimensions that the boxes are in; by default all of the layout but C.
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        centered_anchor (bool, default False): The anchors are the middles of the boxes.
+        fill_value (float | Sequence[float] | DataNode, default [0.0]): What is filled in: one value, or one for each channel.
+        normalized (bool, default False): Anchors and shapes are fractions of the input's extents.
+        normalized_anchor (bool, default False): Anchors are fractions of the input's extents.
+        normalized_shape (bool, default False): Shapes are fractions of the input's extents.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        shape (float | Sequence[float] | DataNode, default []): How far each box reaches, in the order of the axes.
+    """
+    ...
+@_overload
+def erase(
+    input: list[DataNode],
+    /,
+    *,
+    anchor: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    axes: int | _Sequence[int] | _ndarray | None = ...,
+    axis_names: str | None = "HW",
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    centered_anchor: bool | None = False,
+    fill_value: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    normalized: bool | None = False,
+    normalized_anchor: bool | None = False,
+    normalized_shape: bool | None = False,
+    preserve: bool | None = False,
+    shape: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    device: str | None = None,
+    name: str | None = None,
+) -> list[DataNode]: ...
+
+@_overload
 def expand_dims(
     data: DataNode | _ndarray | float,
     /,
@@ -1936,6 +2001,59 @@ def get_property(
     key: str,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
+    device: str | None = None,
+    name: str | None = None,
+) -> list[DataNode]: ...
+
+@_overload
+def grid_mask(
+    input: DataNode | _ndarray | float,
+    /,
+    *,
+    angle: float | DataNode | _ndarray | None = 0.0,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
+    ratio: float | DataNode | _ndarray | None = 0.5,
+    shift_x: float | DataNode | _ndarray | None = 0.0,
+    shift_y: float | DataNode | _ndarray | None = 0.0,
+    tile: int | DataNode | _ndarray | None = 100,
+    device: str | None = None,
+    name: str | None = None,
+) -> DataNode:
+    """Sets squares on a regular grid to zero; Chen et al., "GridMask data augmentation", 2020.
+
+    A pixel (x, y) is erased where both ``x * cos(angle) - y * sin(angle) - shift_x`` and
+    ``x * sin(angle) + y * cos(angle) - shift_y`` lie in the first ``ratio`` of a tile.
+
+    >>> images = fn.grid_mask(images, tile=100, ratio=0.4, angle=0.3)  # doctest: +SKIP
+
+    Runs on: cpu, gpu.
+
+    Args:
+        input: Images of three dimensions: height, width and channels.
+
+    Keyword args:
+        angle (float | DataNode, default 0.0): Of the grid, in radians.
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        ratio (float | DataNode, default 0.5): Side of the erased squares, as a part of the tile.
+        shift_x (float | DataNode, default 0.0): Where the grid begins along its x axis, in pixels.
+        shift_y (float | DataNode, default 0.0): Where the grid begins along its y axis, in pixels.
+        tile (int | DataNode, default 100): Side of a tile, in pixels.
+    """
+    ...
+@_overload
+def grid_mask(
+    input: list[DataNode],
+    /,
+    *,
+    angle: float | DataNode | _ndarray | None = 0.0,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
+    ratio: float | DataNode | _ndarray | None = 0.5,
+    shift_x: float | DataNode | _ndarray | None = 0.0,
+    shift_y: float | DataNode | _ndarray | None = 0.0,
+    tile: int | DataNode | _ndarray | None = 100,
     device: str | None = None,
     name: str | None = None,
 ) -> list[DataNode]: ...
@@ -3280,6 +3398,59 @@ def pad(
     fill_value: float | DataNode | _ndarray | None = 0.0,
     preserve: bool | None = False,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    device: str | None = None,
+    name: str | None = None,
+) -> list[DataNode]: ...
+
+@_overload
+def paste(
+    input: DataNode | _ndarray | float,
+    /,
+    *,
+    fill_value: int | _Sequence[int] | _ndarray,
+    ratio: float | DataNode | _ndarray,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    min_canvas_size: float | DataNode | _ndarray | None = 0.0,
+    n_channels: int | None = 3,
+    paste_x: float | DataNode | _ndarray | None = 0.5,
+    paste_y: float | DataNode | _ndarray | None = 0.5,
+    preserve: bool | None = False,
+    device: str | None = None,
+    name: str | None = None,
+) -> DataNode:
+    """Puts each image on a canvas that is ``ratio`` times as large.
+
+    >>> images = fn.paste(images, ratio=2.0, fill_value=[255, 255, 255])  # doctest: +SKIP
+
+    Runs on: cpu, gpu.
+
+    Args:
+        input: Images of uint8. Layouts: HWC.
+
+    Keyword args:
+        fill_value (int | Sequence[int], required): Of the canvas: one value, or one for each channel.
+        ratio (float | DataNode, required): Extents of the canvas over the image's; at least 1.
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        min_canvas_size (float | DataNode, default 0.0): The least extent of the canvas, in pixels.
+        n_channels (int, default 3): Channels of the images.
+        paste_x (float | DataNode, default 0.5): Horizontal place of the image, from 0 (left) to 1 (right).
+        paste_y (float | DataNode, default 0.5): Vertical place of the image, from 0 (top) to 1 (bottom).
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+    """
+    ...
+@_overload
+def paste(
+    input: list[DataNode],
+    /,
+    *,
+    fill_value: int | _Sequence[int] | _ndarray,
+    ratio: float | DataNode | _ndarray,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    min_canvas_size: float | DataNode | _ndarray | None = 0.0,
+    n_channels: int | None = 3,
+    paste_x: float | DataNode | _ndarray | None = 0.5,
+    paste_y: float | DataNode | _ndarray | None = 0.5,
+    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
 ) -> list[DataNode]: ...

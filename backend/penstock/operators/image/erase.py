@@ -1,0 +1,144 @@
+"""`erase`: boxes of each sample filled with a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.axes import resolve_axes
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import BOOL, FLOAT64, dtype_name, numpy_dtype
+
+
+@dataclass(frozen=True)
+class ErasePlan:
+    """What happens to one sample.
+
+    Attributes:
+        boxes: what is erased, as slices of the data.
+        fill: one value, or one for each channel.
+        channel_axis: the dimension of channels, where there are several values.
+    """
+
+    boxes: tuple[tuple[slice, ...], ...]
+    fill: tuple[Any, ...]
+    channel_axis: int
+
+
+@register_operator
+class Erase(Operator):
+    """Fills boxes of each sample with a value.
+
+    A box reaches from ``anchor`` to ``anchor + shape``, both cut off to whole elements; what of it lies outside of the
+    data is ignored. Several boxes are given one after the other.
+
+    >>> images = fn.erase(images, anchor=[10.0, 20.0], shape=[30.0, 40.0], axis_names="HW")  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="Erase",
+        inputs=(Input("input", doc="Data of any numeric type but float64, and of any shape."),),
+        arguments=(
+            Argument("anchor", "float[]", [], "Where each box begins, in the order of the axes.", tensor=True),
+            Argument("axes", "int32[]", [1, 0], "Indices of the dimensions that the boxes are in."),
+            Argument(
+                "axis_names",
+                "string",
+                "HW",
+                "Letters of the dimensions that the boxes are in; by default all of the layout but C.",
+            ),
+            Argument("centered_anchor", "bool", False, "The anchors are the middles of the boxes."),
+            Argument(
+                "fill_value", "float[]", [0.0], "What is filled in: one value, or one for each channel.", tensor=True
+            ),
+            Argument("normalized", "bool", False, "Anchors and shapes are fractions of the input's extents."),
+            Argument("normalized_anchor", "bool", False, "Anchors are fractions of the input's extents."),
+            Argument("normalized_shape", "bool", False, "Shapes are fractions of the input's extents."),
+            Argument("shape", "float[]", [], "How far each box reaches, in the order of the axes.", tensor=True),
+        ),
+        volumetric=True,
+    )
+
+    def setup(self) -> None:
+        if self.given("normalized") and (self.given("normalized_anchor") or self.given("normalized_shape")):
+            raise RuntimeError("`normalized` cannot be given together with `normalized_anchor` or `normalized_shape`")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if batch.dtype in (FLOAT64, BOOL):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
+        workspace.state = self._axes(batch.layout(), batch.ndim())
+        return [OutputSpec(batch.dtype, batch.layout(), batch.ndim())]
+
+    def _axes(self, layout: str, ndim: int) -> list[int]:
+        if self.given("axes"):
+            axes = resolve_axes(self.args["axes"], None, layout, ndim)
+        elif self.given("axis_names"):
+            axes = resolve_axes(None, self.args["axis_names"], layout, ndim)
+        else:
+            axes = [axis for axis, letter in enumerate(layout) if letter != "C"]
+        if not axes:
+            raise RuntimeError("There are no dimensions to erase boxes in: give `axes`, or data with a layout")
+        return axes
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        shape, axes = sample.shapes[0], sample.workspace.state
+        boxes = tuple(self._box(shape, axes, *box) for box in self._boxes(sample, len(axes)))
+        batch = sample.workspace.inputs[0]
+        fill, channel_axis = sample["fill_value"], batch.layout().find("C")
+        if len(fill) > 1 and (channel_axis < 0 or len(fill) != shape[channel_axis]):
+            raise RuntimeError(f"`fill_value` has {len(fill)} entries, which is not the number of channels")
+        sample.plan = ErasePlan(boxes, _as_type(fill, numpy_dtype(batch.dtype)), channel_axis)
+        return shape
+
+    def _boxes(self, sample: Sample, count: int) -> list[tuple[Sequence[float], Sequence[float]]]:
+        """The anchor and the shape of each box."""
+        extents = sample["shape"]
+        anchors = sample["anchor"] if sample.given("anchor") else [0.0] * len(extents)
+        if len(anchors) != len(extents):
+            raise RuntimeError(f"`anchor` has {len(anchors)} entries, but `shape` has {len(extents)}")
+        if len(extents) % count:
+            raise RuntimeError(f"`shape` has {len(extents)} entries, which is not a multiple of the {count} axes")
+        starts = range(0, len(extents), count)
+        return [(anchors[start : start + count], extents[start : start + count]) for start in starts]
+
+    def _box(
+        self, shape: Sequence[int], axes: Sequence[int], anchor: Sequence[float], extents: Sequence[float]
+    ) -> tuple[slice, ...]:
+        relative_anchor = self.args["normalized"] or self.args["normalized_anchor"]
+        relative_shape = self.args["normalized"] or self.args["normalized_shape"]
+        box = [slice(None)] * len(shape)
+        for axis, start, extent in zip(axes, anchor, extents):
+            extent = extent * shape[axis] if relative_shape else extent
+            start = start * shape[axis] if relative_anchor else start
+            start = start - extent / 2 if self.args["centered_anchor"] else start
+            first, last = int(np.float32(start)), int(np.float32(start + extent))
+            box[axis] = slice(min(max(first, 0), shape[axis]), min(max(last, 0), shape[axis]))
+        return tuple(box)
+
+    def compute(self, sample: Sample) -> None:
+        _erase(sample.inputs[0], sample.plan, sample.outputs[0])
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        for sample in workspace.live:
+            _erase(sample.inputs[0], sample.plan, sample.outputs[0])
+
+
+def _as_type(fill: Sequence[float], dtype: np.dtype) -> tuple[Any, ...]:
+    """Values in a type: cut off to integers, of which the lowest bits stay."""
+    return tuple(np.int64(value).astype(dtype) if dtype.kind in "iu" else dtype.type(value) for value in fill)
+
+
+def _erase(source: Any, plan: ErasePlan, target: Any) -> None:
+    """Arrays of numpy or CuPy."""
+    target[...] = source
+    for box in plan.boxes:
+        if len(plan.fill) == 1:
+            target[box] = plan.fill[0]
+            continue
+        channels = range(*box[plan.channel_axis].indices(target.shape[plan.channel_axis]))
+        for channel in channels:
+            target[(*box[: plan.channel_axis], channel, *box[plan.channel_axis + 1 :])] = plan.fill[channel]
