@@ -251,3 +251,51 @@ def test_flip_and_pad(seed: int) -> None:
     if rng.random() < 0.5:
         given["align"] = [int(v) for v in rng.integers(1, 9, 2)]
     check("pad", samples, layout, given, exact=True)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_erase(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    layout = str(rng.choice(["HWC", "CHW", "FHWC", "DHWC"]))
+    samples = batch(rng, layout, rng.choice([np.uint8, np.float32, np.int16]))
+    names = str(rng.choice(["HW", "WH", "W"]))
+    count = int(rng.integers(1, 4)) * len(names)
+    scale = 1.0
+    given: Arguments = {"axis_names": names}
+    if rng.random() < 0.3:
+        given["normalized"] = True
+        scale = 20.0
+    given["anchor"] = [float(np.float32(v / scale)) for v in rng.random(count) * 20 - 2]
+    given["shape"] = [float(np.float32(v / scale)) for v in rng.random(count) * 10]
+    given["centered_anchor"] = bool(rng.random() < 0.3)
+    channels = samples[0].shape[layout.index("C")]
+    given["fill_value"] = [float(v) for v in rng.integers(0, 99, channels if rng.random() < 0.5 else 1)]
+    check("erase", samples, layout, given, exact=True)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_grid_mask(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    given = {
+        "tile": int(rng.integers(1, 20)),
+        "ratio": float(np.float32(rng.random())),
+        "angle": float(np.float32(rng.random() * 3 * (rng.random() < 0.7))),
+        "shift_x": float(np.float32(rng.random() * 30 - 15)),
+        "shift_y": float(rng.integers(-9, 9)),
+    }
+    check("grid_mask", batch(rng, "HWC", rng.choice([np.uint8, np.float32, np.int16])), "HWC", given, exact=True)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_paste(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    samples = batch(rng, "HWC")
+    channels = samples[0].shape[2]
+    given: Arguments = {"ratio": float(np.float32(1 + rng.random() * 3)), "n_channels": channels}
+    given["fill_value"] = [int(v) for v in rng.integers(0, 256, channels if rng.random() < 0.5 else 1)]
+    for name in ("paste_x", "paste_y"):
+        if rng.random() < 0.7:
+            given[name] = float(np.float32(rng.random()))
+    if rng.random() < 0.4:
+        given["min_canvas_size"] = float(np.float32(rng.random() * 60))
+    check("paste", samples, "HWC", given, exact=True)

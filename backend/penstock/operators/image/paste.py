@@ -1,0 +1,87 @@
+"""`paste`: images on larger canvases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import UINT8, dtype_name
+
+
+@register_operator
+class Paste(Operator):
+    """Puts each image on a canvas that is ``ratio`` times as large.
+
+    >>> images = fn.paste(images, ratio=2.0, fill_value=[255, 255, 255])  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="Paste",
+        inputs=(Input("input", ("HWC",), doc="Images of uint8."),),
+        arguments=(
+            Argument(
+                "fill_value", "int32[]", None, "Of the canvas: one value, or one for each channel.", required=True
+            ),
+            Argument("min_canvas_size", "float", 0.0, "The least extent of the canvas, in pixels.", tensor=True),
+            Argument("n_channels", "int32", 3, "Channels of the images."),
+            Argument(
+                "paste_x", "float", 0.5, "Horizontal place of the image, from 0 (left) to 1 (right).", tensor=True
+            ),
+            Argument("paste_y", "float", 0.5, "Vertical place of the image, from 0 (top) to 1 (bottom).", tensor=True),
+            Argument(
+                "ratio",
+                "float",
+                None,
+                "Extents of the canvas over the image's; at least 1.",
+                required=True,
+                tensor=True,
+            ),
+        ),
+    )
+
+    def setup(self) -> None:
+        fill, channels = self.args["fill_value"], self.args["n_channels"]
+        if len(fill) not in (1, channels):
+            raise RuntimeError(f"`fill_value` has {len(fill)} entries, expected 1 or {channels}")
+        # The lowest bits of a value are kept, as of any conversion of integers without saturation.
+        self._fill = [value & 255 for value in (fill if len(fill) > 1 else fill * channels)]
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        layout = self.input_layout(workspace)
+        if batch.dtype != UINT8:
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}. `paste` takes uint8")
+        return [OutputSpec(UINT8, layout, 3)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        height, width, channels = sample.shapes[0]
+        if channels != self.args["n_channels"]:
+            raise RuntimeError(f"The image has {channels} channels, but `n_channels` is {self.args['n_channels']}")
+        ratio, least = sample["ratio"], int(sample["min_canvas_size"])
+        if ratio < 1:
+            raise RuntimeError(f"A ratio of less than 1 is not supported, got {ratio:g}")
+        canvas = [max(int(np.float32(ratio) * np.float32(extent)), least) for extent in (height, width)]
+        place = []
+        for name, extent, inner in zip(("paste_y", "paste_x"), canvas, (height, width)):
+            position = sample[name]
+            if not 0 <= position <= 1:
+                raise RuntimeError(f"`{name}` must be from 0 to 1, got {position:g}")
+            place.append(int(np.float32(position) * np.float32(extent - inner)))
+        sample.plan = place
+        return (*canvas, channels)
+
+    def compute(self, sample: Sample) -> None:
+        self._paste(sample.inputs[0], sample.plan, sample.outputs[0])
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        for sample in workspace.live:
+            self._paste(sample.inputs[0], sample.plan, sample.outputs[0])
+
+    def _paste(self, source: Any, place: list[int], target: Any) -> None:
+        """Arrays of numpy or CuPy."""
+        for channel, value in enumerate(self._fill):
+            target[..., channel] = value
+        (top, left), (height, width) = place, source.shape[:2]
+        target[top : top + height, left : left + width] = source
