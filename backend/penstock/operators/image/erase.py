@@ -141,4 +141,5 @@ def _erase(source: Any, plan: ErasePlan, target: Any) -> None:
             continue
         channels = range(*box[plan.channel_axis].indices(target.shape[plan.channel_axis]))
         for channel in channels:
-            target[(*box[: plan.channel_axis], channel, *box[plan.channel_axis + 1 :])] = plan.fill[channel]
+            place = (*box[: plan.channel_axis], channel, *box[plan.channel_axis + 1 :])
+            target[place] = plan.fill[channel]
