@@ -15,7 +15,8 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         (tmp_path / "a.bin").write_bytes(bytes(range(10)))
         (tmp_path / "b" / "c.txt").write_text("text")
         return str(tmp_path)
-    fsspec = pytest.importorskip("fsspec")
+    import fsspec
+
     system = fsspec.filesystem("memory")
     folder = f"/{tmp_path.name}"
     system.pipe(f"{folder}/a.bin", bytes(range(10)))

@@ -8,15 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
-
-from penstock import Pipeline, fn, pipeline_def, types  # noqa: E402
-from penstock.plugin.jax import DALIGenericIterator, LastBatchPolicy, data_iterator  # noqa: E402
-from penstock.plugin.jax.clu import DALIGenericPeekableIterator, peekable_data_iterator  # noqa: E402
-from penstock.plugin.jax.fn import jax_function  # noqa: E402
+from penstock import Pipeline, fn, pipeline_def, types
+from penstock.plugin.jax import DALIGenericIterator, LastBatchPolicy, data_iterator
+from penstock.plugin.jax.clu import DALIGenericPeekableIterator, peekable_data_iterator
+from penstock.plugin.jax.fn import jax_function
 
 BACKEND = Path(__file__).parents[2] / "backend"
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from penstock import Pipeline, fn, types  # noqa: E402
-from penstock.plugin.pytorch import (  # noqa: E402
+from penstock import Pipeline, fn, types
+from penstock.plugin.pytorch import (
     DALIClassificationIterator,
     DALIGenericIterator,
     DALIRaggedIterator,
@@ -18,7 +17,7 @@ from penstock.plugin.pytorch import (  # noqa: E402
     feed_ndarray,
     to_torch_tensor,
 )
-from penstock.tensors import TensorCPU, TensorListCPU  # noqa: E402
+from penstock.tensors import TensorCPU, TensorListCPU
 
 
 def numbered(batches: int = 3, batch_size: int = 2) -> Pipeline:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
-numba = pytest.importorskip("numba")
-
-from penstock import Pipeline, fn, types  # noqa: E402
-from penstock.plugin.numba import NumbaFunction  # noqa: E402
-from penstock.plugin.numba.fn import numba_function  # noqa: E402
-from penstock.plugin.numba.fn.experimental import numba_function as experimental_function  # noqa: E402
+from penstock import Pipeline, fn, types
+from penstock.plugin.numba import NumbaFunction
+from penstock.plugin.numba.fn import numba_function
+from penstock.plugin.numba.fn.experimental import numba_function as experimental_function
 
 PLAIN = dict(out_types=types.FLOAT, in_types=types.FLOAT, outs_ndim=2, ins_ndim=2)
 
