@@ -299,3 +299,34 @@ def test_paste(seed: int) -> None:
     if rng.random() < 0.4:
         given["min_canvas_size"] = float(np.float32(rng.random() * 60))
     check("paste", samples, "HWC", given, exact=True)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_multi_paste(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    dtype = rng.choice([np.uint8, np.int16, np.float32])
+    # DALI fails on sequences here.
+    samples = [image(rng, (9, 12, 3), dtype) for _ in range(3)]
+    named, count = bool(rng.random() < 0.6), int(rng.integers(1, 4))
+    options: Arguments = {"output_size": (20, 25)} if rng.random() < 0.8 else {}
+    if rng.random() < 0.3:
+        options["dtype"] = "FLOAT"
+    tensors: dict[str, list[np.ndarray]] = {}
+    if named:
+        tensors["in_ids"] = [rng.integers(0, 3, count, np.int32) for _ in range(3)]
+    for name, most, fraction in (("in_anchors", (5, 6), 0.5), ("shapes", (4, 6), 0.5), ("out_anchors", (11, 13), 0.5)):
+        if name == "out_anchors" and not options:
+            continue
+        way = rng.integers(0, 3)
+        if way == 1:
+            tensors[name] = [rng.integers(0, most, (count, 2)).astype(np.int32) for _ in range(3)]
+        elif way == 2:
+            tensors[name + "_rel"] = [(rng.random((count, 2)) * fraction).astype(np.float32) for _ in range(3)]
+
+    def define(module: Any) -> Any:
+        inputs = [source(samples, "HWC")(module) for _ in range(1 if named else count)]
+        arguments = {name: source(values)(module) for name, values in tensors.items()}
+        return module.fn.multi_paste(*inputs, **arguments, **enumerations(module, options))
+
+    found = difference(define)
+    assert found == "", f"{options}, {tensors}: {found}"

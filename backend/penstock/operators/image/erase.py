@@ -139,7 +139,7 @@ def _erase(source: Any, plan: ErasePlan, target: Any) -> None:
         if len(plan.fill) == 1:
             target[box] = plan.fill[0]
             continue
-        channels = range(*box[plan.channel_axis].indices(target.shape[plan.channel_axis]))
-        for channel in channels:
-            place = (*box[: plan.channel_axis], channel, *box[plan.channel_axis + 1 :])
+        before, after = box[: plan.channel_axis], box[plan.channel_axis + 1 :]
+        for channel in range(*box[plan.channel_axis].indices(target.shape[plan.channel_axis])):
+            place = (*before, channel, *after)
             target[place] = plan.fill[channel]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from penstock.kernels.windows import Region
+from penstock.operators.image._windows import copy_region, copy_regions
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import UINT8, dtype_name
 
@@ -69,19 +69,12 @@ class Paste(Operator):
             if not 0 <= position <= 1:
                 raise RuntimeError(f"`{name}` must be from 0 to 1, got {position:g}")
             place.append(int(np.float32(position) * np.float32(extent - inner)))
-        sample.plan = place
-        return (*canvas, channels)
+        # The canvas is a window that reaches outside of the image.
+        sample.plan = Region((-place[0], -place[1], 0), (canvas[0], canvas[1], channels))
+        return sample.plan.extents
 
     def compute(self, sample: Sample) -> None:
-        self._paste(sample.inputs[0], sample.plan, sample.outputs[0])
+        copy_region(sample.inputs[0], sample.plan, self._fill, 2, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
-        for sample in workspace.live:
-            self._paste(sample.inputs[0], sample.plan, sample.outputs[0])
-
-    def _paste(self, source: Any, place: list[int], target: Any) -> None:
-        """Arrays of numpy or CuPy."""
-        for channel, value in enumerate(self._fill):
-            target[..., channel] = value
-        (top, left), (height, width) = place, source.shape[:2]
-        target[top : top + height, left : left + width] = source
+        copy_regions(workspace, self._fill, 2)

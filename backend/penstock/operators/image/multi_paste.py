@@ -1,0 +1,247 @@
+"""`multi_paste`: regions of images put together into new ones."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT, INT16, INT32, UINT8, dtype_name
+
+_MOST_INPUTS = 64
+_EITHER = (("in_anchors", "in_anchors_rel"), ("shapes", "shapes_rel"), ("out_anchors", "out_anchors_rel"))
+_SUPPORTED = (UINT8, INT16, INT32, FLOAT)
+
+
+@dataclass(frozen=True)
+class PastedRegion:
+    """One region and its place.
+
+    Attributes:
+        input, index: of the sample that it is taken from.
+        anchor, extents: (y, x) and (height, width) of the region.
+        place: (y, x) where it goes.
+    """
+
+    input: int
+    index: int
+    anchor: tuple[int, int]
+    extents: tuple[int, int]
+    place: tuple[int, int]
+
+
+@register_operator
+class MultiPaste(Operator):
+    """Makes each output of regions of the inputs, one pasted over the other on a ground of zeros.
+
+    Given one input and ``in_ids``, the regions are of the samples of that batch that ``in_ids`` names; else there is one
+    region of the same sample of each input. The other arguments have one row (y, x) for each region.
+
+    >>> mosaics = fn.multi_paste(images, in_ids=ids, output_size=(300, 300), out_anchors=anchors)  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="MultiPaste",
+        inputs=(Input("input", ("HWC", "FHWC"), doc="Images of uint8, int16, int32 or float."),),
+        variadic=True,
+        arguments=(
+            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
+            Argument(
+                "in_anchors", "int32", None, "Where regions begin in their inputs: (n, 2).", tensor=True, per_frame=True
+            ),
+            Argument(
+                "in_anchors_rel",
+                "float",
+                None,
+                "Where regions begin, in fractions of their inputs' extents: (n, 2).",
+                tensor=True,
+                per_frame=True,
+            ),
+            Argument(
+                "in_ids", "int32[]", None, "Indices in the batch of the samples that are pasted: (n,).", tensor=True
+            ),
+            Argument(
+                "out_anchors", "int32", None, "Where regions begin in the output: (n, 2).", tensor=True, per_frame=True
+            ),
+            Argument(
+                "out_anchors_rel",
+                "float",
+                None,
+                "Where regions begin, in fractions of the output's extents: (n, 2).",
+                tensor=True,
+                per_frame=True,
+            ),
+            Argument("output_size", "int32[]", None, "(height, width); by default that of the inputs.", tensor=True),
+            Argument(
+                "shapes",
+                "int32",
+                None,
+                "Extents of the regions: (n, 2); by default they reach to the end.",
+                tensor=True,
+                per_frame=True,
+            ),
+            Argument(
+                "shapes_rel",
+                "float",
+                None,
+                "Extents of the regions, in fractions of their inputs' extents: (n, 2).",
+                tensor=True,
+                per_frame=True,
+            ),
+        ),
+        sequences=True,
+    )
+
+    def setup(self) -> None:
+        for one, other in _EITHER:
+            if self.given(one) and self.given(other):
+                raise RuntimeError(f"`{one}` and `{other}` cannot be given together")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        count = len(workspace.inputs)
+        if count > _MOST_INPUTS:
+            raise RuntimeError(f"At most {_MOST_INPUTS} inputs can be pasted, got {count}")
+        if self.given("in_ids") and count != 1:
+            raise RuntimeError(f"With `in_ids`, there must be just one input, got {count}")
+        layout, dtype = self.input_layout(workspace), workspace.inputs[0].dtype
+        if any(batch.dtype != dtype for batch in workspace.inputs):
+            raise RuntimeError("All inputs must be of the same type")
+        output = dtype if self.args["dtype"] is None else self.args["dtype"]
+        for kind in (dtype, output):
+            if kind not in _SUPPORTED:
+                raise RuntimeError(f"Unsupported type: {dtype_name(kind)}. Supported are: uint8, int16, int32, float")
+        return [OutputSpec(output, layout, 3)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        sources = self._sources(sample)
+        shapes = [sample.workspace.inputs[number].shapes[index] for number, index in sources]
+        channels = {shape[2] for shape in shapes} or {sample.shapes[0][2]}
+        if len(channels) > 1:
+            raise RuntimeError(f"Images of different numbers of channels cannot be pasted together: {sorted(channels)}")
+        size = self._output_size(sample, [shape[:2] for shape in shapes])
+        anchors = self._pairs(sample, "in_anchors", [shape[:2] for shape in shapes])
+        places = self._pairs(sample, "out_anchors", [size] * len(sources))
+        extents = self._extents(sample, shapes, anchors)
+        sample.plan = [
+            PastedRegion(*source, anchor, extent, place)
+            for source, anchor, extent, place in zip(sources, anchors, extents, places)
+        ]
+        for region, shape in zip(sample.plan, shapes):
+            _check_inside("input", region.anchor, region.extents, shape)
+            _check_inside("output", region.place, region.extents, size)
+        return (*size, channels.pop())
+
+    @staticmethod
+    def _sources(sample: Sample) -> list[tuple[int, int]]:
+        """The input and the index in its batch of each region."""
+        workspace = sample.workspace
+        if not sample.given("in_ids"):
+            return [(number, sample.index) for number in range(len(workspace.inputs))]
+        owners = workspace.owners
+        count = workspace.batch_size if owners is None else owners[-1] + 1
+        for index in sample["in_ids"]:
+            if not 0 <= index < count:
+                raise RuntimeError(f"`in_ids` must be indices in the batch, which has {count} samples, got {index}")
+        if owners is None:
+            return [(0, index) for index in sample["in_ids"]]
+        # Frames are pasted into the frames of the same time.
+        time = sample.index - owners.index(owners[sample.index])
+        for index in sample["in_ids"]:
+            if owners.count(index) <= time:
+                raise RuntimeError(f"Sequence #{index} has no frame {time} to be pasted")
+        return [(0, owners.index(index) + time) for index in sample["in_ids"]]
+
+    @staticmethod
+    def _output_size(sample: Sample, shapes: Sequence[tuple[int, ...]]) -> tuple[int, int]:
+        if sample.given("output_size"):
+            size = sample["output_size"]
+            if len(size) < 2:
+                raise RuntimeError(f"`output_size` must be (height, width), got {size}")
+            return size[0], size[1]
+        if len(set(shapes)) > 1:
+            raise RuntimeError(f"Images of different sizes need an `output_size`: {sorted(set(shapes))}")
+        height, width = shapes[0] if shapes else sample.shapes[0][:2]
+        return height, width
+
+    @staticmethod
+    def _pairs(sample: Sample, name: str, relative_to: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+        """Positions (y, x), absolute or as fractions of ``relative_to``; 0 where none are given."""
+        absolute, relative = _rows(sample, name, len(relative_to)), _rows(sample, name + "_rel", len(relative_to))
+        if absolute is not None:
+            return [(int(y), int(x)) for y, x in absolute]
+        if relative is None:
+            return [(0, 0)] * len(relative_to)
+        scaled = relative * np.asarray(relative_to, np.float32).reshape(-1, 2)
+        return [(int(y), int(x)) for y, x in scaled]
+
+    @staticmethod
+    def _extents(
+        sample: Sample, shapes: Sequence[Sequence[int]], anchors: Sequence[tuple[int, int]]
+    ) -> list[tuple[int, int]]:
+        absolute, relative = _rows(sample, "shapes", len(shapes)), _rows(sample, "shapes_rel", len(shapes))
+        if absolute is not None:
+            return [(int(h), int(w)) for h, w in absolute]
+        if relative is None:
+            return [(shape[0] - y, shape[1] - x) for shape, (y, x) in zip(shapes, anchors)]
+        scaled = relative * np.asarray([shape[:2] for shape in shapes], np.float32).reshape(-1, 2)
+        return [(math.ceil(h), math.ceil(w)) for h, w in scaled.tolist()]
+
+    def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.convert import cast
+
+        target = sample.outputs[0]
+        target[...] = 0
+        for region in sample.plan:
+            (top, left), (y, x), (height, width) = region.place, region.anchor, region.extents
+            source = sample.workspace.inputs[region.input].samples[region.index]
+            part = source[y : y + height, x : x + width]
+            if part.dtype != target.dtype:
+                converted = np.empty(part.shape, target.dtype)
+                cast(np.ascontiguousarray(part), converted)
+                part = converted
+            target[top : top + height, left : left + width] = part
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.window import WindowCopy, copy_windows
+
+        targets = {sample.index: sample.outputs[0] for sample in workspace.live}
+        for target in targets.values():
+            target.fill(0)
+        # Regions of one sample may overlap, so those go on top of each other in one launch after the other.
+        plans = [[(sample.index, region) for region in sample.plan] for sample in workspace.live]
+        for layer in itertools.zip_longest(*plans):
+            copy_windows(
+                [
+                    WindowCopy(
+                        workspace.inputs[region.input].samples[region.index],
+                        targets[index],
+                        anchor=(*region.anchor, 0),
+                        place=(*region.place, 0),
+                        extents=(*region.extents, targets[index].shape[2]),
+                    )
+                    for index, region in filter(None, layer)
+                ]
+            )
+
+
+def _rows(sample: Sample, name: str, count: int) -> np.ndarray | None:
+    """An argument's (y, x) for each region; None where it is not given."""
+    if not sample.given(name):
+        return None
+    rows = sample.tensor_argument(name)
+    if rows is None or rows.shape != (count, 2):
+        found = "a constant" if rows is None else f"a tensor of shape {rows.shape}"
+        raise RuntimeError(f"`{name}` must be a tensor of shape ({count}, 2), got {found}")
+    return rows
+
+
+def _check_inside(where: str, anchor: tuple[int, int], extents: tuple[int, int], bounds: Sequence[int]) -> None:
+    for start, extent, bound in zip(anchor, extents, bounds):
+        if start < 0 or extent < 0 or start + extent > bound:
+            raise RuntimeError(
+                f"A region at {anchor} of extents {extents} lies outside of the {where} of {bounds[0]} x {bounds[1]} pixels"
+            )
