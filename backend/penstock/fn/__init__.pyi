@@ -2861,6 +2861,72 @@ def mfcc(
     name: str | None = None,
 ) -> list[DataNode]: ...
 
+@_overload
+def multi_paste(
+    input: DataNode | _ndarray | float,
+    /,
+    *inputs: DataNode | _ndarray | float,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    dtype: DALIDataType | None = None,
+    in_anchors: int | DataNode | _ndarray | None = None,
+    in_anchors_rel: float | DataNode | _ndarray | None = None,
+    in_ids: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    out_anchors: int | DataNode | _ndarray | None = None,
+    out_anchors_rel: float | DataNode | _ndarray | None = None,
+    output_size: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    preserve: bool | None = False,
+    shapes: int | DataNode | _ndarray | None = None,
+    shapes_rel: float | DataNode | _ndarray | None = None,
+    device: str | None = None,
+    name: str | None = None,
+) -> DataNode:
+    """Makes each output of regions of the inputs, one pasted over the other on a ground of zeros.
+
+    Given one input and ``in_ids``, the regions are of the samples of that batch that ``in_ids`` names; else there is one
+    region of the same sample of each input. The other arguments have one row (y, x) for each region.
+
+    >>> mosaics = fn.multi_paste(images, in_ids=ids, output_size=(300, 300), out_anchors=anchors)  # doctest: +SKIP
+
+    Runs on: cpu, gpu.
+    Sequences (a leading F dimension) are processed frame by frame.
+
+    Args:
+        input: Images of uint8, int16, int32 or float. Layouts: HWC, FHWC.
+
+    Keyword args:
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        dtype (DALIDataType): Type of the output; by default that of the input.
+        in_anchors (int | DataNode): Where regions begin in their inputs: (n, 2).
+        in_anchors_rel (float | DataNode): Where regions begin, in fractions of their inputs' extents: (n, 2).
+        in_ids (int | Sequence[int] | DataNode): Indices in the batch of the samples that are pasted: (n,).
+        out_anchors (int | DataNode): Where regions begin in the output: (n, 2).
+        out_anchors_rel (float | DataNode): Where regions begin, in fractions of the output's extents: (n, 2).
+        output_size (int | Sequence[int] | DataNode): (height, width); by default that of the inputs.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        shapes (int | DataNode): Extents of the regions: (n, 2); by default they reach to the end.
+        shapes_rel (float | DataNode): Extents of the regions, in fractions of their inputs' extents: (n, 2).
+    """
+    ...
+@_overload
+def multi_paste(
+    input: list[DataNode],
+    /,
+    *inputs: list[DataNode] | DataNode | _ndarray | float,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    dtype: DALIDataType | None = None,
+    in_anchors: int | DataNode | _ndarray | None = None,
+    in_anchors_rel: float | DataNode | _ndarray | None = None,
+    in_ids: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    out_anchors: int | DataNode | _ndarray | None = None,
+    out_anchors_rel: float | DataNode | _ndarray | None = None,
+    output_size: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    preserve: bool | None = False,
+    shapes: int | DataNode | _ndarray | None = None,
+    shapes_rel: float | DataNode | _ndarray | None = None,
+    device: str | None = None,
+    name: str | None = None,
+) -> list[DataNode]: ...
+
 def mxnet_reader(
     *,
     index_path: str | _Sequence[str] | _ndarray,
