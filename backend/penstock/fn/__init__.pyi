@@ -2584,6 +2584,59 @@ def image_decoder_slice(
 ) -> list[DataNode]: ...
 
 @_overload
+def jitter(
+    input: DataNode | _ndarray | float,
+    /,
+    *,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    fill_value: float | None = 0.0,
+    interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
+    mask: int | DataNode | _ndarray | None = 1,
+    nDegree: int | None = 2,
+    preserve: bool | None = False,
+    seed: int | None = -1,
+    device: str | None = None,
+    name: str | None = None,
+) -> DataNode:
+    """Takes each pixel from a place up to ``nDegree / 2`` pixels away in x and in y, drawn evenly.
+
+    Displacements are whole pixels, so both interpolations give the same. The numbers are those of the operator's own
+    random streams, not those of DALI, which draws them on the GPU.
+
+    >>> images = fn.jitter(images, nDegree=4)  # doctest: +SKIP
+
+    Runs on: gpu.
+
+    Args:
+        input: Images of uint8 or float. Layouts: HWC.
+
+    Keyword args:
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        fill_value (float, default 0.0): What lies outside of the input.
+        interp_type (DALIInterpType, default <DALIInterpType.INTERP_NN: 0>): INTERP_NN or INTERP_LINEAR.
+        mask (int | DataNode, default 1): Computed in the graph, 0 leaves a sample as it is. A constant has no effect.
+        nDegree (int, default 2): Twice the greatest displacement, in pixels.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        seed (int, default -1): Seed of the random stream; by default it is derived from the pipeline's seed.
+    """
+    ...
+@_overload
+def jitter(
+    input: list[DataNode],
+    /,
+    *,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    fill_value: float | None = 0.0,
+    interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
+    mask: int | DataNode | _ndarray | None = 1,
+    nDegree: int | None = 2,
+    preserve: bool | None = False,
+    seed: int | None = -1,
+    device: str | None = None,
+    name: str | None = None,
+) -> list[DataNode]: ...
+
+@_overload
 def jpeg_compression_distortion(
     input: DataNode | _ndarray | float,
     /,
