@@ -157,6 +157,7 @@ def test_nearest(seed: int) -> None:
     check("resize", samples, layout, size_arguments(rng, samples, layout) | {"interp_type": "INTERP_NN"})
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("seed", range(80))
 def test_resize_crop_mirror(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -207,7 +208,8 @@ def test_crop_mirror_normalize(seed: int) -> None:
     given["std"] = [float(np.float32(v)) for v in rng.random(channels if rng.random() < 0.7 else 1) * 90 + 1]
     given["mirror"] = int(rng.integers(0, 2))
     given["scale"], given["shift"] = float(np.float32(rng.random() * 3)), float(np.float32(rng.random() * 20))
-    given["pad_output"] = bool(rng.random() < 0.3)
+    # With more channels, DALI reads past the end of its lists when it adds some.
+    given["pad_output"] = bool(rng.random() < 0.3) and channels <= 4
     if not given["pad_output"]:
         # As many as mean and std have: else DALI reads past the end of the shorter lists.
         count = max(len(given["mean"]), len(given["std"]))
