@@ -112,9 +112,10 @@ def _values_difference(a: np.ndarray, b: np.ndarray, tolerance: float, step: int
         return "differs in infinities or NaN"
     if not finite.any():
         return ""
-    scale = max(float(np.ptp(a[finite])), float(np.abs(a[finite]).max()), 1e-30)
+    values = a[finite].astype(np.float64)
+    scale = max(float(np.ptp(values)), float(np.abs(values).max()), 1e-30)
     allowed = tolerance if a.dtype != np.float16 else max(tolerance, 1e-3)
-    worst = float(np.abs(a[finite].astype(np.float64) - b[finite]).max()) / scale
+    worst = float(np.abs(values - b[finite]).max()) / scale
     return f"differs by {worst:.2g} of the range" if worst > allowed else ""
 
 

@@ -154,7 +154,9 @@ def test_nearest(seed: int) -> None:
     rng = np.random.default_rng(seed)
     layout = str(rng.choice(["HWC", "CHW", "DHWC"]))
     samples = batch(rng, layout)
-    check("resize", samples, layout, size_arguments(rng, samples, layout) | {"interp_type": "INTERP_NN"})
+    # Without regions: of those, one in some hundred puts the middle of an output pixel on an edge between input pixels.
+    given = {name: value for name, value in size_arguments(rng, samples, layout).items() if not name.startswith("roi")}
+    check("resize", samples, layout, given | {"interp_type": "INTERP_NN"})
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
