@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import penstock
 from penstock import fn
 from penstock.cli._group import penstock as command
-from penstock.schema.stubs import stale_stubs, stub_files, write_stubs
+from penstock.cli._stub_files import stale_stubs, stub_files, write_stubs
 
 PACKAGE = Path(penstock.__file__).parent
 

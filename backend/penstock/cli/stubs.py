@@ -17,7 +17,7 @@ def command(check: bool, folder: Path | None) -> None:
     They go into FOLDER, by default that of the installed package.
     """
     import penstock
-    from penstock.schema.stubs import stale_stubs, write_stubs
+    from penstock.cli._stub_files import stale_stubs, write_stubs
 
     folder = folder or Path(penstock.__file__).parent
     paths = stale_stubs(folder) if check else write_stubs(folder)

@@ -1,0 +1,134 @@
+"""``penstock operators``: what there is, and what of DALI's there is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from penstock.schema import Schema
+
+# Why DALI's operators are absent, by patterns of their names.
+ABSENT = {
+    "OpticalFlow": "runs in NVIDIA's optical flow engine only, which has no Python interface",
+    "*Video*": "decodes on the GPU's video engine; frames can come from `external_source`",
+}
+
+
+@click.command()
+@click.argument("words", nargs=-1)
+@click.option("--missing", is_flag=True, help="Show instead which operators and arguments of DALI's are absent, and why.")
+def command(words: tuple[str, ...], missing: bool) -> None:
+    """Show the operators by family, and where each runs.
+
+    WORDS choose operators whose family or name contains one of them: `penstock operators audio resize`.
+
+    In the column GPU, "kernels" run once a batch on the device; "by host" computes on the CPU and copies.
+    """
+    from penstock.schema.registry import load_package
+
+    load_package("penstock.operators")
+    if missing:
+        _show_missing()
+    else:
+        _show_operators(words)
+
+
+def _show_operators(words: tuple[str, ...]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    for column in ("family", "operator", "CPU", "GPU"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("purpose", no_wrap=True, ratio=1)
+    last, count = "", 0
+    for family, schema in sorted(_public(), key=lambda entry: (entry[0], entry[1].fn_path)):
+        path = f"fn.{schema.fn_path}"
+        if words and not any(word in family or word in path for word in words):
+            continue
+        if last and family != last:
+            table.add_section()
+        table.add_row("" if family == last else family, path, _on_cpu(schema), _on_gpu(schema), _purpose(schema))
+        last, count = family, count + 1
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(f"\n{count} operators")
+
+
+def _show_missing() -> None:
+    missing = list(absent_operators())
+    for name, reason in missing:
+        click.echo(f"{name:<40} {reason}")
+    arguments = list(absent_arguments())
+    for name, lacking in arguments:
+        click.echo(f"{name:<40} lacks {', '.join(lacking)}")
+    reference = _dali()
+    click.echo(
+        f"{len(reference['operators'])} operators of DALI {reference['version']}: {len(missing)} are absent, "
+        f"{len(arguments)} lack arguments or devices"
+    )
+
+
+def absent_operators() -> Iterator[tuple[str, str]]:
+    """DALI's operators that are not here: the name of the schema, and the reason."""
+    from penstock.schema.registry import all_schemas
+
+    here = {schema.name for schema in all_schemas()}
+    for name in _dali()["operators"]:
+        if name not in here:
+            yield name, next((reason for pattern, reason in ABSENT.items() if fnmatch(name, pattern)), "no reason known")
+
+
+def absent_arguments() -> Iterator[tuple[str, list[str]]]:
+    """DALI's operators that are here without some of its arguments or devices: the name, and what is lacking."""
+    from penstock.schema.registry import all_schemas
+
+    here = {schema.name: schema for schema in all_schemas()}
+    for name, entry in _dali()["operators"].items():
+        if name in here:
+            lacking = set(entry["arguments"]) - set(here[name].all_arguments)
+            lacking |= {f"device '{device}'" for device in set(entry["devices"]) - set(here[name].devices)}
+            if lacking:
+                yield name, sorted(lacking)
+
+
+def _dali() -> dict:
+    text = resources.files("penstock.compat").joinpath("dali_interface.json").read_text(encoding="utf-8")
+    reference: dict = json.loads(text)
+    return reference
+
+
+def _public() -> Iterator[tuple[str, Schema]]:
+    """Each operator that users call by this name, with its family: the package in which it is declared."""
+    from penstock.schema.registry import all_schemas, operator_class
+
+    for schema in all_schemas():
+        if not schema.hidden and not schema.name.startswith("_"):
+            module = operator_class(schema.name).__module__
+            yield module.split(".")[2] if module.startswith("penstock.operators.") else module, schema
+
+
+def _on_cpu(schema: Schema) -> str:
+    return "yes" if "cpu" in schema.devices else ""
+
+
+def _on_gpu(schema: Schema) -> str:
+    from penstock.schema import Operator
+    from penstock.schema.registry import operator_class
+
+    if not {"gpu", "mixed"} & set(schema.devices):
+        return ""
+    cls = operator_class(schema.name)
+    return "by host" if (cls.compute_batch, cls.run) == (Operator.compute_batch, Operator.run) else "kernels"
+
+
+def _purpose(schema: Schema) -> str:
+    from penstock.schema.registry import operator_class
+
+    return (operator_class(schema.name).__doc__ or "").strip().partition("\n")[0]

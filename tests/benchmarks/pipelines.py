@@ -1,0 +1,216 @@
+"""Whole pipelines of Penstock beside real DALI, Pillow and the decoder alone, in one process and in turns.
+
+    python tests/benchmarks/pipelines.py [--gpu] [--images FOLDER] [--json FILE]
+
+Needs DALI in the same environment (`make bench` makes one). On CPU a figure is processor time of all threads for each
+sample, on GPU (where two batches are on their way) time; the median of the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from rich.console import Console
+from rich.table import Table
+from side_by_side import Work, both
+from turns import cpu_ms, gpu_ms, headline, in_turns, keep
+
+PHOTOGRAPHS = Path(__file__).resolve().parents[3] / "shared" / "data" / "images" / "jpeg"
+MEAN, STD = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
+SMALL_SIDE = 375
+
+
+@dataclass
+class Pipeline:
+    """One row: what is run on which batches.
+
+    Attributes:
+        name: of the row.
+        work: from ``(module, input)`` to the outputs.
+        batch: the samples, in host memory.
+        layout: of the samples.
+        others: further candidates by name, functions that do the same work on the whole batch.
+        on_gpu: the samples lie on the GPU when the pipeline runs there.
+    """
+
+    name: str
+    work: Work
+    batch: list[np.ndarray]
+    layout: str | None = None
+    others: dict[str, Callable[[], Any]] | None = None
+    on_gpu: bool = False
+
+
+def photographs(folder: Path, count: int) -> list[np.ndarray]:
+    """Encoded JPEG images: from a folder, or made up."""
+    files = sorted(folder.glob("*.jp*g")) if folder.is_dir() else []
+    if files:
+        return [np.frombuffer(files[i % len(files)].read_bytes(), np.uint8) for i in range(count)]
+    rng = np.random.default_rng(0)
+    noise = (Image.fromarray(rng.integers(0, 255, (40, 60, 3), np.uint8)) for _ in range(count))
+    return [encoded(small.resize((1280, 853), Image.Resampling.BICUBIC)) for small in noise]
+
+
+def encoded(image: Image.Image) -> np.ndarray:
+    """The image as JPEG."""
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=90)
+    return np.frombuffer(buffer.getvalue(), np.uint8)
+
+
+def smaller(photograph: np.ndarray) -> np.ndarray:
+    """The same photograph with its shorter side reduced."""
+    image = Image.open(io.BytesIO(photograph.tobytes())).convert("RGB")
+    scale = SMALL_SIDE / min(image.size)
+    return encoded(image.resize((round(image.width * scale), round(image.height * scale))))
+
+
+def decoded(m: Any, data: Any, gpu: bool) -> Any:
+    return m.fn.decoders.image(data, device="mixed" if gpu else "cpu")
+
+
+def a(gpu: bool) -> Work:
+    def work(m: Any, data: Any) -> Any:
+        image = m.fn.resize(decoded(m, data, gpu), resize_shorter=256.0)
+        return m.fn.crop_mirror_normalize(image, crop=(224, 224), mean=MEAN, std=STD)
+
+    return work
+
+
+def b(gpu: bool) -> Work:
+    def work(m: Any, data: Any) -> Any:
+        return m.fn.crop_mirror_normalize(m.fn.resize(decoded(m, data, gpu), size=(224, 224)), mean=MEAN, std=STD)
+
+    return work
+
+
+def c(gpu: bool) -> Work:
+    def work(m: Any, data: Any) -> Any:
+        image = m.fn.decoders.image_random_crop(data, device="mixed" if gpu else "cpu", seed=1)
+        image = m.fn.resize(image, size=(224, 224))
+        return m.fn.crop_mirror_normalize(image, mirror=m.fn.random.coin_flip(seed=2), mean=MEAN, std=STD)
+
+    return work
+
+
+def d(m: Any, signal: Any) -> Any:
+    power = m.fn.spectrogram(signal, nfft=512, window_length=400, window_step=160)
+    decibels = m.fn.to_decibels(m.fn.mel_filter_bank(power, sample_rate=16000.0, nfilter=80), cutoff_db=-80.0)
+    return m.fn.normalize(decibels, axes=[1])
+
+
+def e(m: Any, image: Any) -> Any:
+    return m.fn.crop_mirror_normalize(m.fn.resize(image, size=(224, 224)), mean=MEAN, std=STD)
+
+
+def nothing(m: Any, data: Any) -> Any:
+    return data
+
+
+def pillow(batch: Sequence[np.ndarray], threads: int) -> Callable[[], Any]:
+    """What many write by hand: Pillow and numpy, over a pool of threads."""
+    pool = ThreadPoolExecutor(threads)
+    mean, scale = np.array(MEAN, np.float32), 1 / np.array(STD, np.float32)
+
+    def one(data: np.ndarray) -> np.ndarray:
+        image = Image.open(io.BytesIO(data.tobytes())).convert("RGB")
+        ratio = 256 / min(image.size)
+        image = image.resize((round(image.width * ratio), round(image.height * ratio)), Image.Resampling.BILINEAR)
+        left, top = (image.width - 224) // 2, (image.height - 224) // 2
+        pixels = np.asarray(image.crop((left, top, left + 224, top + 224)), np.float32)
+        return np.ascontiguousarray(((pixels - mean) * scale).transpose(2, 0, 1))
+
+    return lambda: list(pool.map(one, batch))
+
+
+def rows(folder: Path, threads: int, gpu: bool) -> list[Pipeline]:
+    """The pipelines of this kind of machine."""
+    rng = np.random.default_rng(0)
+    count = 64 if gpu else 32
+    big = photographs(folder, count)
+    small = [smaller(photograph) for photograph in big]
+    pixels = [rng.integers(0, 255, (1080, 1920, 3), np.uint8) for _ in range(64 if gpu else 8)]
+    sound = [rng.standard_normal(5 * 16000).astype(np.float32) for _ in range(count)]
+    chosen = [
+        Pipeline(f"A: decode, resize shorter 256, crop 224, normalize; batch {count}", a(gpu), big),
+        Pipeline(f"A, small images; batch {count}", a(gpu), small),
+        Pipeline("A; batch 1", a(gpu), big[:1]),
+        Pipeline("A, small images; batch 1", a(gpu), small[:1]),
+        Pipeline(f"B: decode, resize 224x224, normalize; batch {count}", b(gpu), big),
+        Pipeline(f"C: decode a random crop, resize, flip, normalize; batch {count}", c(gpu), big),
+        Pipeline(f"C, small images; batch {count}", c(gpu), small),
+        Pipeline(f"D: spectrogram, mel, decibels, normalize, 5 s; batch {count}", d, sound, on_gpu=True),
+        Pipeline(f"E: 1080p pixels, resize 224, normalize; batch {len(pixels)}", e, pixels, "HWC", on_gpu=True),
+        Pipeline("nothing; batch 1", nothing, [np.zeros(3, np.float32)]),
+    ]
+    if gpu:
+        twice = big + big
+        chosen.insert(1, Pipeline(f"A; batch {len(twice)}", a(gpu), twice))
+    else:
+        chosen[0].others = {"Pillow": pillow(big, threads)}
+        chosen[1].others = {"Pillow": pillow(small, threads)}
+    decode: Work = lambda m, data: decoded(m, data, gpu)  # noqa: E731
+    chosen.append(Pipeline(f"decode alone; batch {count}", decode, big))
+    return chosen
+
+
+def placed(batch: list[np.ndarray], on_gpu: bool) -> list[Any]:
+    """The batch where the pipeline finds it."""
+    if not on_gpu:
+        return batch
+    import cupy
+
+    return [cupy.asarray(sample) for sample in batch]
+
+
+def measured(row: Pipeline, threads: int, gpu: bool, rounds: int, seconds: float) -> dict[str, Any]:
+    """Milliseconds for each sample, by candidate."""
+    batch = placed(row.batch, gpu and row.on_gpu)
+    candidates = both(row.work, [batch], threads, gpu, row.layout) | (row.others or {})
+    times = in_turns(candidates, gpu_ms if gpu else cpu_ms, rounds, seconds)
+    return {"work": row.name, "ms": {name: time / len(batch) for name, time in times.items()}}
+
+
+def main() -> None:
+    """Measures all rows and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gpu", action="store_true", help="on the GPU (else on the CPU)")
+    parser.add_argument("--images", type=Path, default=PHOTOGRAPHS, help="a folder of JPEG files")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of each round")
+    parser.add_argument("--filter", default="", help="only rows whose name holds this")
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    console = Console(width=130)
+    console.print(headline(), highlight=False)
+    what = "time" if options.gpu else "CPU time"
+    table = Table(
+        "pipeline", "DALI, ms", "Penstock, ms", "DALI / Penstock", "others / Penstock", title=f"{what} for each sample"
+    )
+    kept = []
+    for row in rows(options.images, options.threads, options.gpu):
+        if options.filter in row.name:
+            figures = measured(row, options.threads, options.gpu, options.rounds, options.seconds)
+            kept.append(figures)
+            ms = dict(figures["ms"])
+            theirs, ours = ms.pop("DALI"), ms.pop("Penstock")
+            others = ", ".join(f"{name} {time / ours:.2f}" for name, time in ms.items())
+            table.add_row(row.name, f"{theirs:.4f}", f"{ours:.4f}", f"{theirs / ours:.2f}", others)
+    console.print(table)
+    keep("pipelines", kept, options.json)
+
+
+if __name__ == "__main__":
+    main()

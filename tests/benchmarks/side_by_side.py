@@ -1,0 +1,61 @@
+"""The same pipeline in Penstock and in real DALI, ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import nvidia.dali
+import nvidia.dali.fn
+import nvidia.dali.types
+
+import penstock
+
+MODULES = {"DALI": nvidia.dali, "Penstock": penstock}
+Work = Callable[[Any, Any], Any]
+
+
+def prepared(
+    module: Any, work: Work, batches: Sequence[Sequence[Any]], threads: int, gpu: bool, layout: str | None = None
+) -> Callable[[], Any]:
+    """A function that runs one batch through ``work(module, *inputs)`` and returns the outputs.
+
+    Each of ``batches`` is the batch that one input gets again and again, in place: numpy arrays, or CuPy's, which lie on
+    the GPU. On CPU nothing is done ahead of time, so that nothing of a run happens on another's clock; on GPU two batches
+    are on their way, as in a training loop.
+    """
+    options: dict[str, Any] = {"batch_size": len(batches[0]), "num_threads": threads}
+    if gpu:
+        options |= {"device_id": 0, "prefetch_queue_depth": 2}
+    else:
+        options |= {"device_id": None, "prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
+
+    @module.pipeline_def(**options)
+    def define() -> Any:
+        inputs = [
+            module.fn.external_source(
+                source=_again(batch),
+                batch=True,
+                no_copy=True,
+                layout=layout,
+                device="cpu" if isinstance(batch[0], np.ndarray) else "gpu",
+            )
+            for batch in batches
+        ]
+        return work(module, *inputs)
+
+    pipeline = define()
+    pipeline.build()
+    return pipeline.run
+
+
+def _again(batch: Sequence[Any]) -> Callable[[], Any]:
+    return lambda: batch
+
+
+def both(
+    work: Work, batches: Sequence[Sequence[Any]], threads: int, gpu: bool, layout: str | None = None
+) -> dict[str, Callable[[], Any]]:
+    """The candidates DALI and Penstock."""
+    return {name: prepared(module, work, batches, threads, gpu, layout) for name, module in MODULES.items()}

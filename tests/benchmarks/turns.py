@@ -1,0 +1,129 @@
+"""Measuring candidates in turns, so that whatever else the machine does meets them alike; and how results are kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).with_name("results")
+PACKAGES = (
+    "penstock",
+    "nvidia-dali-cuda120",
+    "nvidia-dali-cuda130",
+    "numpy",
+    "numba",
+    "cupy-cuda12x",
+    "cupy-cuda13x",
+    "nvidia-nvimgcodec-cu12",
+    "nvidia-nvimgcodec-cu13",
+    "simplejpeg",
+    "opencv-python-headless",
+    "pillow",
+)
+Run = Callable[[], Any]
+
+
+def cpu_ms(run: Run, seconds: float) -> float:
+    """Milliseconds of processor time, of all threads, for one run."""
+    count, cpu, wall = 0, time.process_time(), time.perf_counter()
+    while time.perf_counter() - wall < seconds:
+        run()
+        count += 1
+    return (time.process_time() - cpu) / count * 1e3
+
+
+def gpu_ms(run: Run, seconds: float) -> float:
+    """Milliseconds of time for one run of work on a GPU, whose queues are full at the beginning and at the end."""
+    import cupy
+
+    for _ in range(4):
+        run()
+    cupy.cuda.runtime.deviceSynchronize()
+    count, wall = 0, time.perf_counter()
+    while time.perf_counter() - wall < seconds:
+        run()
+        count += 1
+    cupy.cuda.runtime.deviceSynchronize()
+    return (time.perf_counter() - wall) / count * 1e3
+
+
+def in_turns(
+    candidates: Mapping[str, Run], measure: Callable[[Run, float], float], rounds: int, seconds: float
+) -> dict[str, float]:
+    """Milliseconds for one run of each candidate: the medians of the rounds."""
+    times: dict[str, list[float]] = {name: [] for name in candidates}
+    for run in candidates.values():
+        run()
+        run()
+    for _ in range(rounds):
+        for name, run in candidates.items():
+            times[name].append(measure(run, seconds))
+    return {name: statistics.median(measured) for name, measured in times.items()}
+
+
+def surroundings() -> dict[str, Any]:
+    """When, where and with what a benchmark ran."""
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "commit": _commit(),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "load average at the end": round(os.getloadavg()[0], 2),
+        "gpu": _gpu(),
+        "python": platform.python_version(),
+        "versions": versions,
+    }
+
+
+def keep(name: str, rows: list[dict[str, Any]], path: Path | None) -> None:
+    """Writes a result as JSON, if a path is wanted."""
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        result = {"benchmark": name, **surroundings(), "rows": rows}
+        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def headline() -> str:
+    """The surroundings in a line."""
+    facts = surroundings()
+    versions = ", ".join(f"{package} {version}" for package, version in facts["versions"].items())
+    where = facts["gpu"] or facts["processor"]
+    return f"{facts['date']}, commit {facts['commit']}, {where}, {facts['cores']} cores, {versions}"
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _gpu() -> str:
+    try:
+        import cupy
+
+        return str(cupy.cuda.runtime.getDeviceProperties(0)["name"].decode())
+    except Exception:
+        return ""
