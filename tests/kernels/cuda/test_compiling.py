@@ -18,6 +18,7 @@ INSTANCES = {
     "colour": ["colour<uint8, float16>", "colour<int32, uint8>"],
     "convolution": ["convolve<uint8, float>", "convolve<float, int16>"],
     "elementwise": ["evaluate<uint32>", "evaluate<uint64>"],
+    "grid_mask": ["grid_mask<uint8>", "grid_mask<float>"],
     "philox": [
         "draw_numbers<Uniform, uint8>",
         "draw_numbers<UniformDouble, uint64>",

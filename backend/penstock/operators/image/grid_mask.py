@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 
+from penstock.kernels.grids import grid_of
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import FLOAT, INT16, INT32, UINT8, UINT16, UINT32, dtype_name
 
@@ -42,30 +40,27 @@ class GridMask(Operator):
         return [OutputSpec(batch.dtype, batch.layout(), 3)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
-        if sample["tile"] <= 0:
-            raise RuntimeError(f"Tile argument must be positive, got {sample['tile']}")
+        tile = sample["tile"]
+        if tile <= 0:
+            raise RuntimeError(f"Tile argument must be positive, got {tile}")
+        sample.plan = grid_of(sample["angle"], tile, sample["shift_x"], sample["shift_y"], sample["ratio"])
         return sample.shapes[0]
 
     def compute(self, sample: Sample) -> None:
-        self._mask(np, sample)
+        source, grid = sample.inputs[0], sample.plan
+        x = np.arange(source.shape[1], dtype=np.float32)
+        y = np.arange(source.shape[0], dtype=np.float32)[:, None]
+        along_x = x * grid.cosine - y * grid.sine - grid.shift_x
+        along_y = x * grid.sine + y * grid.cosine - grid.shift_y
+        along_x -= np.floor(along_x)
+        along_y -= np.floor(along_y)
+        kept = (along_x >= grid.ratio) | (along_y >= grid.ratio)
+        np.multiply(source, kept[..., None], out=sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.tensors.cuda import require_cupy
+        from penstock.kernels.cuda.grid_mask import mask_grids
+        from penstock.kernels.cuda.launch import locate_all
 
-        for sample in workspace.live:
-            self._mask(require_cupy(), sample)
-
-    @staticmethod
-    def _mask(library: Any, sample: Sample) -> None:
-        """In arrays of ``library``: numpy or CuPy."""
-        source = sample.inputs[0]
-        tile = sample["tile"]
-        cos, sin = math.cos(sample["angle"]) / tile, math.sin(sample["angle"]) / tile
-        x = library.arange(source.shape[1], dtype=np.float32)
-        y = library.arange(source.shape[0], dtype=np.float32)[:, None]
-        along_x = x * np.float32(cos) - y * np.float32(sin) - np.float32(sample["shift_x"] / tile)
-        along_y = x * np.float32(sin) + y * np.float32(cos) - np.float32(sample["shift_y"] / tile)
-        along_x -= library.floor(along_x)
-        along_y -= library.floor(along_y)
-        ratio = np.float32(sample["ratio"])
-        library.multiply(source, ((along_x >= ratio) | (along_y >= ratio))[..., None], out=sample.outputs[0])
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        mask_grids([(source, s.plan, target) for s, source, target in zip(samples, sources, targets)])
