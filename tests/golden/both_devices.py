@@ -37,6 +37,16 @@ def _prepared(node: Any, **arguments: Any) -> Any:
     return fn.crop_mirror_normalize(fn.resize(node, resize_shorter=24.0), crop=(15, 22), mirror=mirror, **settings)
 
 
+def _remapped(device: str, **arguments: Any) -> Any:
+    """Images taken from where two maps of another size say, some of which lie outside."""
+    maps = [fn.random.uniform(device=device, shape=[31, 47], range=[-5.0, 45.0], seed=seed) for seed in (3, 4)]
+    return fn.experimental.remap(images(device), *maps, **arguments)
+
+
+def _waved(node: Any, **arguments: Any) -> Any:
+    return fn.water(node, ampl_x=3.0, freq_y=0.2, mask=fn.random.coin_flip(seed=2), **arguments)
+
+
 EXACT: dict[str, Define] = {
     "uniform": lambda device: fn.random.uniform(device=device, shape=[300], range=[-1.5, 3.7], seed=1 << 40),
     "uniform double": lambda device: fn.random.uniform(device=device, shape=[3, 4], dtype=types.FLOAT64),
@@ -55,6 +65,18 @@ EXACT: dict[str, Define] = {
     "salt and pepper, channels": lambda device: fn.noise.salt_and_pepper(
         fn.cast(images(device), dtype=types.FLOAT), prob=0.4, per_channel=True
     ),
+    "shots": lambda device: fn.noise.shot(images(device), factor=fn.random.uniform(range=[1, 20])),
+    "shots of floats": lambda device: fn.noise.shot(fn.cast(images(device), dtype=types.FLOAT)),
+    "grid": lambda device: fn.grid_mask(
+        fn.cast(images(device), dtype=types.INT16), tile=7, angle=fn.random.uniform(range=[0, 1]), shift_x=3.5
+    ),
+    "ball": lambda device: fn.sphere(images(device), interp_type=types.INTERP_LINEAR, fill_value=7.0),
+    "waves": lambda device: _waved(images(device)),
+    "waves of floats": lambda device: _waved(
+        fn.cast(images(device), dtype=types.FLOAT), interp_type=types.INTERP_LINEAR, fill_value=-2.5
+    ),
+    "remap": _remapped,
+    "remap to the nearest": lambda device: _remapped(device, interp=types.INTERP_NN, pixel_origin="center"),
 }
 """Equal to the last bit."""
 

@@ -17,6 +17,7 @@ ADDITION = (
 INSTANCES = {
     "colour": ["colour<uint8, float16>", "colour<int32, uint8>"],
     "convolution": ["convolve<uint8, float>", "convolve<float, int16>"],
+    "displacement": ["displace<Given, uint16>", "displace<Ball, uint8>", "displace<Waves, float>"],
     "elementwise": ["evaluate<uint32>", "evaluate<uint64>"],
     "grid_mask": ["grid_mask<uint8>", "grid_mask<float>"],
     "philox": [
@@ -27,6 +28,8 @@ INSTANCES = {
         "add_noise<Normal, float, int16>",
         "add_noise<NormalDouble, double, uint64>",
         "sprinkle<int8>",
+        "replace_by_shots<uint64>",
+        "jitter<uint8>",
     ],
     "reduction": [
         "reduce<uint8, uint64, uint64, uint64, Plain, Add>",
