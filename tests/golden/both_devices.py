@@ -37,6 +37,67 @@ def _prepared(node: Any, **arguments: Any) -> Any:
     return fn.crop_mirror_normalize(fn.resize(node, resize_shorter=24.0), crop=(15, 22), mirror=mirror, **settings)
 
 
+def _remapped(device: str, **arguments: Any) -> Any:
+    """Images taken from where two maps of another size say, some of which lie outside."""
+    maps = [fn.random.uniform(device=device, shape=[31, 47], range=[-5.0, 45.0], seed=seed) for seed in (3, 4)]
+    return fn.experimental.remap(images(device), *maps, **arguments)
+
+
+def _waved(node: Any, **arguments: Any) -> Any:
+    return fn.water(node, ampl_x=3.0, freq_y=0.2, mask=fn.random.coin_flip(seed=2), **arguments)
+
+
+_KINDS = {"uint8": types.UINT8, "int16": types.INT16, "uint16": types.UINT16, "float": types.FLOAT}
+_BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
+_TURN = [0.9, 0.2, 3.0, -0.1, 1.1, 2.0, 0.001, 0.002, 1.0]
+
+
+def typed(device: str, kind: str) -> Any:
+    """The images in another type, with negative values where it has such."""
+    spread = 100 if kind == "uint16" else 1
+    return fn.cast((images(device) - (0 if kind.startswith("u") else 128)) * spread, dtype=_KINDS[kind])
+
+
+def planes(node: Any) -> Any:
+    """The images with their channels first."""
+    return fn.transpose(node, perm=[2, 0, 1])
+
+
+def _window(device: str, *shape: int) -> Any:
+    return fn.random.uniform(device=device, range=[-0.3, 0.4], shape=shape, seed=9)
+
+
+def _perspective(node: Any, **arguments: Any) -> Any:
+    return fn.experimental.warp_perspective(node, **({"matrix": _TURN} | arguments))
+
+
+def _everywhere(device: str, value: Any) -> Any:
+    """The same array for each sample."""
+    node = fn.external_source(lambda: [value] * 3)
+    return node.gpu() if device == "gpu" else node
+
+
+def _perspective_by_input(device: str, **arguments: Any) -> Any:
+    matrix = _everywhere(device, np.float32(_TURN).reshape(3, 3))
+    return fn.experimental.warp_perspective(images(device), matrix, **arguments)
+
+
+def _neighbourhoods() -> dict[str, Define]:
+    """Operators whose pixels depend on those around them, with all borders and types."""
+    cases: dict[str, Define] = {}
+    size = {"mask_size": [4, 7], "anchor": [0, 5], "iterations": 2}
+    for border in _BORDERS:
+        cases[f"dilate, {border}"] = lambda d, b=border: fn.experimental.dilate(images(d), border_mode=b, **size)
+        cases[f"perspective, {border}"] = lambda d, b=border: _perspective(images(d), border_mode=b, size=[70, 90])
+    for kind in _KINDS:
+        cases[f"erode {kind}"] = lambda d, k=kind: fn.experimental.erode(planes(typed(d, k)), mask_size=[1, 5])
+        cases[f"median {kind}"] = lambda d, k=kind: fn.experimental.median_blur(typed(d, k))
+        cases[f"perspective {kind}"] = lambda d, k=kind: _perspective(
+            typed(d, k), interp_type=types.INTERP_CUBIC, fill_value=[3.0, 4.0, 5.0]
+        )
+    return cases
+
+
 EXACT: dict[str, Define] = {
     "uniform": lambda device: fn.random.uniform(device=device, shape=[300], range=[-1.5, 3.7], seed=1 << 40),
     "uniform double": lambda device: fn.random.uniform(device=device, shape=[3, 4], dtype=types.FLOAT64),
@@ -55,6 +116,28 @@ EXACT: dict[str, Define] = {
     "salt and pepper, channels": lambda device: fn.noise.salt_and_pepper(
         fn.cast(images(device), dtype=types.FLOAT), prob=0.4, per_channel=True
     ),
+    "shots": lambda device: fn.noise.shot(images(device), factor=fn.random.uniform(range=[1, 20])),
+    "shots of floats": lambda device: fn.noise.shot(fn.cast(images(device), dtype=types.FLOAT)),
+    "grid": lambda device: fn.grid_mask(
+        fn.cast(images(device), dtype=types.INT16), tile=7, angle=fn.random.uniform(range=[0, 1]), shift_x=3.5
+    ),
+    "ball": lambda device: fn.sphere(images(device), interp_type=types.INTERP_LINEAR, fill_value=7.0),
+    "waves": lambda device: _waved(images(device)),
+    "waves of floats": lambda device: _waved(
+        fn.cast(images(device), dtype=types.FLOAT), interp_type=types.INTERP_LINEAR, fill_value=-2.5
+    ),
+    "remap": _remapped,
+    "remap to the nearest": lambda device: _remapped(device, interp=types.INTERP_NN, pixel_origin="center"),
+    **_neighbourhoods(),
+    "median of planes": lambda device: fn.experimental.median_blur(planes(images(device)), window_size=5),
+    "median of int32": lambda device: fn.experimental.median_blur(
+        fn.cast(images(device), dtype=types.INT32) * -50000, window_size=[7, 3]
+    ),
+    "median of frames": lambda device: fn.experimental.median_blur(frames(device), window_size=[1, 9]),
+    "perspective to the nearest": lambda device: _perspective(planes(images(device)), interp_type=types.INTERP_NN),
+    "perspective inverted": lambda device: _perspective(images(device), inverse_map=False, pixel_origin="center"),
+    "perspective by an input": _perspective_by_input,
+    "perspective by an input, inverted": lambda device: _perspective_by_input(device, inverse_map=False),
 }
 """Equal to the last bit."""
 
@@ -64,6 +147,18 @@ CLOSE: dict[str, Define] = {
     "normal uint8": lambda device: fn.random.normal(device=device, shape=[300], mean=9, stddev=9, dtype=types.UINT8),
     "noise": lambda device: fn.noise.gaussian(images(device), stddev=fn.random.uniform(range=[1, 20])),
     "noise int64": lambda device: fn.noise.gaussian(fn.cast(images(device), dtype=types.INT64), stddev=20.0),
+    **{
+        f"filter {kind}": lambda device, k=kind: fn.filter(typed(device, k), _window(device, 3, 4), border="clamp")
+        for kind in _KINDS
+    },
+    "filter to floats": lambda device: fn.filter(
+        planes(images(device)), _window(device, 15, 14) * 0.005, dtype=types.FLOAT
+    ),
+    "filter of frames": lambda device: fn.filter(frames(device), _window("cpu", 2, 5), border="wrap", anchor=[0, 4]),
+    "filter, valid": lambda device: fn.filter(images(device), _window(device, 2, 5), mode="valid"),
+    "filter in a constant": lambda device: fn.filter(
+        images(device), _window(device, 5, 1), _everywhere(device, np.uint8(200)), border="constant"
+    ),
     "resized frames": lambda device: fn.resize(frames(device), size=(9, 7), dtype=types.FLOAT),
     "frames without a kernel": lambda device: fn.laplacian(frames(device), window_size=5, dtype=types.FLOAT),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 
@@ -59,3 +60,8 @@ def spatial_axes(layout: str, ndim: int) -> list[int]:
             f"Layout '{layout}' is not supported: 1 to 3 spatial dimensions, with channels first, last or absent"
         )
     return list(range(first, first + len(names)))
+
+
+def image_view(shape: Sequence[int], axis: int) -> tuple[int, int, int, int]:
+    """The shape (planes, height, width, inner) of the same elements, where ``axis`` is the height's dimension."""
+    return math.prod(shape[:axis]), shape[axis], shape[axis + 1], math.prod(shape[axis + 2 :])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from case import Family, feed, images
 
-FAMILY = Family("displacing", gpu=False)
+FAMILY = Family("displacing")
 SHAPES = [(20, 31, 3), (18, 12, 3), (5, 9, 3)]
 INPUTS = {
     "pixels": feed(images(SHAPES), "HWC"),

@@ -17,8 +17,13 @@ ADDITION = (
 INSTANCES = {
     "colour": ["colour<uint8, float16>", "colour<int32, uint8>"],
     "convolution": ["convolve<uint8, float>", "convolve<float, int16>"],
+    "correlation": ["correlate<uint8, uint8>", "correlate<int16, float>"],
+    "displacement": ["displace<Given, uint16>", "displace<Ball, uint8>", "displace<Waves, float>"],
     "elementwise": ["evaluate<uint32>", "evaluate<uint64>"],
     "grid_mask": ["grid_mask<uint8>", "grid_mask<float>"],
+    "median": ["median<uint8, 3>", "median<float, 5>", "median<int16, 0>", "median<int32, 0>"],
+    "morphology": ["extreme<uint8, Greatest>", "extreme<float, Least>"],
+    "perspective": ["prepare", "warp_perspective<uint8>", "warp_perspective<float>"],
     "philox": [
         "draw_numbers<Uniform, uint8>",
         "draw_numbers<UniformDouble, uint64>",
@@ -27,6 +32,8 @@ INSTANCES = {
         "add_noise<Normal, float, int16>",
         "add_noise<NormalDouble, double, uint64>",
         "sprinkle<int8>",
+        "replace_by_shots<uint64>",
+        "jitter<uint8>",
     ],
     "reduction": [
         "reduce<uint8, uint64, uint64, uint64, Plain, Add>",

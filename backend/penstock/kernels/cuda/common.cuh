@@ -144,3 +144,29 @@ __device__ inline Place place_of(int64 position, int64 columns) {
     uint32 row = uint32(position) / uint32(columns);
     return {int64(row), int64(uint32(position) - row * uint32(columns))};
 }
+
+// An element of an array seen as (planes, height, width, inner).
+struct Spot {
+    int64 plane;
+    int y, x, inner;
+};
+
+__device__ inline Spot spot_of(int64 element, int height, int width, int inner) {
+    Place pixel = place_of(element, inner), row = place_of(pixel.row, width), plane = place_of(row.row, height);
+    return {plane.row, int(plane.column), int(row.column), int(pixel.column)};
+}
+
+// What lies beyond a border: in the order of kernels/borders.py.
+const int BORDER_CONSTANT = 0, BORDER_REPLICATE = 1, BORDER_REFLECT = 2, BORDER_REFLECT_101 = 3, BORDER_WRAP = 4;
+
+// The position in [0, size) whose value lies at `index`; -1 for the constant beyond the border.
+__device__ inline int within(int index, int size, int border) {
+    if (index >= 0 && index < size) return index;
+    if (border == BORDER_CONSTANT) return -1;
+    if (border == BORDER_REPLICATE || (border == BORDER_REFLECT_101 && size == 1)) return index < 0 ? 0 : size - 1;
+    // Mirrored, the values have a period of twice the size, less the two edges where they are not repeated.
+    int period = border == BORDER_WRAP ? size : border == BORDER_REFLECT ? 2 * size : 2 * size - 2;
+    index %= period;
+    if (index < 0) index += period;
+    return index < size ? index : period - index - (border == BORDER_REFLECT ? 1 : 0);
+}

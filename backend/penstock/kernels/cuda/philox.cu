@@ -6,7 +6,7 @@ struct Drawing {
     uint64 target, source;          // source: of noise
     uint64 key, stream, start;
     int64 count;
-    int64 pixels, channels;         // of salt and pepper: elements that share a decision
+    int64 pixels, channels;         // of salt and pepper: elements that share a decision; of jitter: of a row, of a pixel
     double a, b, c, d;              // what the distribution needs
     int32 values, value_count;      // where the table has the values to pick from
 };
@@ -43,6 +43,26 @@ __device__ inline void draw(const Drawing &d, uint64 n, int count, uint32 *drawn
 
 __device__ inline float unit(uint32 bits) { return float(bits) * 0x1p-32f; }
 __device__ inline double unit64(uint32 low, uint32 high) { return double(uint64(high) << 32 | low) * 0x1p-64; }
+
+// The draws of an element, one after the other.
+struct Draws {
+    uint64 key, stream, n;
+    Words block;
+
+    __device__ Draws(const Drawing &d, uint64 first) : key(d.key), stream(d.stream), n(first) {
+        block = block_of(key, stream, n >> 2);
+    }
+    __device__ uint32 next() {
+        uint32 bits = block.words[n & 3];
+        if (!(++n & 3)) block = block_of(key, stream, n >> 2);
+        return bits;
+    }
+    // In [0, 1).
+    __device__ double canonical() {
+        uint32 low = next(), high = next();
+        return fmin((double(low) + double(high) * 0x1p32) * 0x1p-64, 1.0 - 0x1p-53);
+    }
+};
 
 // Box and Muller's cosine branch.
 __device__ inline float normal(const Drawing &d, uint64 n) {
@@ -129,4 +149,100 @@ __global__ void sprinkle(const int64 *__restrict__ first_blocks, const Drawing *
     T value = reinterpret_cast<const T *>(d.source)[element];
     if (u < float(d.a)) value = converted<T>(u < float(d.b) ? d.c : d.d);
     reinterpret_cast<T *>(d.target)[element] = value;
+}
+
+// Marsaglia's polar method, which gives two numbers: the second is kept for the next call.
+__device__ inline double polar_normal(Draws &draws, double &spare, bool &has_spare) {
+    if (has_spare) {
+        has_spare = false;
+        return spare;
+    }
+    double x, y, square;
+    do {
+        x = 2 * draws.canonical() - 1;
+        y = 2 * draws.canonical() - 1;
+        square = x * x + y * y;
+    } while (!(0 < square && square <= 1));
+    double factor = sqrt(-2 * log(square) / square);
+    has_spare = true;
+    spare = x * factor;
+    return y * factor;
+}
+
+// A number of the Poisson distribution; Devroye, "Non-Uniform Random Variate Generation", 1986, X.3.
+__device__ inline double poisson(Draws &draws, double mean) {
+    if (mean < 12) {
+        double count = 0, product = 1, limit = exp(-mean);
+        while ((product *= draws.canonical()) > limit) count++;
+        return count;
+    }
+    const double quarter_pi = 0.78539816339744830962;
+    double m = floor(mean), log_mean = log(mean), log_factorial = lgamma(m + 1), root = sqrt(m);
+    double reach = sqrt(2 * m * log(32 * m / quarter_pi)), d = floor(fmax(6.0, fmin(m, reach)) + 0.5), cx = 2 * m + d;
+    double c1 = root * sqrt(2 * quarter_pi), c2 = c1 + sqrt(quarter_pi * cx) * exp(1 / cx);
+    double c3 = c2 + 1, c4 = c3 + 1, c5 = c4 + 1.0129030479320018583;
+    double total = c5 + 2 * cx * exp(-d / cx * (1 + d / 2)) / d;
+    double spare = 0;
+    bool has_spare = false;
+    while (true) {
+        double u = total * draws.canonical(), exponential = -log(1 - draws.canonical()), x, weight = 0;
+        if (u <= c1) {
+            double z = polar_normal(draws, spare, has_spare);
+            x = floor(-fabs(z) * root - 1);
+            weight = -z * z / 2;
+            if (x < -m) continue;
+        } else if (u <= c2) {
+            double z = polar_normal(draws, spare, has_spare), y = 1 + fabs(z) * sqrt(cx / 2);
+            x = ceil(y);
+            weight = y * (2 - y) / cx;
+            if (x > d) continue;
+        } else if (u <= c3) {
+            x = -1;
+        } else if (u <= c4) {
+            x = 0;
+        } else if (u <= c5) {
+            x = 1;
+            weight = 1.0 / 78;
+        } else {
+            double y = d - log(1 - draws.canonical()) * 2 * cx / d;
+            x = ceil(y);
+            weight = -d / cx * (1 + y / 2);
+        }
+        if (weight - exponential - x * log_mean <= log_factorial - lgamma(x + m + 1)) return x + m;
+    }
+}
+
+// a: what the mean is divided by, and the number drawn is multiplied by.
+template <typename T>
+__global__ void replace_by_shots(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
+                                 const float *__restrict__ table) {
+    int sample = sample_of(first_blocks, samples, blockIdx.x);
+    const Drawing &d = drawings[sample];
+    int64 element = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
+    if (element >= d.count) return;
+    float factor = float(d.a), count = 0.0f;
+    float mean = converted<float>(reinterpret_cast<const T *>(d.source)[element]) / factor;
+    if (0 < mean && mean <= 3.402823466e38f) {
+        Draws draws(d, d.start + ELEMENT_STRIDE * element);
+        count = float(poisson(draws, mean));
+    }
+    reinterpret_cast<T *>(d.target)[element] = converted<T>(count * factor);
+}
+
+// Pixels of images from up to a pixels away in y and in x, or c where that is outside; one draw for each.
+template <typename T>
+__global__ void jitter(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
+                       const float *__restrict__ table) {
+    int sample = sample_of(first_blocks, samples, blockIdx.x);
+    const Drawing &d = drawings[sample];
+    int64 pixel = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
+    if (pixel >= d.count) return;
+    uint32 drawn[2], farthest = uint32(d.a), places = 2 * farthest + 1;
+    draw(d, d.start + 2 * pixel, 2, drawn);
+    Place place = place_of(pixel, d.pixels);
+    int64 y = place.row + drawn[0] % places - farthest, x = place.column + drawn[1] % places - farthest;
+    bool inside = 0 <= y && y * d.pixels < d.count && 0 <= x && x < d.pixels;
+    const T *source = reinterpret_cast<const T *>(d.source) + (y * d.pixels + x) * d.channels;
+    T *target = reinterpret_cast<T *>(d.target) + pixel * d.channels;
+    for (int64 c = 0; c < d.channels; c++) target[c] = inside ? source[c] : converted<T>(d.c);
 }

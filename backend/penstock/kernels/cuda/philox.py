@@ -31,7 +31,7 @@ class Drawing:
         target: array on the GPU.
         stream: of the sample.
         a, b: ``Uniform``: the lowest number and the distance of neighbours; ``Normal``: mean and standard deviation;
-            ``Flip``: the largest draw that gives 1.
+            ``Flip``: the largest draw that gives 1; shots: ``a`` is the factor.
         values: ``Pick``: what is picked from.
         source: array on the GPU to which noise is added.
     """
@@ -66,6 +66,24 @@ class Sprinkling:
     pepper: float
 
 
+@dataclass
+class Jitter:
+    """One image (H, W, C), whose pixels are displaced.
+
+    Attributes:
+        source, target: arrays on the GPU, of one type.
+        stream: of the sample.
+        farthest: how far in y and in x, in pixels.
+        fill: what lies outside of the source.
+    """
+
+    source: Any
+    target: Any
+    stream: Stream
+    farthest: int
+    fill: float
+
+
 def draw_numbers(distribution: str, drawings: Sequence[Drawing]) -> None:
     """Fills all targets, which have one type, in one launch.
 
@@ -80,6 +98,11 @@ def add_noise(distribution: str, drawings: Sequence[Drawing]) -> None:
     """Fills all targets with the sources, of the same type, plus numbers of ``distribution``, in one launch."""
     real = "double" if distribution.endswith("Double") else "float"
     _launch(drawings, lambda kind: f"add_noise<{distribution}, {real}, {kind}>")
+
+
+def replace_by_shots(drawings: Sequence[Drawing]) -> None:
+    """Fills all targets with numbers of the Poisson distribution around the sources, of the same type, in one launch."""
+    _launch(drawings, lambda kind: f"replace_by_shots<{kind}>")
 
 
 def _launch(drawings: Sequence[Drawing], instance: Any) -> None:
@@ -133,6 +156,35 @@ def sprinkle(sprinklings: Sequence[Sprinkling]) -> None:
     ]
     kind = cuda_type(located[0][2].dtype)
     _run(f"sprinkle<{kind}>", entries, [target.size for _, _, target in located], np.zeros(1, np.float32))
+
+
+def jitter_images(jitters: Sequence[Jitter]) -> None:
+    """Takes each pixel of all targets from a random place near its own, in one launch."""
+    located = [(jitter, locate(jitter.source), locate(jitter.target)) for jitter in jitters]
+    located = [item for item in located if item[2].size]
+    if not located:
+        return
+    entries, pixels = [], []
+    for jitter, source, target in located:
+        height, width, channels = target.shape
+        pixels.append(height * width)
+        entries.append(
+            (
+                target.address,
+                source.address,
+                *map(int, jitter.stream),
+                height * width,
+                width,
+                channels,
+                jitter.farthest,
+                0.0,
+                jitter.fill,
+                0.0,
+                0,
+                0,
+            )
+        )
+    _run(f"jitter<{cuda_type(located[0][2].dtype)}>", entries, pixels, np.zeros(1, np.float32))
 
 
 def _run(instance: str, entries: list[Any], sizes: list[int], table: np.ndarray) -> None:

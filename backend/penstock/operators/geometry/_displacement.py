@@ -20,9 +20,18 @@ ARGUMENTS = (
     ),
 )
 
+# Maps count from the corner of the first pixel.
+_TO_CENTRES = -0.5
+
 
 class DisplacementOperator(Operator):
-    """The base of operators that take each pixel from where two maps say."""
+    """The base of operators that take each pixel from where two maps say.
+
+    Attributes:
+        kind: of displacement on the GPU: ``Ball`` or ``Waves``.
+    """
+
+    kind: str
 
     def setup(self) -> None:
         if self.args["interp_type"] not in (INTERP_NN, INTERP_LINEAR):
@@ -45,6 +54,10 @@ class DisplacementOperator(Operator):
         """The x and y from which each pixel is taken, float32 of shape (height, width)."""
         raise NotImplementedError
 
+    def waves(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """How far each row is displaced in x and each column in y, for ``Waves``."""
+        return None
+
     def compute(self, sample: Sample) -> None:
         from penstock.kernels.cpu.remap import remap
 
@@ -53,6 +66,22 @@ class DisplacementOperator(Operator):
             target[...] = source
             return
         mapx, mapy = self.maps(*source.shape[:2])
-        fill = self.args["fill_value"]
         linear = self.args["interp_type"] == INTERP_LINEAR
-        remap(source, mapx, mapy, -0.5, linear, target, fill if source.dtype == np.float32 else int(fill))
+        remap(source, mapx, mapy, _TO_CENTRES, linear, target, self._fill(sample.workspace))
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.displacement import Displacement, displace_images
+        from penstock.kernels.cuda.launch import locate_all
+
+        samples, fill = workspace.live, self._fill(workspace)
+        waves = {shape: self.waves(*shape) for shape in {sample.shapes[0][:2] for sample in samples if sample.plan}}
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        displacements = [
+            Displacement(source, target, fill, sample.plan, waves=waves.get(sample.shapes[0][:2]))
+            for sample, source, target in zip(samples, sources, targets)
+        ]
+        displace_images(self.kind, displacements, self.args["interp_type"] == INTERP_LINEAR, _TO_CENTRES)
+
+    def _fill(self, workspace: Workspace) -> float:
+        fill = self.args["fill_value"]
+        return fill if workspace.inputs[0].dtype == FLOAT else int(fill)

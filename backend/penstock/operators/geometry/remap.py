@@ -57,9 +57,11 @@ class Remap(Operator):
             raise RuntimeError(f"The maps must be of one shape, got {list(mapx)} and {list(mapy)}")
         if len(mapx) not in (2, 3) or (len(mapx) == 3 and mapx[2] != 1):
             raise RuntimeError(f"The maps must be of shape (H, W) or (H, W, 1), got {list(mapx)}")
-        # From the origin that the maps have to the centres of pixels.
-        sample.plan = -0.5 if self.args["pixel_origin"] == "corner" else 0.0
         return (*mapx[:2], image[2])
+
+    def _shift(self) -> float:
+        """From the origin that the maps have to the centres of pixels."""
+        return -0.5 if self.args["pixel_origin"] == "corner" else 0.0
 
     def compute(self, sample: Sample) -> None:
         from penstock.kernels.cpu.remap import remap
@@ -69,4 +71,16 @@ class Remap(Operator):
             return
         source, *maps = (np.ascontiguousarray(data) for data in sample.inputs)
         mapx, mapy = (data.reshape(target.shape[:2]) for data in maps)
-        remap(source, mapx, mapy, sample.plan, self.args["interp"] == INTERP_LINEAR, target)
+        remap(source, mapx, mapy, self._shift(), self.args["interp"] == INTERP_LINEAR, target)
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.displacement import Displacement, displace_images
+        from penstock.kernels.cuda.launch import locate_all
+
+        samples = workspace.live
+        sources, mapx, mapy = (locate_all(batch, samples) for batch in workspace.inputs)
+        targets = locate_all(workspace.outputs[0], samples)
+        displacements = [
+            Displacement(source, target, maps=maps) for source, target, maps in zip(sources, targets, zip(mapx, mapy))
+        ]
+        displace_images("Given", displacements, self.args["interp"] == INTERP_LINEAR, self._shift())

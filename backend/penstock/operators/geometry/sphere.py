@@ -14,6 +14,7 @@ class Sphere(DisplacementOperator):
     """Bulges images as if they were on a ball."""
 
     schema = Schema(name="Sphere", inputs=INPUTS, arguments=ARGUMENTS)
+    kind = "Ball"
 
     def maps(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
         return sphere_maps(height, width)

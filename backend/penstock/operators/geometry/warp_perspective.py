@@ -9,6 +9,7 @@ import numpy as np
 from penstock.kernels.borders import check_border
 from penstock.kernels.resize_shapes import round_half_away
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.tensors import TensorListGPU
 from penstock.types import FLOAT, INT16, INTERP_CUBIC, INTERP_LINEAR, INTERP_NN, UINT8, UINT16, dtype_name
 
 _TAPS = {INTERP_NN: 1, INTERP_LINEAR: 2, INTERP_CUBIC: 4}
@@ -20,13 +21,14 @@ class PerspectivePlan:
     """How one image is warped.
 
     Attributes:
-        matrix: 3x3, from the centres of output pixels to input coordinates counted from the first pixel's centre.
+        matrix: 3x3, from the centres of output pixels to input coordinates counted from the first pixel's centre; None
+            where it is on the GPU.
         taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
         coarse: positions between pixels are rounded to multiples of 1/32.
         fill: of each channel.
     """
 
-    matrix: np.ndarray
+    matrix: np.ndarray | None
     taps: int
     coarse: bool
     fill: np.ndarray
@@ -97,6 +99,10 @@ class WarpPerspective(Operator):
         channels = shape[layout.index("C")] if "C" in layout else 1
         if layout.endswith("C") and channels > 4:
             raise RuntimeError(f"Images of more than 4 channels are not supported, got {channels}")
+        if len(sample.shapes) > 1 and sample.shapes[1] != (3, 3):
+            raise RuntimeError(f"The matrix must be of shape (3, 3), got {list(sample.shapes[1])}")
+        if 0 in shape:
+            raise RuntimeError(f"Cannot warp an empty image of shape {shape}")
         taps = _TAPS[self.args["interp_type"]]
         # As in OpenCV, by which the operator is defined: it interpolates linearly without rounding in other cases only.
         coarse = taps == 2 and (sample.workspace.inputs[0].dtype == INT16 or (layout.endswith("C") and channels == 2))
@@ -109,10 +115,13 @@ class WarpPerspective(Operator):
                 shape[layout.index(letter)] = max(round_half_away(extent), 1)
         return tuple(shape)
 
-    def _matrix(self, sample: Sample) -> np.ndarray:
-        """The matrix from output to input, between the centres of pixels."""
-        matrix = self._given_matrix(sample).reshape(3, 3).astype(np.float64)
-        if self.args["pixel_origin"] == "corner":
+    def _matrix(self, sample: Sample) -> np.ndarray | None:
+        """The matrix from output to input, between the centres of pixels; None where it is on the GPU."""
+        given = self._given_matrix(sample)
+        if given is None:
+            return None
+        matrix = given.reshape(3, 3).astype(np.float64)
+        if self._from_corner():
             to_corner, to_centre = np.eye(3), np.eye(3)
             to_corner[:2, 2], to_centre[:2, 2] = 0.5, -0.5
             matrix = to_centre @ matrix @ to_corner
@@ -121,13 +130,13 @@ class WarpPerspective(Operator):
         # Nothing is seen through a map that cannot be inverted.
         return np.linalg.inv(matrix) if np.linalg.det(matrix) else np.zeros((3, 3))
 
+    def _from_corner(self) -> bool:
+        return bool(self.args["pixel_origin"] == "corner")
+
     @staticmethod
-    def _given_matrix(sample: Sample) -> np.ndarray:
+    def _given_matrix(sample: Sample) -> np.ndarray | None:
         if len(sample.shapes) > 1:
-            if sample.shapes[1] != (3, 3):
-                raise RuntimeError(f"The matrix must be of shape (3, 3), got {list(sample.shapes[1])}")
-            data = sample.inputs[1]
-            return data if isinstance(data, np.ndarray) else data.get()
+            return None if isinstance(sample.workspace.inputs[1], TensorListGPU) else sample.inputs[1]
         given = sample.tensor_argument("matrix")
         if given is not None and given.ndim != 2:
             raise RuntimeError(f"`matrix` must be of shape (3, 3), got {list(given.shape)}")
@@ -148,8 +157,6 @@ class WarpPerspective(Operator):
         from penstock.kernels.cpu.perspective import warp_perspective
 
         source, target, plan = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0], sample.plan
-        if not source.size:
-            raise RuntimeError(f"Cannot warp an empty image of shape {list(source.shape)}")
         border = self.args["border_mode"]
         if sample.workspace.state.startswith("C"):
             for plane, out, fill in zip(source[..., None], target[..., None], plan.fill):
@@ -159,3 +166,22 @@ class WarpPerspective(Operator):
         shape = (*target.shape[:2], len(plan.fill))
         image = source.reshape(*source.shape[:2], len(plan.fill))
         warp_perspective(image, plan.matrix, plan.taps, plan.coarse, border, plan.fill, target.reshape(shape))
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.perspective import Perspective, prepared_matrices, warp_images
+
+        samples, layout = workspace.live, workspace.state
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        matrices = [sample.plan.matrix for sample in samples]
+        if len(workspace.inputs) > 1:
+            given = locate_all(workspace.inputs[1], samples)
+            matrices = prepared_matrices(given, self._from_corner(), not self.args["inverse_map"])
+        axis = layout.index("H")
+        jobs = []
+        for sample, source, target, matrix in zip(samples, sources, targets, matrices):
+            plan = sample.plan
+            # Where channels come first, all have the same.
+            fill = plan.fill[:1] if axis else plan.fill
+            jobs.append(Perspective(source, target, axis, matrix, plan.taps, plan.coarse, fill))
+        warp_images(jobs, self.args["border_mode"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.displacement import Wave, water_maps
+from penstock.kernels.displacement import Wave, water_displacements, water_maps
 from penstock.operators.geometry._displacement import ARGUMENTS, INPUTS, DisplacementOperator
 from penstock.schema import Argument, Schema, register_operator
 
@@ -26,7 +26,13 @@ class Water(DisplacementOperator):
             Argument("phase_y", "float", 0.0, "Phase of the displacement in y, in radians."),
         ),
     )
+    kind = "Waves"
 
     def maps(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-        wave_x, wave_y = (Wave(*(self.args[f"{part}_{axis}"] for part in ("ampl", "freq", "phase"))) for axis in "xy")
-        return water_maps(height, width, wave_x, wave_y)
+        return water_maps(height, width, self._wave("x"), self._wave("y"))
+
+    def waves(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+        return water_displacements(height, width, self._wave("x"), self._wave("y"))
+
+    def _wave(self, axis: str) -> Wave:
+        return Wave(*(self.args[f"{part}_{axis}"] for part in ("ampl", "freq", "phase")))

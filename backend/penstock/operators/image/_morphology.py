@@ -48,9 +48,15 @@ class MaskPlan:
 
 
 class MorphologyOperator(Operator):
-    """The base of operators that take the extreme of the values under a mask."""
+    """The base of operators that take the extreme of the values under a mask.
+
+    Attributes:
+        function: OpenCV's, on CPU.
+        extreme: ``Greatest`` or ``Least``, on GPU.
+    """
 
     function: str
+    extreme: str
 
     def setup(self) -> None:
         check_border(self.args["border_mode"])
@@ -97,6 +103,18 @@ class MorphologyOperator(Operator):
             kind = border(self.args["border_mode"])
             image = np.ascontiguousarray(image)
             keep(operation(image, mask, dst=out, anchor=(plan.x, plan.y), borderType=kind), out)
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.morphology import Morphology, take_extremes
+
+        samples, axis = workspace.live, workspace.state.index("H")
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        jobs = [
+            Morphology(source, target, axis, (s.plan.height, s.plan.width), (s.plan.y, s.plan.x))
+            for s, source, target in zip(samples, sources, targets)
+        ]
+        take_extremes(self.extreme, jobs, self.args["border_mode"])
 
 
 def _pair(sample: Sample, name: str) -> list[int]:

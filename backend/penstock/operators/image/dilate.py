@@ -12,3 +12,4 @@ class Dilate(MorphologyOperator):
 
     schema = Schema(name="experimental__Dilate", inputs=INPUTS, arguments=ARGUMENTS, sequences=True)
     function = "dilate"
+    extreme = "Greatest"

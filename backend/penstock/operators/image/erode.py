@@ -12,3 +12,4 @@ class Erode(MorphologyOperator):
 
     schema = Schema(name="experimental__Erode", inputs=INPUTS, arguments=ARGUMENTS, sequences=True)
     function = "erode"
+    extreme = "Least"

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from penstock.kernels.axes import spatial_axes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.tensors import TensorListGPU
 from penstock.types import FLOAT, INT16, UINT8, UINT16, dtype_name
 
-_BORDERS = ("reflect_101", "reflect_1001", "wrap", "clamp", "constant")
-_OPENCV_BORDERS = {"reflect_101": "reflect_101", "reflect_1001": "reflect", "clamp": "replicate"}
+# And what others call them.
+_BORDERS = {
+    "reflect_101": "reflect_101",
+    "reflect_1001": "reflect",
+    "wrap": "wrap",
+    "clamp": "replicate",
+    "constant": "constant",
+}
+# Those that OpenCV's filters know.
+_OPENCV_BORDERS = {own: name for own, name in _BORDERS.items() if name not in ("wrap", "constant")}
 
 
 @dataclass(frozen=True)
@@ -83,8 +94,11 @@ class Filter(Operator):
         axes = spatial_axes(batch.layout(), batch.ndim()) if len(batch) else []
         if len(batch) and kernels.ndim() != len(axes):
             raise RuntimeError(f"The filter has {kernels.ndim()} dimensions, but the data has {len(axes)} spatial ones")
-        if len(axes) > 2:
-            raise RuntimeError(f"Data of {len(axes)} spatial dimensions is not supported; is the layout set?")
+        if len(batch) and len(axes) != 2:
+            raise RuntimeError(
+                f"Unsupported input data dimensionality: {len(axes)} spatial dimensions, but only 2-dimensional "
+                "convolutions are supported; is the layout set?"
+            )
         if batch.dtype not in (UINT8, INT16, UINT16, FLOAT):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
         if kernels.dtype != FLOAT:
@@ -139,8 +153,6 @@ class Filter(Operator):
             return
         layout = sample.workspace.inputs[0].layout()
         window = np.ascontiguousarray(sample.inputs[1])
-        if window.ndim == 1:
-            raise RuntimeError("Data of one spatial dimension is not supported")
         y, x = plan.anchor
         depth = cv2.CV_32F if target.dtype == np.float32 else -1
         for image, out in zip(images(sample.inputs[0], layout), images(target, layout)):
@@ -153,6 +165,29 @@ class Filter(Operator):
             # What is padded is as large as the filter's reach, so OpenCV's own border does not matter.
             full = cv2.filter2D(padded, depth, window, anchor=(0, 0), borderType=cv2.BORDER_REPLICATE)
             out[...] = full[: out.shape[0], : out.shape[1]].reshape(out.shape)
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.correlation import Correlation, correlate_images
+        from penstock.kernels.cuda.launch import locate_all
+
+        samples, axis = workspace.live, workspace.state[0]
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        windows, *fills = (self._wherever(batch, samples) for batch in workspace.inputs[1:])
+        jobs = [
+            Correlation(source, target, axis, window, sample.plan.anchor, fill)
+            for sample, source, target, window, fill in zip(
+                samples, sources, targets, windows, fills[0] if fills else [0.0] * len(samples)
+            )
+        ]
+        correlate_images(jobs, _BORDERS[self.args["border"]])
+
+    @staticmethod
+    def _wherever(batch: Any, samples: Sequence[Sample]) -> list[Any]:
+        """The arrays of a batch that may be on either device: in host memory, or located on the GPU."""
+        from penstock.kernels.cuda.launch import locate_all
+
+        on_gpu = isinstance(batch, TensorListGPU)
+        return locate_all(batch, samples) if on_gpu else [batch.samples[sample.index] for sample in samples]
 
     def _padded(self, sample: Sample, image: np.ndarray, plan: FilterPlan) -> np.ndarray | None:
         """The image with what the filter reaches beyond its border; None where OpenCV knows it."""

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from penstock.kernels.random_streams import Stream
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
 from penstock.types import FLOAT, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name
@@ -56,40 +51,24 @@ class Jitter(RandomOperator):
         return [OutputSpec(batch.dtype, layout, 3)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
-        shape = sample.shapes[0]
         displaced = sample.tensor_argument("mask") is None or bool(sample["mask"])
-        sample.plan = (
-            displacements(self.stream(sample), shape[0], shape[1], self.args["nDegree"]) if displaced else None
-        )
-        return shape
+        # How far pixels go.
+        sample.plan = self.args["nDegree"] // 2 if displaced else 0
+        return sample.shapes[0]
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.tensors.cuda import require_cupy
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.philox import Jitter as Jittered
+        from penstock.kernels.cuda.philox import jitter_images
 
-        cupy = require_cupy()
-        for sample in workspace.live:
-            source, target = sample.inputs[0], sample.outputs[0]
-            if sample.plan is None or not source.size:
-                target[...] = source
-            else:
-                target[...] = displaced(cupy, source, cupy.asarray(sample.plan), self.args["fill_value"])
-
-
-def displacements(stream: Stream, height: int, width: int, degree: int) -> np.ndarray:
-    """For each pixel the (y, x) by which it is displaced; int32 of shape (height, width, 2)."""
-    from penstock.kernels.cpu.philox import fill_draws
-
-    draws = np.empty(height * width * 2, np.uint32)
-    fill_draws(draws, *stream)
-    farthest = degree // 2
-    return (draws % np.uint32(2 * farthest + 1)).astype(np.int32).reshape(height, width, 2) - np.int32(farthest)
-
-
-def displaced(library: Any, source: Any, offsets: Any, fill: float) -> Any:
-    """``source[y + dy, x + dx]``, in arrays of ``library``: numpy or CuPy."""
-    height, width = source.shape[:2]
-    rows = library.arange(height)[:, None] + offsets[..., 0]
-    columns = library.arange(width)[None] + offsets[..., 1]
-    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-    taken = source[library.clip(rows, 0, height - 1), library.clip(columns, 0, width - 1)]
-    return library.where(inside[..., None], taken, library.asarray(fill).astype(source.dtype))
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        whole = workspace.inputs[0].dtype == UINT8
+        fill = self.args["fill_value"]
+        jitter_images(
+            [
+                # A byte has the fill's lowest eight bits.
+                Jittered(source, target, self.stream(s), s.plan, int(fill) & 255 if whole else fill)
+                for s, source, target in zip(samples, sources, targets)
+            ]
+        )

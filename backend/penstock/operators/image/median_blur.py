@@ -54,3 +54,12 @@ class MedianBlur(Operator):
         shape = (outer, height, width, -1)
         window_width, window_height = sample.plan
         median_filter(source.reshape(shape), window_width, window_height, target.reshape(shape))
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.median import median_filter
+
+        samples, axis = workspace.live, workspace.state.index("H")
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        jobs = [(source, axis, s.plan[::-1], target) for s, source, target in zip(samples, sources, targets)]
+        median_filter(jobs)

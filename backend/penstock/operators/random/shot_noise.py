@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.operators.random._noise import NOISY, Noise
-from penstock.schema import Argument, Sample, Schema, register_operator
+from penstock.schema import Argument, Sample, Schema, Workspace, register_operator
 
 # DALI declares 20 as the default of `factor`, but this is what it computes with when none is given.
 _FACTOR_IN_USE = 12.0
@@ -39,5 +39,21 @@ class ShotNoise(Noise):
         from penstock.kernels.cpu import philox
 
         source, out = np.ascontiguousarray(sample.inputs[0]).reshape(-1), sample.outputs[0].reshape(-1)
-        factor = sample["factor"] if sample.given("factor") else _FACTOR_IN_USE
-        philox.replace_by_shots(out, source, *self.stream(sample), np.float32(factor))
+        philox.replace_by_shots(out, source, *self.stream(sample), np.float32(_factor(sample)))
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.philox import Drawing, replace_by_shots
+
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        replace_by_shots(
+            [
+                Drawing(target, self.stream(s), float(_factor(s)), source=source)
+                for s, source, target in zip(samples, sources, targets)
+            ]
+        )
+
+
+def _factor(sample: Sample) -> float:
+    return sample["factor"] if sample.given("factor") else _FACTOR_IN_USE

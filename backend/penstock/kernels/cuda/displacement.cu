@@ -1,0 +1,80 @@
+// Images whose pixels come from elsewhere: from where maps say, from a ball, from under waves. As on the CPU
+// (kernels/cpu/remap.py), operation for operation.
+
+struct Displacement {
+    uint64 source, target;
+    uint64 map_x, map_y;        // of Given
+    int64 pixels;               // of the target
+    int32 height, width, channels, out_width;
+    int32 across, down;         // of Waves: where the table has how far each row and each column is displaced
+    int32 linear, displaced;    // not displaced: copied
+    float shift;                // from the positions' origin to the middle of the first pixel
+    float fill;                 // what lies outside of the source
+};
+
+struct Position {
+    float x, y;
+};
+
+struct Given {
+    static __device__ Position of(const Displacement &d, const float *, int64 pixel, int, int) {
+        return {reinterpret_cast<const float *>(d.map_x)[pixel], reinterpret_cast<const float *>(d.map_y)[pixel]};
+    }
+};
+struct Ball {
+    static __device__ Position of(const Displacement &d, const float *, int64, int column, int row) {
+        float middle_x = 0.5f * d.width, middle_y = 0.5f * d.height;
+        float x = column + (0.5f - middle_x), y = row + (0.5f - middle_y);
+        float distance = sqrtf(x * x + y * y) / float(max(max(d.width, d.height) / 2, 1));
+        return {middle_x + distance * x, middle_y + distance * y};
+    }
+};
+struct Waves {
+    static __device__ Position of(const Displacement &d, const float *table, int64, int column, int row) {
+        return {column + table[d.across + row], row + table[d.down + column]};
+    }
+};
+
+template <typename T>
+__device__ inline float tap(const Displacement &d, int y, int x, int c) {
+    if (y < 0 || y >= d.height || x < 0 || x >= d.width) return d.fill;
+    return to_float(reinterpret_cast<const T *>(d.source)[(int64(y) * d.width + x) * d.channels + c]);
+}
+
+template <typename Source, typename T>
+__global__ void displace(const int64 *__restrict__ first_blocks, const Displacement *__restrict__ displacements,
+                         int samples, const float *__restrict__ table) {
+    int sample = sample_of(first_blocks, samples, blockIdx.x);
+    const Displacement &d = displacements[sample];
+    int64 pixel = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
+    if (pixel >= d.pixels) return;
+    T *target = reinterpret_cast<T *>(d.target) + pixel * d.channels;
+    if (!d.displaced) {
+        const T *source = reinterpret_cast<const T *>(d.source) + pixel * d.channels;
+        for (int c = 0; c < d.channels; c++) target[c] = source[c];
+        return;
+    }
+    Place place = place_of(pixel, d.out_width);
+    Position from = Source::of(d, table, pixel, int(place.column), int(place.row));
+    float x = from.x + d.shift, y = from.y + d.shift;
+    // Also false for NaN.
+    if (!(-1 < x && double(x) < d.width && -1 < y && double(y) < d.height)) {
+        for (int c = 0; c < d.channels; c++) target[c] = converted<T>(d.fill);
+        return;
+    }
+    if (!d.linear) {
+        // In one addition: where it is none, what is just below a pixel's edge stays there.
+        float to_nearest = d.shift + 0.5f;
+        int left = int(floorf(from.x + to_nearest)), upper = int(floorf(from.y + to_nearest));
+        for (int c = 0; c < d.channels; c++) target[c] = converted<T>(tap<T>(d, upper, left, c));
+        return;
+    }
+    int left = int(floorf(x)), upper = int(floorf(y));
+    float fx = float(double(x) - left), fy = float(double(y) - upper);
+    for (int c = 0; c < d.channels; c++) {
+        float a = tap<T>(d, upper, left, c), b = tap<T>(d, upper, left + 1, c);
+        float e = tap<T>(d, upper + 1, left, c), f = tap<T>(d, upper + 1, left + 1, c);
+        float top = a + (b - a) * fx, low = e + (f - e) * fx;
+        target[c] = converted<T>(top + (low - top) * fy);
+    }
+}
