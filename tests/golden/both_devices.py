@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from audio_on_both_devices import AUDIO
 
 from penstock import fn, pipeline_def, types
 
@@ -65,6 +66,7 @@ CLOSE: dict[str, Define] = {
     "noise": lambda device: fn.noise.gaussian(images(device), stddev=fn.random.uniform(range=[1, 20])),
     "noise int64": lambda device: fn.noise.gaussian(fn.cast(images(device), dtype=types.INT64), stddev=20.0),
     "resized frames": lambda device: fn.resize(frames(device), size=(9, 7), dtype=types.FLOAT),
+    **AUDIO,
     "frames without a kernel": lambda device: fn.laplacian(frames(device), window_size=5, dtype=types.FLOAT),
 }
 """Integers within 1, real numbers within 1e-5."""

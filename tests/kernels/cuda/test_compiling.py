@@ -17,7 +17,9 @@ ADDITION = (
 INSTANCES = {
     "colour": ["colour<uint8, float16>", "colour<int32, uint8>"],
     "convolution": ["convolve<uint8, float>", "convolve<float, int16>"],
+    "decibels": ["to_decibels"],
     "elementwise": ["evaluate<uint32>", "evaluate<uint64>"],
+    "loudness": ["moving_power<float>", "moving_power<uint64>", "loud_region"],
     "philox": [
         "draw_numbers<Uniform, uint8>",
         "draw_numbers<UniformDouble, uint64>",
@@ -27,7 +29,9 @@ INSTANCES = {
         "add_noise<NormalDouble, double, uint64>",
         "sprinkle<int8>",
     ],
+    "preemphasis": ["preemphasize<int16, float, uint8>", "preemphasize<double, double, float>"],
     "reduction": [
+        "reduce<float, float, float, float, Plain, GreatestPositive>",
         "reduce<uint8, uint64, uint64, uint64, Plain, Add>",
         "reduce<int16, double, double, float, Squares, Add>",
         "reduce<float, float, float, float, Plain, Least>",
@@ -39,7 +43,10 @@ INSTANCES = {
         "resample<int16, int16, int8>",
         "resample_axis<uint16, float>",
     ],
+    "sinc": ["resample_signals<uint8, int32>", "resample_signals<float, float>"],
+    "spectrum": ["power_spectra<true>", "power_spectra<false>"],
     "warp": ["warp<uint8, uint8>", "warp<int32, float>"],
+    "weighted_sums": ["weighted_sums"],
     "window": [
         "window<uint8, float, uint32>",
         "window<double, bool, uint64>",
