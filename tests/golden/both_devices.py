@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from audio_on_both_devices import AUDIO
 
 from penstock import fn, pipeline_def, types
 
@@ -160,6 +161,7 @@ CLOSE: dict[str, Define] = {
         images(device), _window(device, 5, 1), _everywhere(device, np.uint8(200)), border="constant"
     ),
     "resized frames": lambda device: fn.resize(frames(device), size=(9, 7), dtype=types.FLOAT),
+    **AUDIO,
     "frames without a kernel": lambda device: fn.laplacian(frames(device), window_size=5, dtype=types.FLOAT),
 }
 """Integers within 1, real numbers within 1e-5."""

@@ -24,12 +24,13 @@ def resample_signal(signal: np.ndarray, scale: float, length: int, lobes: int) -
 
     columns = np.ascontiguousarray(signal).reshape(len(signal), -1)
     out = np.empty((length, columns.shape[1]), np.float32)
-    audio.resample(columns, 1 / scale, lobes, _table(lobes), out)
+    audio.resample(columns, 1 / scale, lobes, filter_table(lobes), out)
     return out.reshape(length, *signal.shape[1:])
 
 
 @cache
-def _table(lobes: int) -> np.ndarray:
+def filter_table(lobes: int) -> np.ndarray:
+    """The filter of so many lobes to each side."""
     from penstock.kernels.cpu.audio import sinc_table
 
     return sinc_table(lobes)

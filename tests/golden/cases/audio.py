@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import soundfile
-from case import Family, unpacked
+from case import Family, placed, unpacked
 
-FAMILY = Family("audio", gpu=False)
+FAMILY = Family("audio")
 ONE = {"batch_size": 1}
 RANDOM = np.random.RandomState(0)
 TIMES = np.arange(2600) / 5200
@@ -27,7 +27,7 @@ INTEGERS = {
 
 
 def constant(dali: Any, data: np.ndarray, layout: str = "") -> Any:
-    node = dali.types.Constant(data, device="cpu")
+    node = placed(dali, dali.types.Constant(data, device="cpu"))
     return dali.fn.reshape(node, layout=layout) if layout else node
 
 
@@ -86,6 +86,9 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "decibels cutoff": lambda dali: dali.fn.to_decibels(mel(dali), multiplier=20.0, reference=2.0, cutoff_db=-30.0),
     "decibels of zeros": lambda dali: dali.fn.to_decibels(constant(dali, np.zeros(5, np.float32))),
     "decibels of negatives": lambda dali: dali.fn.to_decibels(constant(dali, np.float32([-1, 0, 2, 4]))),
+    "decibels of NaN": lambda dali: dali.fn.to_decibels(constant(dali, np.float32([np.nan, 1, np.inf, -np.inf, 2]))),
+    "decibels beside NaN": lambda dali: dali.fn.to_decibels(constant(dali, np.float32([np.nan, 1, -3, 2]))),
+    "decibels of nothing positive": lambda dali: dali.fn.to_decibels(constant(dali, np.float32([-1e-3, -0.5]))),
     "decibels reference 0": lambda dali: dali.fn.to_decibels(sound(dali), reference=0.0),
     "decibels reference negative": lambda dali: dali.fn.to_decibels(
         constant(dali, np.float32([-1, 0, 2])), reference=-1.0
@@ -140,6 +143,7 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
         constant(dali, QUIET_ENDS), window_length=100, reset_interval=-1
     ),
     "nonsilent silence": lambda dali: dali.fn.nonsilent_region(constant(dali, np.zeros(100, np.float32))),
+    "nonsilent before NaN": lambda dali: dali.fn.nonsilent_region(constant(dali, np.float32([1, 2, np.nan, 0]))),
     "nonsilent window longer": lambda dali: dali.fn.nonsilent_region(constant(dali, QUIET_ENDS[2900:3100])),
     "nonsilent reset": lambda dali: dali.fn.nonsilent_region(sound(dali), window_length=1000),
     "nonsilent table": lambda dali: dali.fn.nonsilent_region(constant(dali, SOUND.reshape(-1, 2))),
@@ -200,9 +204,9 @@ DECODERS: dict[str, Callable[[Any], Any]] = {
 
 
 for name, define in DEFINITIONS.items():
-    FAMILY.add(name, unpacked(define), options=ONE)
+    FAMILY.add(name, unpacked(define), options=ONE, gpu=not name.startswith("power spectrum"))
 for name, define in DECODERS.items():
-    FAMILY.add(f"decoding {name}", unpacked(define), options=ONE)
+    FAMILY.add(f"decoding {name}", unpacked(define), options=ONE, gpu=False)
 
 
 def _resampled(scale: float, quality: float) -> Callable[[Any], Any]:
@@ -246,9 +250,9 @@ for source in INTEGERS:
     FAMILY.add(f"silence in {source}", unpacked(_silence(source)), options=ONE)
 for dtype in ("INT16", "INT32", "FLOAT"):
     for settings in ({}, {"downmix": True}, {"sample_rate": 22050.0}):
-        FAMILY.add(f"decoding to {dtype}, {settings}", _decoded("WAV PCM_16", dtype, settings), options=ONE)
+        FAMILY.add(f"decoding to {dtype}, {settings}", _decoded("WAV PCM_16", dtype, settings), options=ONE, gpu=False)
 for coding in ("WAV PCM_U8", "WAV PCM_24", "WAV FLOAT", "WAV ULAW", "FLAC PCM_16", "AIFF PCM_16"):
     for dtype in ("INT16", "FLOAT"):
-        FAMILY.add(f"decoding {coding} to {dtype}", _decoded(coding, dtype, {}), options=ONE)
+        FAMILY.add(f"decoding {coding} to {dtype}", _decoded(coding, dtype, {}), options=ONE, gpu=False)
 # What Vorbis decodes to depends on the version of its library in the last bits.
-FAMILY.add("decoding OGG VORBIS", _decoded("OGG VORBIS", "FLOAT", {}), tolerance=1e-4, options=ONE)
+FAMILY.add("decoding OGG VORBIS", _decoded("OGG VORBIS", "FLOAT", {}), tolerance=1e-4, options=ONE, gpu=False)

@@ -6,9 +6,16 @@ import cupy_like as xp
 import numpy as np
 import pytest
 
-from penstock.kernels.cuda.reduction import Reduction, reduce_axes
+from penstock.kernels.cuda.launch import Located, locate
+from penstock.kernels.cuda.reduction import Reduction, reduce_axes, reduce_whole
 
 RNG = np.random.default_rng(4)
+
+
+def read(place: Located) -> float:
+    """The number that is at a place."""
+    values = np.asarray(place.owner)
+    return float(values[(place.address - values.ctypes.data) // values.itemsize])
 
 
 def kept(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -49,3 +56,12 @@ def test_of_nothing() -> None:
     target = xp.empty((3,), np.float32)
     reduce_axes([Reduction(xp.empty((0, 3)), target, (0,))], total=np.float64)
     assert target.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("merge", ["GreatestPositive", "Add"])
+def test_whole_arrays_in_parts(merge: str) -> None:
+    arrays = [RNG.standard_normal(count).astype(np.float32) for count in (0, 1, 4096, 9001)]
+    arrays.append(-np.ones((7, 3), np.float32))
+    found = [read(place) for place in reduce_whole([locate(xp.put(array)) for array in arrays], merge)]
+    expected = [array.sum() if merge == "Add" else array.max(initial=0) for array in arrays]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)

@@ -247,6 +247,7 @@ def launch(
     counts: Sequence[int],
     *extra: Any,
     shared: int = 0,
+    blocks: int | None = None,
 ) -> None:
     """Launches a kernel over all samples; whatever comes from the host goes up in one transfer.
 
@@ -256,10 +257,11 @@ def launch(
         counts: blocks of each sample.
         extra: further arguments: numpy arrays, which are uploaded, or scalars, or device addresses as np.uint64.
         shared: bytes of dynamic shared memory.
+        blocks: how many are launched, for a kernel whose blocks take turns; None: as many as there are counts for.
     """
     ends = np.cumsum(np.asarray(counts, np.int64))
-    blocks = int(ends[-1]) if len(ends) else 0
-    if not blocks:
+    total = int(ends[-1]) if len(ends) else 0
+    if not total:
         return
     starts = ends - np.asarray(counts, np.int64)
     uploads = [starts, descriptors, *(value for value in extra if isinstance(value, np.ndarray))]
@@ -270,6 +272,7 @@ def launch(
     rest = [next(tables) if isinstance(value, np.ndarray) else value for value in extra]
     if shared > 48 * 1024:
         function.max_dynamic_shared_size_bytes = shared
-    function((blocks,), (THREADS,), (*pointers[:2], np.int32(len(descriptors)), *rest), shared_mem=shared)
+    grid = (total if blocks is None else blocks,)
+    function(grid, (THREADS,), (*pointers[:2], np.int32(len(descriptors)), *rest), shared_mem=shared)
     # Freed to the pool, whose memory the same stream takes again only behind the kernel.
     del buffer

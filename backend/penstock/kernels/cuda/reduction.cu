@@ -41,6 +41,9 @@ struct Greatest {
     template <typename T> static __device__ T start() { return Finite<T>::lowest(); }
     template <typename T> static __device__ T of(T a, T b) { return b > a ? b : a; }
 };
+struct GreatestPositive : Greatest {
+    template <typename T> static __device__ T start() { return T(0); }
+};
 
 __device__ inline double finished(double value, const Reduction &r) {
     if (r.divides) value /= r.divisor;

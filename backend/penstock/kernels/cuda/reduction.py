@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import THREADS, cuda_type, kernel, launch, locate, strides_of
+from penstock.kernels.cuda.launch import THREADS, Located, cuda_type, kernel, launch, locate, scratch, strides_of
 
 _DIMS = 6
+# Elements of an array that one block reduces where the whole of it becomes one number.
+_PART = 16 * THREADS
 _REDUCTION = np.dtype(
     [
         ("source", np.uint64),
@@ -60,7 +62,7 @@ def reduce_axes(
 
     Args:
         reductions: the samples.
-        merge: ``Add``, ``Least`` or ``Greatest``.
+        merge: ``Add``, ``Least``, ``Greatest``, or ``GreatestPositive``, which is 0 where there is none.
         squares: elements less their mean are squared first.
         root: the square root of the results is taken.
         value: the type in which elements are read, and squared.
@@ -105,6 +107,25 @@ def reduce_axes(
     instance = f"reduce<{', '.join([*types, 'Squares' if squares else 'Plain', merge])}>"
     shared = THREADS * np.dtype(total).itemsize
     launch(kernel("reduction", instance), np.array(entries, _REDUCTION), counts, shared=shared)
+
+
+def reduce_whole(sources: Sequence[Located], merge: str, kind: Any = np.float32) -> list[Located]:
+    """Each array's elements merged into one number, of type ``kind``.
+
+    In two launches: arrays are cut into parts, so that long ones keep many blocks busy, then the parts are merged.
+    """
+    shapes = [(source.size // _PART + 1,) for source in sources]
+    partial, results = scratch(shapes, kind), scratch([()] * len(sources), kind)
+    jobs = []
+    for source, parts in zip(sources, partial):
+        whole = parts.size - 1
+        cut = whole * _PART
+        rest = Located(source.address + cut * source.dtype.itemsize, (1, source.size - cut), source.dtype)
+        last = Located(parts.address + whole * parts.dtype.itemsize, (1,), parts.dtype)
+        jobs += [Reduction(source.reshape(whole, _PART), parts.reshape(whole), (1,)), Reduction(rest, last, (1,))]
+    reduce_axes(jobs, merge, value=kind, total=kind)
+    reduce_axes([Reduction(parts, one, (0,)) for parts, one in zip(partial, results)], merge, value=kind, total=kind)
+    return results
 
 
 def _merged(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:

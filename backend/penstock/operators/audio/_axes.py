@@ -28,3 +28,13 @@ def combine_along(axis: int, source: np.ndarray, starts: np.ndarray, weights: np
     sums = np.empty((len(weights), columns.shape[1]), np.float32)
     audio.weighted_rows(columns, starts, weights, sums)
     out[...] = np.moveaxis(sums.reshape(len(weights), *rows.shape[1:]), 0, axis)
+
+
+def combine_batch(axis: int, workspace: Workspace) -> None:
+    """Fills the outputs on GPU with weighted sums along ``axis``; the samples' plans are their starts and weights."""
+    from penstock.kernels.cuda.launch import locate_all
+    from penstock.kernels.cuda.weighted_sums import sum_along
+
+    samples = workspace.live
+    sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+    sum_along(axis, [(source, *sample.plan, target) for source, sample, target in zip(sources, samples, targets)])

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from penstock.kernels.levels import from_unit, to_unit
-from penstock.kernels.resampling import lobes_of_quality, resample_signal
+from penstock.kernels.resampling import filter_table, lobes_of_quality, resample_signal
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32, DALIDataType, dtype_name
 
@@ -100,3 +100,12 @@ class AudioResample(Operator):
         if out.size:
             signal = to_unit(sample.inputs[0], unsigned=out.dtype.kind == "u")
             from_unit(resample_signal(signal, sample.plan, len(out), self._lobes), out)
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.sinc import resample_signals
+
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        scales = [sample.plan for sample in samples]
+        resample_signals(list(zip(sources, scales, targets)), self._lobes, filter_table(self._lobes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.operators.audio._axes import combine_along, spectral_spec
+from penstock.operators.audio._axes import combine_along, combine_batch, spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
 
@@ -67,6 +67,9 @@ class MelFilterBank(Operator):
     def compute(self, sample: Sample) -> None:
         starts, weights = sample.plan
         combine_along(sample.workspace.state, sample.inputs[0], starts, weights, sample.outputs[0])
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        combine_batch(workspace.state, workspace)
 
     def _make_filters(self, bins: int) -> tuple[np.ndarray, np.ndarray]:
         """Where each band starts, in bins, and its weights from there on, padded with zeros."""

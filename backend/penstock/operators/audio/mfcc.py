@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.operators.audio._axes import combine_along, spectral_spec
+from penstock.operators.audio._axes import combine_along, combine_batch, spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
 
@@ -38,7 +38,7 @@ class MFCC(Operator):
             raise RuntimeError(f"The type of the transform can be 1, 2, 3 or 4, got {self.args['dct_type']}")
         if self.args["dct_type"] == 1 and self.args["normalize"]:
             raise RuntimeError("The cosine transform of type 1 cannot be made orthonormal")
-        self._matrices: dict[int, np.ndarray] = {}
+        self._matrices: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         spec = spectral_spec(workspace)
@@ -52,14 +52,18 @@ class MFCC(Operator):
         shape, axis = list(sample.shapes[0]), self.args["axis"]
         count = shape[axis]
         if count not in self._matrices:
-            self._matrices[count] = self._make_matrix(count)
+            matrix = self._make_matrix(count)
+            self._matrices[count] = np.zeros(len(matrix), np.int64), matrix
         sample.plan = self._matrices[count]
-        shape[axis] = len(sample.plan)
+        shape[axis] = min(self.args["n_mfcc"], count)
         return tuple(shape)
 
     def compute(self, sample: Sample) -> None:
-        starts = np.zeros(len(sample.plan), np.int64)
-        combine_along(self.args["axis"], sample.inputs[0], starts, sample.plan, sample.outputs[0])
+        starts, matrix = sample.plan
+        combine_along(self.args["axis"], sample.inputs[0], starts, matrix, sample.outputs[0])
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        combine_batch(self.args["axis"], workspace)
 
     def _make_matrix(self, count: int) -> np.ndarray:
         rows = min(self.args["n_mfcc"], count)

@@ -40,6 +40,8 @@ class NonsilentRegion(Operator):
         if interval != -1 and (interval <= 0 or interval % window):
             raise RuntimeError(f"`reset_interval` must be a multiple of `window_length`. Got: {interval} and {window}")
 
+        self._ratio = 10 ** (self.args["cutoff_db"] / 10)
+
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype in (BOOL, FLOAT16, FLOAT64):
@@ -53,18 +55,38 @@ class NonsilentRegion(Operator):
 
     def compute(self, sample: Sample) -> None:
         signal = np.ascontiguousarray(sample.inputs[0])
-        window = min(self.args["window_length"], max(signal.size, 1))
-        start, length = self._region(signal, window)
+        start, length = self._region(signal, self._window(signal.size))
         sample.outputs[0][...] = start
         sample.outputs[1][...] = length
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.loudness import find_loud_regions
+
+        samples = workspace.live
+        signals, starts, lengths = (locate_all(batch, samples) for batch in (workspace.inputs[0], *workspace.outputs))
+        jobs = [
+            (signal, self._window(signal.size), start, length)
+            for signal, start, length in zip(signals, starts, lengths)
+        ]
+        find_loud_regions(jobs, self._ratio, self._reference())
+
+    def _window(self, count: int) -> int:
+        return min(self.args["window_length"], max(count, 1))
+
+    def _reference(self) -> float | None:
+        """The power at 0 dB; None: the highest of the signal."""
+        return self.args["reference_power"] if self.given("reference_power") else None
 
     def _region(self, signal: np.ndarray, window: int) -> tuple[int, int]:
         from penstock.kernels.cpu import audio
 
         power = np.empty(signal.size, np.float32)
         audio.moving_power(signal, window, self.args["reset_interval"], power)
-        reference = self.args["reference_power"] if self.given("reference_power") else power.max(initial=0)
-        loud = np.flatnonzero(power >= np.float32(reference * 10 ** (self.args["cutoff_db"] / 10)))
+        reference = self._reference()
+        if reference is None:
+            reference = float(np.fmax.reduce(power, initial=0))
+        loud = np.flatnonzero(power >= np.float32(reference * self._ratio))
         if not loud.size:
             return 0, 0
         start = max(int(loud[0]) - window + 1, 0)

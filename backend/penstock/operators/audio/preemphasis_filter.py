@@ -57,6 +57,15 @@ class PreemphasisFilter(Operator):
         if filtered is not out:
             convert.cast(filtered, out)
 
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.preemphasis import preemphasize
+
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        coefficients = [sample["preemph_coeff"] for sample in samples]
+        preemphasize(list(zip(sources, coefficients, targets)), self.args["border"])
+
     def _before(self, signal: np.ndarray) -> np.floating:
         if self.args["border"] == "clamp":
             return signal[0]

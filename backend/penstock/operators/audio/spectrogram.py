@@ -100,6 +100,22 @@ class Spectrogram(Operator):
         else:
             self._transform_in_tiles(signal, reflect, magnitude, by_frequency.T)
 
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.spectrum import Framing, power_spectra
+
+        samples = workspace.live
+        signals, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        framing = Framing(
+            self._step,
+            self._start,
+            self._nfft,
+            reflect=self.args["reflect_padding"],
+            magnitude=self.args["power"] == 1,
+            time_first=self.args["layout"] == "tf",
+        )
+        power_spectra(list(zip(signals, targets)), self._window, framing)
+
     def _transform_in_tiles(self, signal: np.ndarray, reflect: bool, magnitude: bool, by_time: np.ndarray) -> None:
         """For transforms of any size, some frames at a time."""
         from scipy import fft

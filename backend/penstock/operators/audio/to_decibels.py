@@ -43,8 +43,19 @@ class ToDecibels(Operator):
         source, out = sample.inputs[0], sample.outputs[0]
         if not source.size:
             return
-        reference = self.args["reference"] if self.given("reference") else float(source.max())
-        np.multiply(source, np.float32(1 / (reference or 1.0)), out=out)
-        np.maximum(out, self._smallest, out=out)
-        np.log(out, out=out)
-        np.multiply(out, self._factor, out=out)
+        # Nothing but positive numbers is a reference; NaN gives the cutoff.
+        reference = self.args["reference"] if self.given("reference") else np.fmax.reduce(source, axis=None, initial=0)
+        with np.errstate(all="ignore"):
+            np.multiply(source, np.float32(1) / np.float32(reference or 1), out=out)
+            np.fmax(out, self._smallest, out=out)
+            np.log(out, out=out)
+            np.multiply(out, self._factor, out=out)
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.decibels import to_decibels
+        from penstock.kernels.cuda.launch import locate_all
+
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        reference = np.float32(self.args["reference"]) if self.given("reference") else None
+        to_decibels(list(zip(sources, targets)), reference, self._smallest, self._factor)

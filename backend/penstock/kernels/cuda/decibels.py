@@ -1,0 +1,42 @@
+"""A logarithmic scale on GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.cuda.launch import blocks_for, kernel, launch, locate
+from penstock.kernels.cuda.reduction import reduce_whole
+
+_DECIBELS = np.dtype(
+    [("source", np.uint64), ("target", np.uint64), ("reference", np.uint64), ("count", np.int64)], align=True
+)
+
+
+def to_decibels(
+    jobs: Sequence[tuple[Any, Any]], reference: np.float32 | None, smallest: np.float32, factor: np.float32
+) -> None:
+    """``(source, target)`` for each sample, float32: ``factor * log(max(smallest, x / reference))``.
+
+    Args:
+        jobs: the samples.
+        reference: None: the largest element of each sample that is positive, or 1 where there is none.
+        smallest: ratio.
+        factor: of the natural logarithm.
+    """
+    located = [(locate(source), locate(target)) for source, target in jobs]
+    located = [job for job in located if job[1].size]
+    if not located:
+        return
+    # Kept until the kernel is launched: the pool would give its memory to the descriptors.
+    largest = reduce_whole([source for source, _ in located], "GreatestPositive") if reference is None else None
+    references = [0] * len(located) if largest is None else [place.address for place in largest]
+    entries = [
+        (source.address, target.address, address, target.size) for (source, target), address in zip(located, references)
+    ]
+    counts = [blocks_for(target.size) for _, target in located]
+    per_reference = np.float32(0 if reference is None else 1 / reference)
+    descriptors = np.array(entries, _DECIBELS)
+    launch(kernel("decibels", "to_decibels"), descriptors, counts, per_reference, smallest, factor)
