@@ -6,6 +6,7 @@ The numbers of the enumerations are those of DALI's wire format, so that saved p
 from __future__ import annotations
 
 import ctypes
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, IntEnum
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "CPU_ONLY_DEVICE_ID",
     "BatchInfo",
     "CUDAStream",
     "Constant",
@@ -24,6 +26,7 @@ __all__ = [
     "PipelineAPIType",
     "SampleInfo",
     "ScalarConstant",
+    "TensorLayout",
     "dtype_name",
     "element_size",
     "from_numpy_dtype",
@@ -76,6 +79,11 @@ class DALIDataType(_NamedEnum):
     _TENSOR_LAYOUT_VEC = 25
     _DATA_TYPE_VEC = 26
     _INT64_VEC = 27
+
+    def __call__(self) -> str:
+        """The type in the buffer protocol's spelling; from the days when a tensor's ``dtype`` was a method."""
+        warnings.warn("Calling '.dtype()' is deprecated, please use '.dtype' instead", Warning, stacklevel=2)
+        return "=" + numpy_dtype(self).char.replace("l", "q").replace("L", "Q")
 
 
 class DALIImageType(_NamedEnum):
@@ -139,6 +147,27 @@ INTERP_LANCZOS3 = DALIInterpType.INTERP_LANCZOS3
 INTERP_TRIANGULAR = DALIInterpType.INTERP_TRIANGULAR
 INTERP_GAUSSIAN = DALIInterpType.INTERP_GAUSSIAN
 
+# Layouts of images and videos by their old names, which count the batch as a dimension.
+NCHW = "CHW"
+NHWC = "HWC"
+NFCHW = "FCHW"
+NFHWC = "FHWC"
+SAME = ""
+CPU_ONLY_DEVICE_ID = -99999
+
+_bool_types = [BOOL]
+_int_types = [INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64]
+_float_types = [FLOAT16, FLOAT, FLOAT64]
+_enum_types = [IMAGE_TYPE, DATA_TYPE, INTERP_TYPE]
+_int_like_types = _bool_types + _int_types
+_all_types = _int_like_types + _float_types
+_DALIDataType = DALIDataType
+
+
+class TensorLayout(str):
+    """The names of a tensor's dimensions, one letter each; the same as the text."""
+
+
 _NUMPY: dict[DALIDataType, np.dtype[Any]] = {
     UINT8: np.dtype(np.uint8),
     UINT16: np.dtype(np.uint16),
@@ -194,8 +223,8 @@ def element_size(dtype: DALIDataType) -> int:
 
 
 def to_numpy_type(dali_type: DALIDataType) -> type:
-    """The numpy scalar type for a DALI type, e.g. ``types.FLOAT`` -> ``numpy.float32``."""
-    return numpy_dtype(dali_type).type
+    """The numpy scalar type for a DALI type, e.g. ``types.FLOAT`` -> ``numpy.float32``; raises KeyError where there is none."""
+    return _NUMPY[dali_type].type
 
 
 def to_dali_type(framework_type: Any) -> DALIDataType:
@@ -204,8 +233,8 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
         return framework_type
     if framework_type is bool:
         return BOOL
-    if framework_type is int:
-        return INT32
+    if framework_type in (int, None):
+        raise TypeError(f"{framework_type!r} could not be converted into any known DALIDataType: use one with a size")
     if framework_type is float:
         return FLOAT
     try:
@@ -216,7 +245,7 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
         if found is None:
             found = next((t for t, n in _NUMPY.items() if n.name == name and isinstance(t, DALIDataType)), None)
         if found is None:
-            raise TypeError(f"No DALI type corresponds to {framework_type!r}") from None
+            raise TypeError(f"{framework_type!r} could not be converted into any known DALIDataType") from None
         return found
 
 

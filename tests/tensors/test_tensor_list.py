@@ -31,30 +31,89 @@ def test_what_it_tells() -> None:
 def test_dense_views_share_memory() -> None:
     data = np.zeros((2, 3), np.int32)
     batch = TensorListCPU(data)
-    assert batch.as_array().base is not None
     data[1, 2] = 5
+    assert np.asarray(batch.as_tensor()).ctypes.data == batch.data_ptr() == data.ctypes.data
     assert batch.as_array()[1, 2] == 5
     assert np.array(batch.as_tensor()).shape == (2, 3)
     assert np.from_dlpack(batch[1])[2] == 5
 
 
+def test_arrays_are_copies() -> None:
+    data = np.zeros((2, 3), np.int32)
+    batch = TensorListCPU(data)
+    batch.as_array()[...] = 1
+    batch.at(0)[...] = 1
+    assert not data.any()
+
+
+def test_a_list_is_copied_unless_told_otherwise() -> None:
+    samples = [np.zeros(2), np.zeros(2)]
+    copied, shared = TensorListCPU(samples), TensorListCPU(samples, contiguous=False)
+    samples[1][0] = 1
+    assert [np.asarray(batch[1])[0] for batch in (copied, shared)] == [0, 1]
+    assert copied.is_dense_tensor()
+    assert not shared.is_dense_tensor()
+    with pytest.raises(RuntimeError, match="contiguous"):
+        shared.data_ptr()
+
+
 def test_ragged_is_no_array() -> None:
-    with pytest.raises(ValueError, match="shapes"):
-        ragged().as_array()
+    for view in (ragged().as_array, ragged().as_tensor):
+        with pytest.raises(RuntimeError, match="same shape"):
+            view()
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        np.array(ragged())
 
 
 def test_mixed_samples_are_refused() -> None:
-    with pytest.raises(TypeError, match="same type"):
+    with pytest.raises(TypeError, match="position 1 has type 'float' expected to have type 'int32'"):
         TensorListCPU([np.zeros(2, np.int32), np.zeros(2, np.float32)])
-    with pytest.raises(RuntimeError, match="dimensions"):
+    with pytest.raises(TypeError, match="position 1 cannot be converted"):
         TensorListCPU([np.zeros(2), np.zeros((2, 2))])
     with pytest.raises(ValueError, match="layout"):
         TensorListCPU([np.zeros(2)], layout="HW")
 
 
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        ([1, 2], TypeError),
+        ("text", TypeError),
+        (np.zeros((4, 4))[:, ::2], RuntimeError),
+        (np.array([None]), RuntimeError),
+    ],
+)
+def test_what_is_no_buffer_is_no_tensor(data: object, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        TensorCPU(data)
+
+
+def test_buffers_and_capsules() -> None:
+    assert np.asarray(TensorCPU(b"abc")).tolist() == [97, 98, 99]
+    array = np.arange(4, dtype=np.int16)
+    tensor = TensorCPU(array.__dlpack__(), "A")
+    assert tensor.data_ptr() == array.ctypes.data
+    assert TensorListCPU(tensor.__dlpack__()).shape() == [()] * 4
+    assert tensor.__dlpack_device__() == (1, 0)
+    with pytest.raises(TypeError, match="position 1 does not support the DLPack protocol"):
+        TensorListCPU.from_dlpack_list([array, 5])
+
+
+def test_text() -> None:
+    tensor = TensorCPU(np.arange(3, dtype=np.int16), "A")
+    properties = 'dtype=DALIDataType.INT16,\n    layout="A",\n    device="cpu",\n    shape=(3,))'
+    assert str(tensor) == "TensorCPU(\n    [0 1 2],\n    " + properties
+    assert repr(tensor) == "TensorCPU(\n    " + properties
+    batch = TensorListCPU(np.zeros((20, 2000), np.uint8))
+    assert str(batch).count("...") == 6
+    assert "num_samples=20,\n    shape=[(2000,), (2000,), ..., (2000,), (2000,)])" in repr(batch)
+
+
 def test_index_out_of_range() -> None:
-    with pytest.raises(IndexError):
+    with pytest.raises(IndexError, match="out of range"):
         ragged()[2]
+    with pytest.raises(RuntimeError, match="out-of-range"):
+        ragged().at(-1)
 
 
 def test_copy_to_memory_of_others() -> None:
@@ -69,8 +128,13 @@ def test_tensor() -> None:
     assert tensor.shape() == [3]
     assert tensor.layout() == "W"
     assert tensor.get_property("layout") == "W"
-    with pytest.raises(RuntimeError):
-        tensor.get_property("colour")
+    assert tensor.get_property("colour") is None
+    with pytest.raises(RuntimeError, match="out of bound"):
+        tensor.squeeze(1)
+    with pytest.raises(RuntimeError, match="element size"):
+        tensor.reinterpret(types.INT16)
+    tensor.reinterpret(types.INT8)
+    assert tensor.dtype == types.INT8
 
 
 def test_pool_hands_out_only_what_nobody_holds() -> None:

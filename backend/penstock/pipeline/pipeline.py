@@ -20,9 +20,8 @@ from penstock.runtime.feeding import to_batch
 from penstock.runtime.sources import Source
 from penstock.schema.registry import load_package
 from penstock.tensors import cuda
-from penstock.types import DALIDataType, PipelineAPIType
+from penstock.types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPIType
 
-_CPU_ONLY_DEVICE_ID = -99999
 _NOT_DEFINED = object()
 
 
@@ -111,7 +110,7 @@ class Pipeline:
         load_package("penstock.operators")
         self._batch_size = batch_size
         self._num_threads = num_threads
-        self._device_id = None if device_id == _CPU_ONLY_DEVICE_ID else device_id
+        self._device_id = None if device_id == CPU_ONLY_DEVICE_ID else device_id
         self._seed = _checked_seed(seed)
         self._exec_pipelined = exec_pipelined
         self._exec_async = exec_async

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock.tensors import HostPool, Tensor, TensorList, TensorListCPU, TensorListGPU
-from penstock.tensors.tensor import check_layout, host_view
+from penstock.tensors.tensor import check_layout, device_view, host_view
+from penstock.tensors.tensor_list import check_samples
+from penstock.types import from_numpy_dtype
 
 
 def to_batch(
@@ -42,22 +45,31 @@ def _as_tensor_list(data: Any, layout: str | None) -> TensorList:
     if isinstance(data, TensorList):
         batch = data.relabelled()
     elif isinstance(data, (list, tuple)):
-        samples = [_sample(item) for item in data]
-        on_gpu = bool(samples) and _is_on_gpu(samples[0])
-        batch = TensorListGPU(samples) if on_gpu else TensorListCPU(samples)
+        batch = _batch_of(data)
     elif _is_on_gpu(data):
         batch = TensorListGPU(data)
     else:
         array = host_view(data)
         if array.ndim == 0:
             raise RuntimeError("A batch must have at least one dimension: its samples. Got a single value.")
-        batch = TensorListCPU(data if isinstance(data, Tensor) else array)
+        from_numpy_dtype(array.dtype)
+        batch = TensorListCPU(np.ascontiguousarray(array), data.layout()[1:] if isinstance(data, Tensor) else None)
     if layout is not None and len(batch):
         try:
             batch.set_layout(check_layout(layout, batch.ndim()))
         except ValueError:
             raise RuntimeError(f"The layout '{layout}' cannot describe {batch.ndim()}-dimensional data") from None
     return batch
+
+
+def _batch_of(data: Sequence[Any]) -> TensorList:
+    items = [_sample(item) for item in data]
+    layout = next((item.layout() for item in items if isinstance(item, Tensor)), "")
+    on_gpu = bool(items) and _is_on_gpu(items[0])
+    samples = [device_view(item) if on_gpu else host_view(item) for item in items]
+    check_samples(samples)
+    kind = TensorListGPU if on_gpu else TensorListCPU
+    return kind.of_samples(samples, layout)
 
 
 def _sample(item: Any) -> Any:

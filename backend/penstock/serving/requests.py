@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
+from penstock.tensors.tensor import device_view
 
 
 class RequestError(ValueError):
@@ -66,7 +67,7 @@ def to_batch(samples: Sequence[Any], spec: InputSpec) -> TensorList:
     on_cpu = all(isinstance(sample, np.ndarray) for sample in samples)
     if on_cpu:
         return TensorListCPU.of_samples(samples, spec.layout)
-    return TensorListGPU(samples, spec.layout)
+    return TensorListGPU.of_samples([device_view(sample) for sample in samples], spec.layout)
 
 
 @dataclass(frozen=True)

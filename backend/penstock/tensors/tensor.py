@@ -2,41 +2,85 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
 from penstock.tensors.cuda import require_cupy
+from penstock.tensors.formatting import tensor_text
 from penstock.types import DALIDataType, dtype_name, from_numpy_dtype, numpy_dtype
+
+# Distinguishes what is not given from None.
+NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()
+
+
+class DLDeviceType(IntEnum):
+    """Where DLPack says that memory is."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLCUDAManaged = 13
+
+    def __repr__(self) -> str:
+        return f"<DLDeviceType.{self.name}: {self.value}>"
 
 
 def check_layout(layout: str | None, ndim: int) -> str:
     """``layout`` as text; raises ValueError unless it is empty or names each of ``ndim`` dimensions."""
+    if layout is not None and not isinstance(layout, str):
+        raise TypeError(f"A layout must be a str or None, got {layout!r}")
     text = str(layout) if layout else ""
     if text and len(text) != ndim:
-        raise ValueError(f"The layout '{text}' has {len(text)} dimensions, but the data has {ndim}")
+        raise ValueError(
+            "A non-empty layout must have the same number of dimensions as the data: "
+            f"the layout '{text}' has {len(text)} dimensions, but the data has {ndim}"
+        )
     return text
 
 
-class Tensor:
-    """What :class:`TensorCPU` and :class:`TensorGPU` have in common.
+def only_given(arguments: dict[str, Any], owner: str) -> Any:
+    """The one argument of several names that was given; raises TypeError unless there is exactly one."""
+    given = [value for value in arguments.values() if value is not NOT_GIVEN]
+    if len(given) != 1:
+        raise TypeError(f"{owner}() takes its data as one argument, {' or '.join(arguments)}: {len(given)} were given")
+    return given[0]
 
-    Args:
-        array: the data; it is not copied.
-        layout: one letter a dimension, e.g. ``"HWC"``, or empty.
-        source_info: where the sample came from, e.g. a file's path.
-    """
+
+class Tensor:
+    """What :class:`TensorCPU` and :class:`TensorGPU` have in common."""
 
     device_type: str
 
-    def __init__(self, array: Any, layout: str | None = None, source_info: str = "") -> None:
+    _array: Any
+    _layout: str
+    _source_info: str
+    # Where the type is another than that of the array's elements: an enumeration, stored as numbers.
+    _type: DALIDataType | None = None
+
+    @classmethod
+    def of_array(cls, array: Any, layout: str = "", source_info: str = "", dtype: DALIDataType | None = None) -> Any:
+        """A tensor of an array that lives on this class's device already; nothing is copied or checked.
+
+        Args:
+            array: the data.
+            layout: one letter a dimension, or empty.
+            source_info: where the sample came from, e.g. a file's path.
+            dtype: the type, where it is another than the array's.
+        """
+        self = cls.__new__(cls)
+        self._array, self._layout, self._source_info, self._type = array, layout, source_info, dtype
+        return self
+
+    def _set(self, array: Any, layout: str | None) -> None:
         self._array = array
         self._layout = check_layout(layout, array.ndim)
-        self._source_info = source_info
+        self._source_info = ""
 
     @property
     def dtype(self) -> DALIDataType:
-        return from_numpy_dtype(self._array.dtype)
+        return from_numpy_dtype(self._array.dtype) if self._type is None else self._type
 
     def shape(self) -> list[int]:
         return list(self._array.shape)
@@ -53,21 +97,20 @@ class Tensor:
     def source_info(self) -> str:
         return self._source_info
 
-    def get_property(self, name: str) -> Any:
-        if name == "layout":
-            return self._layout
-        if name == "source_info":
-            return self._source_info
-        raise RuntimeError(f"Tensor has no property '{name}': it has 'layout' and 'source_info'")
+    def get_property(self, name: str) -> str | None:
+        """The property ``layout`` or ``source_info``; None where it is empty, and for any other name."""
+        return {"layout": self._layout, "source_info": self._source_info}.get(name) or None
 
     def squeeze(self, dim: int | None = None) -> bool:
         """Removes dimension ``dim``, or all dimensions of extent 1, in place; tells whether anything was removed."""
         shape = self._array.shape
         axes: tuple[int, ...]
-        if dim is not None:
-            axes = (dim % len(shape),) if shape and shape[dim] == 1 else ()
-        else:
+        if dim is None:
             axes = tuple(i for i, extent in enumerate(shape) if extent == 1)
+        elif not isinstance(dim, (int, np.integer)) or not -len(shape) <= dim < len(shape):
+            raise RuntimeError(f"axis {dim!r} is out of bound for a tensor with {len(shape)} dimensions")
+        else:
+            axes = (int(dim) % len(shape),) if shape[dim] == 1 else ()
         if not axes:
             return False
         self._array = self._array.squeeze(axes)
@@ -76,20 +119,20 @@ class Tensor:
 
     def reinterpret(self, new_type: DALIDataType) -> None:
         """Views the same bytes as another type of the same size."""
-        target = numpy_dtype(new_type)
-        if target.itemsize != self._array.dtype.itemsize:
-            raise ValueError(f"Cannot reinterpret {dtype_name(self.dtype)} as {dtype_name(new_type)}: sizes differ")
-        self._array = self._array.view(target)
+        self._array = self._array.view(reinterpreted_dtype(self.dtype, new_type))
+        self._type = new_type
 
     def __str__(self) -> str:
-        name = type(self).__name__
-        layout = self._layout or ""
-        return (
-            f"{name}(\n{_indented(np.array2string(self._host_array(), separator=', '))},\n"
-            f"    dtype={self.dtype},\n    layout={layout!r},\n    shape={self.shape()})"
-        )
+        return self._text(self._host_array())
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return self._text(None)
+
+    def _text(self, data: np.ndarray | None) -> str:
+        return tensor_text(type(self).__name__, data, self.dtype, self._layout, self.device_type, self._array.shape)
+
+    def _make_copy(self) -> Any:
+        return type(self).of_array(self._array.copy(), self._layout, self._source_info, self._type)
 
     def _host_array(self) -> np.ndarray:
         raise NotImplementedError
@@ -102,15 +145,24 @@ class Tensor:
         raise AttributeError("__array_interface__")
 
 
-def _indented(text: str) -> str:
-    return "\n".join("    " + line for line in text.splitlines())
+def reinterpreted_dtype(old: DALIDataType, new: DALIDataType) -> np.dtype[Any]:
+    """The numpy type as which elements of type ``old`` are viewed as ``new``; raises RuntimeError where sizes differ."""
+    target = numpy_dtype(new)
+    if old != DALIDataType.NO_TYPE and target.itemsize != numpy_dtype(old).itemsize:
+        raise RuntimeError(
+            f"Cannot reinterpret {dtype_name(old)} as {dtype_name(new)}, which has a different element size"
+        )
+    return target
 
 
 class TensorCPU(Tensor):
     """A sample in host memory.
 
     Args:
-        array: a numpy array, or anything that numpy can view without a copy (buffers, DLPack).
+        b: a numpy array, or anything that numpy can view without a copy (buffers, DLPack).
+        layout: one letter a dimension, e.g. ``"HWC"``, or empty.
+        is_pinned: ignored: what is page-locked is known by its owner.
+        object: the data, by another name, as DLPack capsules are given.
 
     >>> TensorCPU(np.zeros((2, 3), np.float32), "HW").shape()
     [2, 3]
@@ -118,14 +170,24 @@ class TensorCPU(Tensor):
 
     device_type = "cpu"
 
-    def __init__(self, array: Any, layout: str | None = None, source_info: str = "", is_pinned: bool = False) -> None:
-        super().__init__(host_view(array), layout, source_info)
+    def __init__(
+        self,
+        b: Any = NOT_GIVEN,
+        layout: str | None = None,
+        is_pinned: bool = False,
+        *,
+        object: Any = NOT_GIVEN,
+    ) -> None:
+        self._set(buffer_view(only_given({"b": b, "object": object}, "TensorCPU")), layout)
 
     def _host_array(self) -> np.ndarray:
         return self._array
 
     def as_cpu(self) -> TensorCPU:
         return self
+
+    def _as_gpu(self) -> TensorGPU:
+        return TensorGPU.of_array(device_view(self._array), self._layout, self._source_info, self._type)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self._array if dtype is None else self._array.astype(dtype, copy=False)
@@ -134,11 +196,24 @@ class TensorCPU(Tensor):
     def _host_interface(self) -> dict[str, Any]:
         return self._array.__array_interface__
 
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        return self._array.__dlpack__(**_supported_dlpack_arguments(kwargs))
+    def __dlpack__(
+        self,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule of the data; host memory needs no ``stream``."""
+        if dl_device is not None and tuple(dl_device) != (1, 0):
+            raise BufferError(f"A tensor on the CPU cannot be given as one on the device {dl_device}")
+        versioned = max_version is not None and int(np.__version__.split(".")[0]) >= 2
+        # The old form of a capsule cannot tell that memory must not be written to.
+        own = copy or not (versioned or self._array.flags.writeable)
+        array = self._array.copy() if own else self._array
+        return array.__dlpack__(max_version=max_version) if versioned else array.__dlpack__()
 
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+    def __dlpack_device__(self) -> tuple[DLDeviceType, int]:
+        return (DLDeviceType.kDLCPU, 0)
 
     def data_ptr(self) -> int:
         return int(self._array.ctypes.data)
@@ -149,34 +224,33 @@ class TensorCPU(Tensor):
 
         source = np.ascontiguousarray(self._array)
         address = getattr(ptr, "value", ptr)
+        if address is None:
+            raise ValueError("The address to copy to must not be null")
         ctypes.memmove(address, source.ctypes.data, source.nbytes)
-
-
-def _supported_dlpack_arguments(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """numpy 1.26 knows only ``stream``; consumers written for newer array libraries pass more."""
-    if int(np.__version__.split(".")[0]) >= 2:
-        return kwargs
-    return {"stream": kwargs["stream"]} if kwargs.get("stream") is not None else {}
 
 
 class TensorGPU(Tensor):
     """A sample in a GPU's memory.
 
     Args:
-        array: a CuPy array, or anything that speaks ``__cuda_array_interface__`` or DLPack.
+        object: a CuPy array, or anything that speaks ``__cuda_array_interface__`` or DLPack.
+        layout: one letter a dimension, or empty.
+        device_id: ignored: the memory knows its device.
+        stream: in whose order the contents become valid.
     """
 
     device_type = "gpu"
+    stream: Any = None
 
-    def __init__(self, array: Any, layout: str | None = None, source_info: str = "", stream: Any = None) -> None:
-        super().__init__(device_view(array), layout, source_info)
+    def __init__(self, object: Any, layout: str | None = None, device_id: int = -1, *, stream: Any = None) -> None:
+        self._set(device_view(object), layout)
         self.stream = stream
 
     def _host_array(self) -> np.ndarray:
         return self._array.get()
 
     def as_cpu(self) -> TensorCPU:
-        return TensorCPU(self._host_array(), self._layout, self._source_info)
+        return TensorCPU.of_array(self._host_array(), self._layout, self._source_info, self._type)
 
     def device_id(self) -> int:
         return int(self._array.device.id)
@@ -188,8 +262,8 @@ class TensorGPU(Tensor):
     def __dlpack__(self, **kwargs: Any) -> Any:
         return self._array.__dlpack__(**kwargs)
 
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (2, self.device_id())
+    def __dlpack_device__(self) -> tuple[DLDeviceType, int]:
+        return (DLDeviceType.kDLCUDA, self.device_id())
 
     def data_ptr(self) -> int:
         return int(self._array.data.ptr)
@@ -237,6 +311,57 @@ def host_view(data: Any) -> np.ndarray:
     if hasattr(data, "__dlpack__") and not hasattr(data, "__array_interface__"):
         return np.from_dlpack(data)
     return np.asarray(data)
+
+
+def buffer_view(data: Any) -> np.ndarray:
+    """A numpy view of a buffer: a numpy array, a speaker of the buffer protocol or of DLPack, a DLPack capsule.
+
+    Raises:
+        TypeError: the data is none of these: a sequence of numbers for example.
+        RuntimeError: its elements are of a type that no tensor has, or do not lie side by side.
+    """
+    array = _any_buffer_view(data)
+    try:
+        from_numpy_dtype(array.dtype)
+    except TypeError as error:
+        raise RuntimeError(f"Cannot create a tensor of elements of unknown format: {error}") from None
+    if not array.flags.c_contiguous:
+        raise RuntimeError(
+            f"Strided data is not supported: an array of shape {array.shape} has the strides {array.strides}; "
+            "numpy.ascontiguousarray makes it densely packed."
+        )
+    return array
+
+
+def _any_buffer_view(data: Any) -> np.ndarray:
+    if isinstance(data, np.ndarray):
+        return data
+    if isinstance(data, Tensor):
+        return data._host_array()
+    if type(data).__name__ == "PyCapsule":
+        return np.from_dlpack(_Capsule(data))
+    if hasattr(data, "__dlpack__"):
+        return np.from_dlpack(data)
+    try:
+        return np.asarray(memoryview(data))
+    except TypeError:
+        raise TypeError(
+            "A tensor needs a buffer (such as a numpy array) or a DLPack object, which is incompatible with "
+            f"{type(data).__name__}"
+        ) from None
+
+
+class _Capsule:
+    """A DLPack capsule in the form that array libraries take."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
 
 
 def device_view(data: Any) -> Any:

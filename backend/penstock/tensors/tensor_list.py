@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from penstock.tensors.cuda import require_cupy
+from penstock.tensors.formatting import batch_text
 from penstock.tensors.memory import HostPool
-from penstock.tensors.tensor import Tensor, TensorCPU, TensorGPU, check_layout, copy_device_to, device_view, host_view
+from penstock.tensors.tensor import (
+    NOT_GIVEN,
+    Tensor,
+    TensorCPU,
+    TensorGPU,
+    buffer_view,
+    check_layout,
+    copy_device_to,
+    device_view,
+    host_view,
+    only_given,
+    reinterpreted_dtype,
+)
 from penstock.types import DALIDataType, dtype_name, from_numpy_dtype, numpy_dtype
 
 Shape = tuple[int, ...]
@@ -31,6 +45,8 @@ class TensorList:
 
     device_type: ClassVar[str]
     _tensor_class: ClassVar[type[Tensor]]
+    # Samples that the user wants to stay where they are: not to be seen as one tensor.
+    _scattered = False
 
     def __init__(self) -> None:
         self._dtype: DALIDataType = DALIDataType.NO_TYPE
@@ -142,25 +158,21 @@ class TensorList:
         return self.source_infos[index] if self.source_infos else ""
 
     def __getitem__(self, index: int) -> Any:
-        return self._tensor_class(self._sample_at(index), self._layout, self.source_info(index))
-
-    def _sample_at(self, index: int) -> Any:
-        index = int(index)
+        index = operator.index(index)
         if not -len(self) <= index < len(self):
-            raise IndexError(f"TensorList index {index} is out of range: the batch has {len(self)} samples")
-        return self.samples[index]
+            raise IndexError(f"{type(self).__name__} index out of range: {index} in a batch of {len(self)} samples")
+        sample = self.samples[index]
+        return self._tensor_class.of_array(sample, self._layout, self.source_info(index), self._dtype)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
     def is_dense_tensor(self) -> bool:
-        """Whether all samples have the same shape."""
-        return all(shape == self.shapes[0] for shape in self.shapes)
+        """Whether all samples have the same shape, so that the batch can be seen as one tensor."""
+        return not self._scattered and all(shape == self.shapes[0] for shape in self.shapes)
 
     def reinterpret(self, new_type: DALIDataType) -> None:
-        target = numpy_dtype(new_type)
-        if self._dtype != DALIDataType.NO_TYPE and target.itemsize != numpy_dtype(self._dtype).itemsize:
-            raise ValueError(f"Cannot reinterpret {dtype_name(self._dtype)} as {dtype_name(new_type)}: sizes differ")
+        target = reinterpreted_dtype(self._dtype, new_type)
         if self._elements is not None:
             self._elements, self._samples = self._elements.view(target), None
         else:
@@ -176,56 +188,113 @@ class TensorList:
 
     def _dense(self) -> Any:
         if not self.is_dense_tensor():
-            raise ValueError("The batch cannot be seen as one tensor: the shapes of its samples differ")
+            raise RuntimeError(
+                "The batch cannot be represented as a tensor or an array: that needs samples which all have the same shape, a "
+                "uniform one, and which are contiguous in memory"
+            )
         shape = self.shapes[0] if self.shapes else (0,) * self._ndim
         return self._contiguous_elements().reshape((len(self), *shape))
 
     def as_tensor(self) -> Any:
-        """The batch as one tensor with a leading batch dimension; raises ValueError unless all shapes are equal."""
-        return self._tensor_class(self._dense(), "N" + self._layout if self._layout else "")
+        """The batch as one tensor with a leading batch dimension; raises RuntimeError unless all shapes are equal."""
+        return self._tensor_class.of_array(self._dense(), "N" + self._layout if self._layout else "", "", self._dtype)
 
     def as_reshaped_tensor(self, shape: Sequence[int]) -> Any:
-        """The batch's elements as one tensor of ``shape``."""
-        return self._tensor_class(self._contiguous_elements().reshape(tuple(shape)))
+        """The batch's elements as one tensor of ``shape``; raises RuntimeError unless its volume is the batch's."""
+        elements = self._contiguous_elements()
+        if min(shape, default=0) < 0 or math.prod(shape) != elements.size:
+            raise RuntimeError(
+                f"The requested shape {tuple(shape)} must have the same volume as the batch: {elements.size}"
+            )
+        return self._tensor_class.of_array(elements.reshape(tuple(shape)), "", "", self._dtype)
+
+    def _make_copy(self) -> Any:
+        copy = type(self).of_samples(
+            [sample.copy() for sample in self.samples], self._layout, self._dtype, self._ndim, self.source_infos
+        )
+        copy._contiguous_elements()
+        return copy
 
     def __str__(self) -> str:
-        name = type(self).__name__
-        body = ",\n".join("    " + line for line in str([self._printable(s) for s in self.samples[:8]]).splitlines())
-        more = ", ..." if len(self) > 8 else ""
-        return (
-            f"{name}(\n{body}{more},\n    dtype={self.dtype},\n    layout={self._layout!r},\n"
-            f"    num_samples={len(self)},\n    shape={self.shape()})"
-        )
+        return self._text([self._printable(sample) for sample in self.samples])
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return self._text(None)
+
+    def _text(self, samples: Sequence[np.ndarray] | None) -> str:
+        return batch_text(type(self).__name__, samples, self._dtype, self._layout, self.device_type, self.shapes)
 
     def _printable(self, sample: Any) -> Any:
         return sample
 
+    def _adopt(self, samples: Sequence[Any], layout: str | None) -> None:
+        """Becomes the batch of these arrays."""
+        if samples:
+            self._dtype, self._ndim = from_numpy_dtype(samples[0].dtype), samples[0].ndim
+        self._samples = list(samples)
+        self.shapes = [sample.shape for sample in samples]
+        self._layout = check_layout(layout, self._ndim)
 
-def _checked_samples(samples: Sequence[Any]) -> None:
+
+def check_samples(samples: Sequence[Any]) -> None:
+    """Raises TypeError unless all arrays are of one type, RuntimeError unless they are of one rank."""
     if not samples:
         return
     first = samples[0]
     for index, sample in enumerate(samples):
         if sample.dtype != first.dtype:
+            found, expected = (dtype_name(from_numpy_dtype(item.dtype)) for item in (sample, first))
             raise TypeError(
-                "All tensors in a batch must have the same type. "
-                f"Got: {sample.dtype} at index {index} and {first.dtype} at index 0."
+                f"Tensors cannot have different data types. Tensor at position {index} has type '{found}' expected to have "
+                f"type '{expected}'."
             )
         if sample.ndim != first.ndim:
             raise RuntimeError(
-                "All tensors in a batch must have the same number of dimensions. "
-                f"Got: {sample.ndim} at index {index} and {first.ndim} at index 0."
+                f"Samples of one batch must have the same sample dim: the number of dimensions is {first.ndim} in sample 0, "
+                f"but {sample.ndim} in sample {index}."
             )
+
+
+def _arrays_of(items: Sequence[Any], view: Callable[[Any], Any], kind: str) -> tuple[list[Any], str]:
+    """The samples that a user lists, as arrays, and their layout."""
+    arrays, layout = [], ""
+    for position, item in enumerate(items):
+        try:
+            arrays.append(view(item))
+        except (TypeError, RuntimeError) as error:
+            raise TypeError(f"Object at position {position} cannot be converted to {kind}: {error}") from None
+        own = item.layout() if isinstance(item, Tensor) else ""
+        if position == 0:
+            layout = own
+        elif (own and own != layout) or arrays[-1].ndim != arrays[0].ndim:
+            what = f"its layout is '{own}'" if own != layout else f"it has {arrays[-1].ndim} dimensions"
+            raise TypeError(
+                f"Object at position {position} cannot be converted to {kind} of this batch: {what}, but the first one's is "
+                f"'{layout}' of {arrays[0].ndim} dimensions"
+            )
+    check_samples(arrays)
+    return arrays, layout
+
+
+def check_dlpack_list(objects: Any) -> None:
+    """Raises TypeError unless this is a list of objects that speak DLPack."""
+    if not isinstance(objects, list):
+        raise TypeError(f"from_dlpack_list() takes a list, which is incompatible with {type(objects).__name__}")
+    for position, item in enumerate(objects):
+        if not hasattr(item, "__dlpack__"):
+            raise TypeError(f"Object at position {position} does not support the DLPack protocol.")
 
 
 class TensorListCPU(TensorList):
     """A batch in host memory.
 
     Args:
-        data: an array whose first dimension is the batch, or a sequence of samples (arrays or tensors).
+        b: an array (or a buffer, a DLPack object) whose first dimension is the batch; a list of samples (arrays or tensors); or
+            a batch, whose memory is shared.
         layout: layout of a sample, one letter a dimension.
+        is_pinned: ignored: what is page-locked is known by its owner. In third place after a list, it means ``contiguous``.
+        contiguous: of a list: copy its samples to one piece of memory; False: they stay where they are.
+        tl, object, list_of_tensors: the data, by other names.
 
     >>> TensorListCPU([np.zeros((2, 3)), np.zeros((4, 3))]).shape()
     [(2, 3), (4, 3)]
@@ -234,31 +303,45 @@ class TensorListCPU(TensorList):
     device_type = "cpu"
     _tensor_class = TensorCPU
 
-    def __init__(self, data: Any = (), layout: str | None = None, is_pinned: bool = False) -> None:
+    def __init__(
+        self,
+        b: Any = NOT_GIVEN,
+        layout: str | None = None,
+        is_pinned: bool | None = None,
+        *,
+        contiguous: bool | None = None,
+        tl: Any = NOT_GIVEN,
+        object: Any = NOT_GIVEN,
+        list_of_tensors: Any = NOT_GIVEN,
+    ) -> None:
         super().__init__()
-        if isinstance(data, (list, tuple)):
-            samples = [host_view(sample) for sample in data]
-            if not layout and data and isinstance(data[0], Tensor):
-                layout = data[0].layout()
-        elif isinstance(data, TensorList):
-            samples, layout = list(data.as_cpu().samples), layout or data.layout()  # type: ignore[attr-defined]
+        names = {"b": b, "tl": tl, "object": object, "list_of_tensors": list_of_tensors}
+        data = only_given(names, "TensorListCPU")
+        if isinstance(data, list):
+            in_one_piece = next((flag for flag in (contiguous, is_pinned) if flag is not None), True)
+            self._set_list(data, layout, in_one_piece)
+        elif isinstance(data, TensorListCPU):
+            self._adopt(data.samples, layout or data.layout())
+            self._elements, self._dtype, self._ndim = data._elements, data._dtype, data._ndim
+            self._scattered = data._scattered
         else:
-            array = host_view(data)
-            if isinstance(data, Tensor) and not layout:
-                layout = data.layout()[1:]
-            if array.ndim and array.flags.c_contiguous:
-                self._elements = array.reshape(-1)
-            samples = list(array)
-            if samples and not isinstance(samples[0], np.ndarray):
-                samples = [array[i : i + 1].reshape(()) for i in range(len(array))]
-            if not samples:
-                self._dtype, self._ndim = from_numpy_dtype(array.dtype), array.ndim - 1
-        _checked_samples(samples)
-        if samples:
-            self._dtype, self._ndim = from_numpy_dtype(samples[0].dtype), samples[0].ndim
-        self._samples = samples
-        self.shapes = [sample.shape for sample in samples]
-        self._layout = check_layout(layout, self._ndim)
+            self._set_array(buffer_view(data), layout)
+
+    def _set_list(self, data: list[Any], layout: str | None, contiguous: bool) -> None:
+        if not data:
+            self._samples, self._layout = [], layout or ""
+            return
+        arrays, own = _arrays_of(data, buffer_view, "TensorCPU")
+        self._adopt([array.copy() for array in arrays] if contiguous else arrays, layout or own)
+        self._scattered = not contiguous and len(arrays) > 1
+
+    def _set_array(self, array: np.ndarray, layout: str | None) -> None:
+        if array.ndim == 0:
+            raise RuntimeError("Cannot create a TensorList from a 0-dim array: its first dimension is the batch")
+        self._elements = array.reshape(-1)
+        self._dtype, self._ndim = from_numpy_dtype(array.dtype), array.ndim - 1
+        # A range rather than a number, so that samples without dimensions are arrays too.
+        self._adopt([array[i : i + 1].reshape(array.shape[1:]) for i in range(len(array))], layout)
 
     @classmethod
     def allocate(
@@ -277,10 +360,9 @@ class TensorListCPU(TensorList):
 
     @staticmethod
     def from_dlpack_list(list_of_objects: Sequence[Any], layout: str | None = None, contiguous: bool = False) -> Any:
-        batch = TensorListCPU([np.from_dlpack(item) for item in list_of_objects], layout)
-        if contiguous:
-            batch._contiguous_elements()
-        return batch
+        """A batch of objects that speak DLPack; their memory is shared unless ``contiguous``."""
+        check_dlpack_list(list_of_objects)
+        return TensorListCPU(list(list_of_objects), layout, contiguous=contiguous)
 
     @staticmethod
     def broadcast(tensor: Any, num_samples: int) -> Any:
@@ -301,22 +383,34 @@ class TensorListCPU(TensorList):
         return self._elements
 
     def at(self, index: int) -> np.ndarray:
-        """Sample ``index`` as a numpy array that shares the batch's memory."""
-        return self._sample_at(index)
+        """A copy of sample ``index``, counted from 0, as a numpy array."""
+        if not 0 <= index < len(self):
+            raise RuntimeError(f"Index is out-of-range: {index} in a batch of {len(self)} samples")
+        return np.array(self.samples[index])
 
     def as_array(self) -> np.ndarray:
-        """The batch as one numpy array; raises ValueError unless all shapes are equal."""
-        return self._dense()
+        """A copy of the batch as one numpy array; raises RuntimeError unless all shapes are equal.
+
+        For an array that shares the batch's memory, see :meth:`as_tensor` and ``numpy.asarray``.
+        """
+        return self._dense().copy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if not self.is_dense_tensor():
+            raise ValueError("An array needs samples of one shape; those of this batch have an inhomogeneous shape")
         array = self._dense()
         array = array if dtype is None else array.astype(dtype, copy=False)
         return array.copy() if copy else array
+
+    def _as_gpu(self) -> TensorListGPU:
+        return TensorListGPU.upload(self)
 
     def as_cpu(self) -> TensorListCPU:
         return self
 
     def data_ptr(self) -> int:
+        if self._scattered:
+            raise RuntimeError("Only the samples of a contiguous batch have one data pointer")
         return int(self._contiguous_elements().ctypes.data)
 
     def copy_to_external(self, ptr: Any) -> None:
@@ -324,41 +418,60 @@ class TensorListCPU(TensorList):
         TensorCPU(self._contiguous_elements()).copy_to_external(ptr)
 
 
+def _own_device_view(item: Any) -> Any:
+    if isinstance(item, TensorCPU):
+        raise TypeError("it is on the CPU")
+    return device_view(item)
+
+
 class TensorListGPU(TensorList):
     """A batch in a GPU's memory.
 
     Args:
-        data: a CuPy array (or a speaker of ``__cuda_array_interface__`` or DLPack) whose first dimension is the
-            batch, or a sequence of such samples.
+        object: a CuPy array (or a speaker of ``__cuda_array_interface__`` or DLPack) whose first dimension is the
+            batch, or a list of such samples, or a batch, whose memory is shared.
+        layout: layout of a sample, one letter a dimension.
+        device_id: ignored: the memory knows its device.
+        contiguous: of a list: copy its samples to one piece of memory; False: they stay where they are.
+        stream: in whose order the contents become valid.
+        tl, list_of_tensors: the data, by other names.
     """
 
     device_type = "gpu"
     _tensor_class = TensorGPU
 
-    def __init__(self, data: Any = (), layout: str | None = None) -> None:
+    def __init__(
+        self,
+        object: Any = (),
+        layout: str | None = None,
+        device_id: int = -1,
+        *,
+        contiguous: bool = True,
+        stream: Any = None,
+        tl: Any = None,
+        list_of_tensors: Any = None,
+    ) -> None:
         super().__init__()
-        self._stream: Any = None
+        self._stream: Any = stream
+        data = next((given for given in (tl, list_of_tensors) if given is not None), object)
         if isinstance(data, (list, tuple)):
-            samples = [device_view(sample) for sample in data]
-            if not layout and data and isinstance(data[0], Tensor):
-                layout = data[0].layout()
+            if not data:
+                self._samples, self._layout = [], layout or ""
+                return
+            arrays, own = _arrays_of(data, _own_device_view, "TensorGPU")
+            self._adopt(arrays, layout or own)
+            if contiguous:
+                self._contiguous_elements()
+            self._scattered = not contiguous and len(arrays) > 1
         elif isinstance(data, TensorListGPU):
-            samples, layout = list(data.samples), layout or data.layout()
+            self._adopt(data.samples, layout or data.layout())
+            self._elements, self._dtype, self._ndim = data._elements, data._dtype, data._ndim
         else:
             array = device_view(data)
-            if isinstance(data, Tensor) and not layout:
-                layout = data.layout()[1:]
             if array.flags.c_contiguous:
                 self._elements = array.reshape(-1)
-            samples = [array[i] for i in range(len(array))]
-            if not samples:
-                self._dtype, self._ndim = from_numpy_dtype(array.dtype), array.ndim - 1
-        _checked_samples(samples)
-        if samples:
-            self._dtype, self._ndim = from_numpy_dtype(samples[0].dtype), samples[0].ndim
-        self._samples = samples
-        self.shapes = [sample.shape for sample in samples]
-        self._layout = check_layout(layout, self._ndim)
+            self._dtype, self._ndim = from_numpy_dtype(array.dtype), array.ndim - 1
+            self._adopt([array[i] for i in range(len(array))], layout)
 
     _stream: Any = None
 
@@ -374,10 +487,9 @@ class TensorListGPU(TensorList):
     def from_dlpack_list(
         list_of_objects: Sequence[Any], layout: str | None = None, stream: Any = None, contiguous: bool = False
     ) -> Any:
-        batch = TensorListGPU(list(list_of_objects), layout)
-        if contiguous:
-            batch._contiguous_elements()
-        return batch
+        """A batch of objects that speak DLPack; their memory is shared unless ``contiguous``."""
+        check_dlpack_list(list_of_objects)
+        return TensorListGPU(list(list_of_objects), layout, contiguous=contiguous, stream=stream)
 
     @staticmethod
     def broadcast(tensor: Any, num_samples: int) -> Any:

@@ -54,8 +54,9 @@ def test_extracting_copies_nothing_and_fails_alone() -> None:
 def test_dump_image_writes_what_netpbm_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     colour, grey = np.arange(6, dtype=np.uint8).reshape(1, 2, 3), np.arange(6, dtype=np.uint8).reshape(3, 2, 1)
-    (passed_on,) = run(make("DumpImage", suffix="x"), TensorListCPU([colour, grey], "HWC")).outputs
-    assert passed_on.samples[0] is colour
+    images = TensorListCPU([colour, grey], "HWC")
+    (passed_on,) = run(make("DumpImage", suffix="x"), images).outputs
+    assert passed_on.samples[0] is images.samples[0]
     assert (tmp_path / "0-x-0.ppm").read_text() == "P3\n2 1\n255\n0 1 2 3 4 5 \n"
     assert (tmp_path / "1-x-0.ppm").read_text() == "P2\n2 3\n255\n0 1 \n2 3 \n4 5 \n"
 

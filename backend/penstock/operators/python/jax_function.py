@@ -78,7 +78,7 @@ class JaxFunction(PythonOperator):
             )
         layout = self._layout(number, output.ndim - 1, workspace)
         if self.device == "cpu":
-            return TensorListCPU(np.asarray(output), layout)
+            return TensorListCPU(np.ascontiguousarray(output), layout)
         return TensorListGPU(require_cupy().from_dlpack(output), layout)
 
     def _layout(self, number: int, ndim: int, workspace: Workspace) -> str:

@@ -1,0 +1,72 @@
+"""How tensors and batches are written as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_INDENT = " " * 4
+# Of long dimensions and of large batches, this many items are shown at either end.
+_EDGE = 2
+_SUMMARIZED_FROM = 1000
+_WIDTH = 75
+
+
+def tensor_text(name: str, data: np.ndarray | None, dtype: Any, layout: str, device: str, shape: Sequence[int]) -> str:
+    """A tensor as text: its data, unless that is None, and its properties, one a line."""
+    return _lines(name, _array_text(data), dtype, layout, device, [f"shape={tuple(shape)}"])
+
+
+def batch_text(
+    name: str,
+    samples: Sequence[np.ndarray] | None,
+    dtype: Any,
+    layout: str,
+    device: str,
+    shapes: Sequence[tuple[int, ...]],
+) -> str:
+    """A batch as text: its samples, unless these are None, and its properties, one a line."""
+    data = None if samples is None else _samples_text(samples)
+    return _lines(name, data, dtype, layout, device, [f"num_samples={len(shapes)}", f"shape=[{_shapes_text(shapes)}]"])
+
+
+def _lines(name: str, data: str | None, dtype: Any, layout: str, device: str, extents: list[str]) -> str:
+    lines = [] if data is None else [data]
+    lines.append(f"dtype={dtype}")
+    if layout:
+        lines.append(f'layout="{layout}"')
+    lines += [f'device="{device}"', *extents]
+    body = f",\n{_INDENT}".join(lines)
+    return f"{name}(\n{_INDENT}{body})"
+
+
+def _array_text(data: np.ndarray | None) -> str | None:
+    return None if data is None else np.array2string(data, prefix=_INDENT, edgeitems=_EDGE)
+
+
+def _is_large(samples: Sequence[np.ndarray]) -> bool:
+    return len(samples) > 2 * _EDGE + 1 and sum(max(sample.size, 1) for sample in samples) > _SUMMARIZED_FROM
+
+
+def _samples_text(samples: Sequence[np.ndarray]) -> str:
+    if not samples:
+        return "[]"
+    shown = _edges(samples) if _is_large(samples) else list(samples)
+    ndim = samples[0].ndim
+    separator = ", " if ndim == 0 else ",\n" + "\n" * (ndim - 1) + _INDENT
+    return "[" + separator.join("..." if sample is None else str(_array_text(sample)) for sample in shown) + "]"
+
+
+def _edges(items: Sequence[Any]) -> list[Any]:
+    """The first and the last items, with None for those between."""
+    return [*items[:_EDGE], None, *items[-_EDGE:]]
+
+
+def _shapes_text(shapes: Sequence[tuple[int, ...]]) -> str:
+    count = len(shapes)
+    is_long = count > 16 or (count > 2 * _EDGE + 1 and count * len(shapes[0]) > 100)
+    texts = ["..." if shape is None else str(shape) for shape in (_edges(shapes) if is_long else shapes)]
+    line = ", ".join(texts)
+    return line if len(line) <= _WIDTH else (", \n" + _INDENT + " " * len("shape=[")).join(texts)
