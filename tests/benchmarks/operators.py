@@ -211,7 +211,9 @@ def main() -> None:
             try:
                 ms = measured(work, *inputs[source], options.gpu, options)
             except Exception as error:
-                console.print(f"{name}: {' '.join(str(error).split())[-150:]}", style="red", highlight=False, markup=False)
+                console.print(
+                    f"{name}: {' '.join(str(error).split())[-150:]}", style="red", highlight=False, markup=False
+                )
                 continue
             ratio = ms["DALI"] / ms["Penstock"]
             kept.append({"operator": name, "input": source, "ms": ms, "ratio": round(ratio, 3)})
