@@ -56,6 +56,7 @@ class WorkerPool:
         self._affinity = affinity
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._starting = threading.Lock()
 
     def parallel(self, task: Callable[[int], None], count: int, costs: Sequence[int] | None = None) -> None:
         """Runs ``task(index)`` for each index below ``count``, the costly ones first."""
@@ -63,8 +64,9 @@ class WorkerPool:
             for index in range(count):
                 task(index)
             return
-        if not self._threads:
-            self._start()
+        with self._starting:
+            if not self._threads:
+                self._start()
         order = sorted(range(count), key=costs.__getitem__, reverse=True) if costs is not None else range(count)
         job = _Job(task, order)
         for _ in range(min(count, self.num_threads) - 1):

@@ -25,7 +25,7 @@ class ImageCache:
     """
 
     def __init__(self, capacity: int, keep_largest: bool = False, threshold: int = 0, verbose: bool = False) -> None:
-        self._capacity = capacity
+        self.capacity = capacity
         self._keep_largest = keep_largest
         self._threshold = threshold
         self._verbose = verbose
@@ -50,9 +50,9 @@ class ImageCache:
     def offer(self, name: str, image: Any) -> None:
         """Keeps the image where there is a name and room for it."""
         size = int(image.nbytes)
-        if not name or name in self._images or not max(self._threshold, 1) <= size <= self._capacity:
+        if not name or name in self._images or not max(self._threshold, 1) <= size <= self.capacity:
             return
-        if self._used + size > self._capacity and not (self._keep_largest and self._drop_smaller(size)):
+        if self._used + size > self.capacity and not (self._keep_largest and self._drop_smaller(size)):
             self._report_full()
             return
         self._images[name] = image
@@ -60,7 +60,7 @@ class ImageCache:
 
     def _drop_smaller(self, size: int) -> bool:
         """Makes room for an image by dropping smaller ones; False (and nothing is dropped) where that does not do."""
-        free, dropped = self._capacity - self._used, []
+        free, dropped = self.capacity - self._used, []
         for name, image in sorted(self._images.items(), key=lambda item: int(item[1].nbytes)):
             if free >= size or image.nbytes >= size:
                 break

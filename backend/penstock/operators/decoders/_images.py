@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -77,9 +78,13 @@ def check_encoded(workspace: Workspace) -> None:
 class ImageDecoder(Operator):
     """The base of the image decoders; a concrete one says which window of each image it wants."""
 
-    _gpu: Any = None
+    reentrant = True
 
     def setup(self) -> None:
+        # What the cache gives must have been made before.
+        self.reentrant = type(self).reentrant and not self.args.get("cache_type")
+        self._gpu: Any = None
+        self._making_gpu = threading.Lock()
         self.output_type = self.args["output_type"]
         if self.args["dtype"] not in _OUTPUT_TYPES:
             raise ValueError(
@@ -143,8 +148,9 @@ class ImageDecoder(Operator):
 
         (spec,) = self.describe(workspace)
         (shapes,) = self.infer_batch(workspace, 1)
-        if self._gpu is None:
-            self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
+        with self._making_gpu:
+            if self._gpu is None:
+                self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
         infos = workspace.inputs[0].source_infos
         jobs = []
         for sample in workspace.live:
