@@ -130,6 +130,14 @@ EXACT: dict[str, Define] = {
     "remap": _remapped,
     "remap to the nearest": lambda device: _remapped(device, interp=types.INTERP_NN, pixel_origin="center"),
     **_neighbourhoods(),
+    "equalize": lambda device: fn.equalize(images(device)),
+    "equalize planes of frames": lambda device: fn.equalize(fn.transpose(frames(device), perm=[0, 3, 1, 2])),
+    "equalize a constant": lambda device: fn.equalize(_everywhere(device, np.full((70, 90), 9, np.uint8))),
+    "clahe": lambda device: fn.clahe(images(device), tiles_x=3, tiles_y=4, clip_limit=2.5),
+    "clahe of channels": lambda device: fn.clahe(images(device), tiles_x=4, tiles_y=4, clip_limit=0.0, luma_only=False),
+    "clahe of many tiles": lambda device: fn.clahe(
+        fn.slice(images(device), 0, 1, axes=[2]), tiles_x=70, tiles_y=2, clip_limit=40.0
+    ),
     "median of planes": lambda device: fn.experimental.median_blur(planes(images(device)), window_size=5),
     "median of int32": lambda device: fn.experimental.median_blur(
         fn.cast(images(device), dtype=types.INT32) * -50000, window_size=[7, 3]
