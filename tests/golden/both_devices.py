@@ -83,6 +83,11 @@ def _perspective_by_input(device: str, **arguments: Any) -> Any:
     return fn.experimental.warp_perspective(images(device), matrix, **arguments)
 
 
+def _mosaic(device: str, kind: str) -> Any:
+    """Images of one channel and of even extents."""
+    return fn.crop(fn.slice(typed(device, kind), 0, 1, axes=[2]), crop=[28, 26])
+
+
 def _neighbourhoods() -> dict[str, Define]:
     """Operators whose pixels depend on those around them, with all borders and types."""
     cases: dict[str, Define] = {}
@@ -130,6 +135,11 @@ EXACT: dict[str, Define] = {
     "remap": _remapped,
     "remap to the nearest": lambda device: _remapped(device, interp=types.INTERP_NN, pixel_origin="center"),
     **_neighbourhoods(),
+    **{
+        f"debayer {kind}, {blue}": lambda device, k=kind, b=blue: fn.debayer(_mosaic(device, k), blue_position=b)
+        for kind in ("uint8", "uint16")
+        for blue in ([0, 0], [0, 1], [1, 0], [1, 1])
+    },
     "equalize": lambda device: fn.equalize(images(device)),
     "equalize planes of frames": lambda device: fn.equalize(fn.transpose(frames(device), perm=[0, 3, 1, 2])),
     "equalize a constant": lambda device: fn.equalize(_everywhere(device, np.full((70, 90), 9, np.uint8))),

@@ -19,6 +19,7 @@ INSTANCES = {
     "convolution": ["convolve<uint8, float>", "convolve<float, int16>"],
     "correlation": ["correlate<uint8, uint8>", "correlate<int16, float>"],
     "decibels": ["to_decibels"],
+    "debayer": ["debayer<uint8>", "debayer<uint16>"],
     "displacement": ["displace<Given, uint16>", "displace<Ball, uint8>", "displace<Waves, float>"],
     "elementwise": ["evaluate<uint32>", "evaluate<uint64>"],
     "grid_mask": ["grid_mask<uint8>", "grid_mask<float>"],
