@@ -140,6 +140,16 @@ EXACT: dict[str, Define] = {
         for kind in ("uint8", "uint16")
         for blue in ([0, 0], [0, 1], [1, 0], [1, 1])
     },
+    "jpeg": lambda device: fn.jpeg_compression_distortion(
+        images(device), quality=fn.random.uniform(range=[1, 100], dtype=types.INT32)
+    ),
+    "jpeg of frames": lambda device: fn.jpeg_compression_distortion(frames(device), quality=90),
+    **{
+        f"jpeg of {height} x {width}": lambda device, h=height, w=width: fn.jpeg_compression_distortion(
+            fn.crop(images(device), crop=[h, w])
+        )
+        for height, width in ((1, 1), (2, 5), (17, 4), (16, 16), (9, 6), (32, 27))
+    },
     "equalize": lambda device: fn.equalize(images(device)),
     "equalize planes of frames": lambda device: fn.equalize(fn.transpose(frames(device), perm=[0, 3, 1, 2])),
     "equalize a constant": lambda device: fn.equalize(_everywhere(device, np.full((70, 90), 9, np.uint8))),

@@ -25,6 +25,7 @@ INSTANCES = {
     "grid_mask": ["grid_mask<uint8>", "grid_mask<float>"],
     "loudness": ["moving_power<float>", "moving_power<uint64>", "loud_region"],
     "histogram": ["count_values", "make_tables", "look_up"],
+    "jpeg": ["quantize", "to_rgb"],
     "lab": ["to_lab", "from_lab"],
     "median": ["median<uint8, 3>", "median<float, 5>", "median<int16, 0>", "median<int32, 0>"],
     "morphology": ["extreme<uint8, Greatest>", "extreme<float, Least>"],
