@@ -83,6 +83,23 @@ def _perspective_by_input(device: str, **arguments: Any) -> Any:
     return fn.experimental.warp_perspective(images(device), matrix, **arguments)
 
 
+_GRID = np.stack(np.meshgrid(*[np.arange(0, 1, 0.125)] * 2), axis=-1).reshape(-1, 2)
+_ANCHORS = np.concatenate([np.concatenate([_GRID, _GRID + size], axis=1) for size in (0.125, 0.25, 0.125) * 2])
+
+
+def _boxes(device: str, **arguments: Any) -> Any:
+    """Boxes, many of which overlap several anchors alike; none in the last sample."""
+    rng = np.random.default_rng(8)
+    starts = [rng.integers(0, 7, (count, 2)) / 8 for count in (40, 3, 0)]
+    boxes = [np.float32(np.concatenate([s, s + rng.integers(1, 4, s.shape) / 8], axis=1)) for s in starts]
+    labels = [np.arange(1, len(own) + 1, dtype=np.int32) for own in boxes]
+    inputs = fn.external_source(lambda: (boxes, labels), num_outputs=2)
+    inputs = [node.gpu() for node in inputs] if device == "gpu" else inputs
+    encoded = fn.box_encoder(*inputs, anchors=_ANCHORS.reshape(-1).tolist(), **arguments)
+    # One output for both: labels in a fifth column.
+    return fn.cat(encoded[0], fn.cast(fn.reshape(encoded[1], shape=[-1, 1]), dtype=types.FLOAT), axis=1)
+
+
 def _mosaic(device: str, kind: str) -> Any:
     """Images of one channel and of even extents."""
     return fn.crop(fn.slice(typed(device, kind), 0, 1, axes=[2]), crop=[28, 26])
@@ -150,6 +167,7 @@ EXACT: dict[str, Define] = {
         )
         for height, width in ((1, 1), (2, 5), (17, 4), (16, 16), (9, 6), (32, 27))
     },
+    "boxes": lambda device: _boxes(device, criteria=0.3),
     "equalize": lambda device: fn.equalize(images(device)),
     "equalize planes of frames": lambda device: fn.equalize(fn.transpose(frames(device), perm=[0, 3, 1, 2])),
     "equalize a constant": lambda device: fn.equalize(_everywhere(device, np.full((70, 90), 9, np.uint8))),
@@ -180,6 +198,9 @@ CLOSE: dict[str, Define] = {
         f"filter {kind}": lambda device, k=kind: fn.filter(typed(device, k), _window(device, 3, 4), border="clamp")
         for kind in _KINDS
     },
+    "boxes, offset": lambda device: _boxes(
+        device, offset=True, scale=300.0, means=[0.1] * 4, stds=[0.1, 0.1, 0.2, 0.2]
+    ),
     "filter to floats": lambda device: fn.filter(
         planes(images(device)), _window(device, 15, 14) * 0.005, dtype=types.FLOAT
     ),

@@ -15,6 +15,7 @@ ADDITION = (
     "    return reinterpret_cast<const int16 *>(operands[0])[offsets[0]];\n}\n"
 )
 INSTANCES = {
+    "anchors": ["match_boxes", "encode_boxes"],
     "colour": ["colour<uint8, float16>", "colour<int32, uint8>"],
     "convolution": ["convolve<uint8, float>", "convolve<float, int16>"],
     "correlation": ["correlate<uint8, uint8>", "correlate<int16, float>"],
