@@ -83,6 +83,28 @@ def _perspective_by_input(device: str, **arguments: Any) -> Any:
     return fn.experimental.warp_perspective(images(device), matrix, **arguments)
 
 
+_GRID = np.stack(np.meshgrid(*[np.arange(0, 1, 0.125)] * 2), axis=-1).reshape(-1, 2)
+_ANCHORS = np.concatenate([np.concatenate([_GRID, _GRID + size], axis=1) for size in (0.125, 0.25, 0.125) * 2])
+
+
+def _boxes(device: str, **arguments: Any) -> Any:
+    """Boxes, many of which overlap several anchors alike; none in the last sample."""
+    rng = np.random.default_rng(8)
+    starts = [rng.integers(0, 7, (count, 2)) / 8 for count in (40, 3, 0)]
+    boxes = [np.float32(np.concatenate([s, s + rng.integers(1, 4, s.shape) / 8], axis=1)) for s in starts]
+    labels = [np.arange(1, len(own) + 1, dtype=np.int32) for own in boxes]
+    inputs = fn.external_source(lambda: (boxes, labels), num_outputs=2)
+    inputs = [node.gpu() for node in inputs] if device == "gpu" else inputs
+    encoded = fn.box_encoder(*inputs, anchors=_ANCHORS.reshape(-1).tolist(), **arguments)
+    # One output for both: labels in a fifth column.
+    return fn.cat(encoded[0], fn.cast(fn.reshape(encoded[1], shape=[-1, 1]), dtype=types.FLOAT), axis=1)
+
+
+def _mosaic(device: str, kind: str) -> Any:
+    """Images of one channel and of even extents."""
+    return fn.crop(fn.slice(typed(device, kind), 0, 1, axes=[2]), crop=[28, 26])
+
+
 def _neighbourhoods() -> dict[str, Define]:
     """Operators whose pixels depend on those around them, with all borders and types."""
     cases: dict[str, Define] = {}
@@ -130,6 +152,30 @@ EXACT: dict[str, Define] = {
     "remap": _remapped,
     "remap to the nearest": lambda device: _remapped(device, interp=types.INTERP_NN, pixel_origin="center"),
     **_neighbourhoods(),
+    **{
+        f"debayer {kind}, {blue}": lambda device, k=kind, b=blue: fn.debayer(_mosaic(device, k), blue_position=b)
+        for kind in ("uint8", "uint16")
+        for blue in ([0, 0], [0, 1], [1, 0], [1, 1])
+    },
+    "jpeg": lambda device: fn.jpeg_compression_distortion(
+        images(device), quality=fn.random.uniform(range=[1, 100], dtype=types.INT32)
+    ),
+    "jpeg of frames": lambda device: fn.jpeg_compression_distortion(frames(device), quality=90),
+    **{
+        f"jpeg of {height} x {width}": lambda device, h=height, w=width: fn.jpeg_compression_distortion(
+            fn.crop(images(device), crop=[h, w])
+        )
+        for height, width in ((1, 1), (2, 5), (17, 4), (16, 16), (9, 6), (32, 27))
+    },
+    "boxes": lambda device: _boxes(device, criteria=0.3),
+    "equalize": lambda device: fn.equalize(images(device)),
+    "equalize planes of frames": lambda device: fn.equalize(fn.transpose(frames(device), perm=[0, 3, 1, 2])),
+    "equalize a constant": lambda device: fn.equalize(_everywhere(device, np.full((70, 90), 9, np.uint8))),
+    "clahe": lambda device: fn.clahe(images(device), tiles_x=3, tiles_y=4, clip_limit=2.5),
+    "clahe of channels": lambda device: fn.clahe(images(device), tiles_x=4, tiles_y=4, clip_limit=0.0, luma_only=False),
+    "clahe of many tiles": lambda device: fn.clahe(
+        fn.slice(images(device), 0, 1, axes=[2]), tiles_x=70, tiles_y=2, clip_limit=40.0
+    ),
     "median of planes": lambda device: fn.experimental.median_blur(planes(images(device)), window_size=5),
     "median of int32": lambda device: fn.experimental.median_blur(
         fn.cast(images(device), dtype=types.INT32) * -50000, window_size=[7, 3]
@@ -152,6 +198,9 @@ CLOSE: dict[str, Define] = {
         f"filter {kind}": lambda device, k=kind: fn.filter(typed(device, k), _window(device, 3, 4), border="clamp")
         for kind in _KINDS
     },
+    "boxes, offset": lambda device: _boxes(
+        device, offset=True, scale=300.0, means=[0.1] * 4, stds=[0.1, 0.1, 0.2, 0.2]
+    ),
     "filter to floats": lambda device: fn.filter(
         planes(images(device)), _window(device, 15, 14) * 0.005, dtype=types.FLOAT
     ),

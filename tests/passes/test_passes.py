@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from penstock import Pipeline, fn, math, pipeline_def, types
 
@@ -33,6 +34,20 @@ def test_random_operators_are_not_folded() -> None:
         return fn.random.uniform() + 0.0
 
     assert "random__Uniform" in operators_of(define())
+
+
+@pytest.mark.parametrize(("condition", "expected"), [(True, 8), (False, 7)])
+def test_constants_are_split_by_constants(condition: bool, expected: int) -> None:
+    @pipeline_def(batch_size=2, num_threads=1, enable_conditionals=True)
+    def define() -> Any:
+        number = types.Constant(7, device="cpu")
+        if types.Constant(condition, device="cpu"):
+            number = number + 1
+        return number
+
+    pipeline = define()
+    pipeline.build()
+    assert [np.array(sample).item() for sample in pipeline.run()[0]] == [expected] * 2
 
 
 def test_errors_in_constants_are_reported_when_running() -> None:

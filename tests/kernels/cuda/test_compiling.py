@@ -15,14 +15,19 @@ ADDITION = (
     "    return reinterpret_cast<const int16 *>(operands[0])[offsets[0]];\n}\n"
 )
 INSTANCES = {
+    "anchors": ["match_boxes", "encode_boxes"],
     "colour": ["colour<uint8, float16>", "colour<int32, uint8>"],
     "convolution": ["convolve<uint8, float>", "convolve<float, int16>"],
     "correlation": ["correlate<uint8, uint8>", "correlate<int16, float>"],
     "decibels": ["to_decibels"],
+    "debayer": ["debayer<uint8>", "debayer<uint16>"],
     "displacement": ["displace<Given, uint16>", "displace<Ball, uint8>", "displace<Waves, float>"],
     "elementwise": ["evaluate<uint32>", "evaluate<uint64>"],
     "grid_mask": ["grid_mask<uint8>", "grid_mask<float>"],
     "loudness": ["moving_power<float>", "moving_power<uint64>", "loud_region"],
+    "histogram": ["count_values", "make_tables", "look_up"],
+    "jpeg": ["quantize", "to_rgb"],
+    "lab": ["to_lab", "from_lab"],
     "median": ["median<uint8, 3>", "median<float, 5>", "median<int16, 0>", "median<int32, 0>"],
     "morphology": ["extreme<uint8, Greatest>", "extreme<float, Least>"],
     "perspective": ["prepare", "warp_perspective<uint8>", "warp_perspective<float>"],

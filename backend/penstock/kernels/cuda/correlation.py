@@ -54,25 +54,22 @@ def correlate_images(jobs: Sequence[Correlation], border: str) -> None:
     table, places = packed([job.window for job, _, _ in located if not isinstance(job.window, Located)], np.float32)
     place, entries = iter(places), []
     for job, source, target in located:
-        in_table = not isinstance(job.window, Located)
-        filled = isinstance(job.fill, Located)
-        _, height, width, inner = image_view(source.shape, job.axis)
+        window = job.window.address if isinstance(job.window, Located) else 0
+        fill, outside = (job.fill.address, 0.0) if isinstance(job.fill, Located) else (0, job.fill)
         entries.append(
             (
                 source.address,
                 target.address,
-                0 if in_table else job.window.address,
-                job.fill.address if filled else 0,
+                window,
+                fill,
                 target.size,
-                height,
-                width,
-                inner,
+                *image_view(source.shape, job.axis)[1:],
                 *target.shape[job.axis : job.axis + 2],
                 *job.window.shape,
                 *job.anchor,
                 BORDERS.index(border),
-                next(place) if in_table else 0,
-                0.0 if filled else job.fill,
+                0 if window else next(place),
+                outside,
             )
         )
     types = f"{cuda_type(located[0][1].dtype)}, {cuda_type(located[0][2].dtype)}"

@@ -58,15 +58,14 @@ def warp_images(jobs: Sequence[Perspective], border: str) -> None:
         return
     entries = []
     for job, source, target in located:
-        on_gpu = isinstance(job.matrix, Located)
+        matrix = (job.matrix.address, np.zeros(9)) if isinstance(job.matrix, Located) else (0, job.matrix.reshape(9))
         fill = np.zeros(_MOST_FILLS, np.float32)
         fill[: len(job.fill)] = job.fill
         entries.append(
             (
                 source.address,
                 target.address,
-                job.matrix.address if on_gpu else 0,
-                np.zeros(9) if on_gpu else job.matrix.reshape(9),
+                *matrix,
                 target.size,
                 *image_view(source.shape, job.axis)[1:],
                 *target.shape[job.axis : job.axis + 2],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from penstock.kernels.boxes import overlaps, to_centres
@@ -56,6 +58,8 @@ class BoxEncoder(Operator):
             raise RuntimeError("`stds` must not be 0")
         self.anchors = np.array(anchors, np.float32).reshape(-1, 4)
         self.centres = to_centres(self.anchors)
+        # The anchors on the GPU, once they are there.
+        self.uploaded: Any = None
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         for batch, wanted in zip(workspace.inputs, (FLOAT, INT32)):
@@ -74,11 +78,21 @@ class BoxEncoder(Operator):
         sample.outputs[0][...], sample.outputs[1][...] = self._encoded(boxes, labels)
 
     def compute_batch(self, workspace: Workspace) -> None:
-        # Some hundred numbers a sample: less work than a launch.
-        for sample in workspace.live:
-            boxes, labels = (data.get() for data in sample.inputs)
-            for target, result in zip(sample.outputs, self._encoded(boxes.reshape(-1, 4), labels.reshape(-1))):
-                target.set(result)
+        from penstock.kernels.cuda.anchors import Matching, encode_boxes
+        from penstock.kernels.cuda.launch import locate_all, upload
+
+        if self.uploaded is None:
+            self.uploaded = upload([self.anchors])[0]
+        samples = workspace.live
+        batches = (locate_all(batch, samples) for batch in (*workspace.inputs, *workspace.outputs))
+        offset = (self.args["means"], self.args["stds"]) if self.args["offset"] else None
+        encode_boxes(
+            [Matching(*arrays) for arrays in zip(*batches)],
+            self.uploaded,
+            self.args["criteria"],
+            self.args["scale"],
+            offset,
+        )
 
     def _encoded(self, boxes: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         owners = self._matches(boxes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.kernels.cuda.histogram import Tiling
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import UINT8, dtype_name
 
@@ -59,10 +60,40 @@ class Clahe(Operator):
         if not target.size:
             return
         equalizer = cv2.createCLAHE(self.args["clip_limit"], (self.args["tiles_x"], self.args["tiles_y"]))
-        if source.shape[2] == 3 and self.args["luma_only"]:
+        if self._only_lightness(source.shape):
             colours = cv2.cvtColor(source, cv2.COLOR_RGB2LAB)
             colours[..., 0] = equalizer.apply(np.ascontiguousarray(colours[..., 0]))
             target[...] = cv2.cvtColor(colours, cv2.COLOR_LAB2RGB)
             return
         for channel in range(source.shape[2]):
             target[..., channel] = equalizer.apply(np.ascontiguousarray(source[..., channel]))
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.histogram import equalize_planes, planes_of
+        from penstock.kernels.cuda.lab import from_lab, to_lab
+        from penstock.kernels.cuda.launch import locate_all, scratch
+
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        coloured = [(a, b) for a, b in zip(sources, targets) if self._only_lightness(a.shape)]
+        colours = scratch([source.shape for source, _ in coloured], np.uint8)
+        to_lab([(source, colour) for (source, _), colour in zip(coloured, colours)])
+        # Of L*a*b*, the first of the three planes.
+        planes = [planes_of(colour, colour, 0)[0] for colour in colours]
+        for source, target in zip(sources, targets):
+            if not self._only_lightness(source.shape):
+                planes += planes_of(source, target, 0)
+        equalize_planes((plane, self._tiling(plane.height, plane.width)) for plane in planes)
+        from_lab([(colour, target) for colour, (_, target) in zip(colours, coloured)])
+
+    def _only_lightness(self, shape: tuple[int, ...]) -> bool:
+        return bool(shape[2] == 3 and self.args["luma_only"])
+
+    def _tiling(self, height: int, width: int) -> Tiling:
+        tiles = (self.args["tiles_y"], self.args["tiles_x"])
+        if height % tiles[0] or width % tiles[1]:
+            # As OpenCV does it: where one does not fit, both are extended.
+            height, width = (extent + count - extent % count for extent, count in zip((height, width), tiles))
+        extents = (height // tiles[0], width // tiles[1])
+        limit = self.args["clip_limit"] * extents[0] * extents[1] / 256
+        return Tiling(tiles, extents, max(int(limit), 1) if self.args["clip_limit"] > 0 else 0)

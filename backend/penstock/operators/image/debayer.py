@@ -89,3 +89,13 @@ class Debayer(Operator):
         source = np.ascontiguousarray(sample.inputs[0]).reshape(sample.shapes[0][:2])
         code = getattr(cv2, f"COLOR_Bayer{_PATTERNS[sample.plan]}{_METHODS[self.algorithm]}")
         keep(cv2.cvtColor(source, code, dst=target), target)
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.debayer import debayer_images
+        from penstock.kernels.cuda.launch import locate_all
+
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        # The tile in which blue is given begins at the second row and column.
+        blues = [tuple(position + 1 for position in sample.plan) for sample in samples]
+        debayer_images(list(zip(sources, blues, targets)))

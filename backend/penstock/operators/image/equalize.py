@@ -42,3 +42,12 @@ class Equalize(Operator):
             source, target = np.moveaxis(source, -1, 0), np.moveaxis(target, -1, 0)
         for plane, out in zip(source, target):
             out[...] = cv2.equalizeHist(np.ascontiguousarray(plane))
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.histogram import equalize_planes, planes_of, whole
+        from penstock.kernels.cuda.launch import locate_all
+
+        samples, axis = workspace.live, workspace.state.index("H")
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        planes = [plane for source, target in zip(sources, targets) for plane in planes_of(source, target, axis)]
+        equalize_planes((plane, whole(plane)) for plane in planes)

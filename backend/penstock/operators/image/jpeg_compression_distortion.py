@@ -43,3 +43,11 @@ class JpegCompressionDistortion(Operator):
         _, encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, sample.plan])
         decoded = cv2.imdecode(encoded, cv2.IMREAD_COLOR)
         keep(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB, dst=target), target)
+
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.jpeg import distort_images
+        from penstock.kernels.cuda.launch import locate_all
+
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        distort_images([(source, s.plan, target) for s, source, target in zip(samples, sources, targets)])
