@@ -199,7 +199,7 @@ FAMILY.add("layout property", lambda m: PIXELS(m).property("layout"), exact=True
 FAMILY.add("unknown property", lambda m: PIXELS(m).property("nonsense"))
 FAMILY.add("per_frame", lambda m: (m.fn.per_frame(PLAIN(m)), m.fn.per_frame(PIXELS(m), replace=True)), exact=True)
 FAMILY.add("per_frame refused", lambda m: m.fn.per_frame(PIXELS(m)))
-FAMILY.add("copy", lambda m: m.fn.copy(PIXELS(m)), exact=True)
+FAMILY.add("copy", lambda m: m.fn.copy(HERE(m)), exact=True)
 CONSTANTS = {
     "int": 3,
     "float": 0.1,
