@@ -210,6 +210,8 @@ CLOSE: dict[str, Define] = {
         images(device), _window(device, 5, 1), _everywhere(device, np.uint8(200)), border="constant"
     ),
     "resized frames": lambda device: fn.resize(frames(device), size=(9, 7), dtype=types.FLOAT),
+    "normalized": lambda device: fn.normalize(images(device)),
+    "normalized together": lambda device: fn.normalize(images(device), axes=[0, 1], batch=True, ddof=1),
     **AUDIO,
     "frames without a kernel": lambda device: fn.laplacian(frames(device), window_size=5, dtype=types.FLOAT),
 }

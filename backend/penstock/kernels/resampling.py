@@ -14,7 +14,7 @@ def lobes_of_quality(quality: float) -> int:
         RuntimeError: the quality is not between 0 and 100.
     """
     if not 0 <= quality <= 100:
-        raise RuntimeError(f"The quality must lie between 0 and 100, got {quality:g}")
+        raise RuntimeError(f"`quality` out of range: {quality:g}. Valid range is [0..100]")
     return int(0.007 * quality * quality - 0.09 * quality + 3 + 0.5)
 
 

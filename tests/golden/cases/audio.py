@@ -93,6 +93,10 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "decibels reference negative": lambda dali: dali.fn.to_decibels(
         constant(dali, np.float32([-1, 0, 2])), reference=-1.0
     ),
+    "decibels without a cutoff": lambda dali: dali.fn.to_decibels(
+        constant(dali, np.float32([0, 1, 1e-30])), cutoff_db=-1000.0
+    ),
+    "decibels times nothing": lambda dali: dali.fn.to_decibels(constant(dali, np.float32([0, 1, 0.5])), multiplier=0.0),
     "decibels int": lambda dali: dali.fn.to_decibels(constant(dali, INTEGERS["INT32"])),
     "decibels scalar": lambda dali: dali.fn.to_decibels(constant(dali, np.float32(3))),
     "mfcc": lambda dali: dali.fn.mfcc(dali.fn.to_decibels(mel(dali))),
@@ -136,6 +140,7 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "nonsilent reference": lambda dali: dali.fn.nonsilent_region(
         constant(dali, QUIET_ENDS), reference_power=1.0, cutoff_db=-20.0
     ),
+    "nonsilent no reference": lambda dali: dali.fn.nonsilent_region(constant(dali, QUIET_ENDS), reference_power=0.0),
     "nonsilent none": lambda dali: dali.fn.nonsilent_region(
         constant(dali, QUIET_ENDS), reference_power=100.0, cutoff_db=0.0
     ),
@@ -153,6 +158,7 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "power spectrum axis": lambda dali: dali.fn.power_spectrum(constant(dali, SOUND.reshape(26, 100)), axis=0),
     "power spectrum longer": lambda dali: dali.fn.power_spectrum(constant(dali, SOUND.reshape(26, 100)), nfft=128),
     "power spectrum odd": lambda dali: dali.fn.power_spectrum(constant(dali, SOUND[:77])),
+    "power spectrum of none": lambda dali: dali.fn.power_spectrum(sound(dali), nfft=-1),
     "power spectrum int": lambda dali: dali.fn.power_spectrum(constant(dali, INTEGERS["INT16"])),
     "resample rates": lambda dali: dali.fn.audio_resample(sound(dali), in_rate=16000.0, out_rate=22050.0),
     "resample length": lambda dali: dali.fn.audio_resample(sound(dali), out_length=1001),

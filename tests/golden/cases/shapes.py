@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from case import Family, feed, images
+from case import Family, feed, feed_here, images
 
 FAMILY = Family("shapes")
 SHAPES = [(3, 4, 2), (2, 5, 2), (4, 1, 2)]
 PIXELS = feed(images(SHAPES), "HWC")
+HERE = feed_here(images(SHAPES), "HWC")
 FLOATS = feed([i * 600 - 300 for i in images(SHAPES, np.float32)], "HWC")
 PLAIN = feed(images([(2, 6)] * 3))
 EQUAL = feed(images([(2, 3, 4)] * 3), "HWC")
@@ -186,11 +187,11 @@ INDICES = {
     "3:1": lambda x: x[3:1],
 }
 for text, index in INDICES.items():
-    FAMILY.add(f"x[{text}]", lambda m, i=index: i(PIXELS(m)), exact=True)
-FAMILY.add("x[newaxis]", lambda m: PIXELS(m)[m.newaxis], exact=True)
-FAMILY.add("x[:, newaxis('F'), 0]", lambda m: PIXELS(m)[:, m.newaxis("F"), 0], exact=True)
-FAMILY.add("x[::0]", lambda m: PIXELS(m)[::0])
-FAMILY.add("x[n]", lambda m: PIXELS(m)[feed([np.int32(0), np.int32(1), np.int32(-1)])(m)], exact=True)
+    FAMILY.add(f"x[{text}]", lambda m, i=index: i(HERE(m)), exact=True)
+FAMILY.add("x[newaxis]", lambda m: HERE(m)[m.newaxis], exact=True)
+FAMILY.add("x[:, newaxis('F'), 0]", lambda m: HERE(m)[:, m.newaxis("F"), 0], exact=True)
+FAMILY.add("x[::0]", lambda m: HERE(m)[::0])
+FAMILY.add("x[n]", lambda m: HERE(m)[feed([np.int32(0), np.int32(1), np.int32(-1)])(m)], exact=True)
 FAMILY.add(
     "shape", lambda m: (PIXELS(m).shape(), PIXELS(m).shape(dtype=m.types.FLOAT), m.fn.shapes(PIXELS(m))), exact=True
 )
@@ -198,7 +199,7 @@ FAMILY.add("layout property", lambda m: PIXELS(m).property("layout"), exact=True
 FAMILY.add("unknown property", lambda m: PIXELS(m).property("nonsense"))
 FAMILY.add("per_frame", lambda m: (m.fn.per_frame(PLAIN(m)), m.fn.per_frame(PIXELS(m), replace=True)), exact=True)
 FAMILY.add("per_frame refused", lambda m: m.fn.per_frame(PIXELS(m)))
-FAMILY.add("copy", lambda m: m.fn.copy(PIXELS(m)), exact=True)
+FAMILY.add("copy", lambda m: m.fn.copy(HERE(m)), exact=True)
 CONSTANTS = {
     "int": 3,
     "float": 0.1,

@@ -6,16 +6,9 @@ import cupy_like as xp
 import numpy as np
 import pytest
 
-from penstock.kernels.cuda.launch import Located, locate
-from penstock.kernels.cuda.reduction import Reduction, reduce_axes, reduce_whole
+from penstock.kernels.cuda.reduction import Reduction, reduce_axes
 
 RNG = np.random.default_rng(4)
-
-
-def read(place: Located) -> float:
-    """The number that is at a place."""
-    values = np.asarray(place.owner)
-    return float(values[(place.address - values.ctypes.data) // values.itemsize])
 
 
 def kept(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -59,9 +52,27 @@ def test_of_nothing() -> None:
 
 
 @pytest.mark.parametrize("merge", ["GreatestPositive", "Add"])
-def test_whole_arrays_in_parts(merge: str) -> None:
-    arrays = [RNG.standard_normal(count).astype(np.float32) for count in (0, 1, 4096, 9001)]
-    arrays.append(-np.ones((7, 3), np.float32))
-    found = [read(place) for place in reduce_whole([locate(xp.put(array)) for array in arrays], merge)]
+def test_long_arrays_in_parts(merge: str) -> None:
+    arrays = [RNG.standard_normal(count).astype(np.float32) for count in (0, 1, 8191, 20_001)]
+    arrays.append(-np.ones(10, np.float32))
+    targets = [xp.empty((), np.float32) for _ in arrays]
+    reduce_axes([Reduction(xp.put(array), t, (0,)) for array, t in zip(arrays, targets)], merge, total=np.float32)
     expected = [array.sum() if merge == "Add" else array.max(initial=0) for array in arrays]
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(targets, expected, rtol=1e-5, atol=1e-4)
+
+
+def test_deviations_in_parts() -> None:
+    source = RNG.random((300, 100, 3), np.float32)
+    target = xp.empty((3,), np.float32)
+    mean = source.mean(axis=(0, 1))
+    job = Reduction(xp.put(source), target, (0, 1), xp.put(mean), 29_999.0, 0.5)
+    reduce_axes([job], squares=True, root=True)
+    np.testing.assert_allclose(target, np.sqrt(source.var(axis=(0, 1), ddof=1) + 0.5), rtol=1e-6)
+
+
+def test_mean_of_many_integers_and_of_none() -> None:
+    sources = [RNG.integers(-90, 100, (90, 100), np.int16), np.zeros((0, 100), np.int16)]
+    targets = [xp.empty((), np.int64) for _ in sources]
+    jobs = [Reduction(xp.put(s), target, (0, 1), divisor=float(s.size)) for s, target in zip(sources, targets)]
+    reduce_axes(jobs, value=np.int64, total=np.int64)
+    assert [int(target) for target in targets] == [int(sources[0].sum() / 9000), 0]

@@ -6,7 +6,7 @@ import cupy_like as xp
 import numpy as np
 import pytest
 
-from penstock.kernels.cuda.window import WindowCopy, copy_windows, join
+from penstock.kernels.cuda.window import WindowCopy, copy_views, copy_windows, join
 
 RNG = np.random.default_rng(5)
 
@@ -77,3 +77,12 @@ def test_too_many_dimensions() -> None:
     source = pixels(*(2,) * 8)
     with pytest.raises(RuntimeError, match="at most 6"):
         copy_windows([WindowCopy(xp.put(source), xp.empty(source.shape), tuple(range(8))[::-1])])
+
+
+def test_views_of_any_strides() -> None:
+    data = [pixels(7, 9, 3), pixels(4, 20, 2)]
+    views = [xp.put(data[0])[::-1, 1::3, :2], xp.put(data[1])[2, ::-2, 1]]
+    targets = [xp.empty(view.shape) for view in views]
+    copy_views(views, targets)
+    np.testing.assert_array_equal(targets[0], data[0][::-1, 1::3, :2])
+    np.testing.assert_array_equal(targets[1], data[1][2, ::-2, 1])

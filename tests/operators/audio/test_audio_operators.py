@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import numpy as np
@@ -116,22 +117,24 @@ def test_decoding_gives_back_what_was_encoded() -> None:
 @pytest.mark.parametrize(
     ("define", "data", "message"),
     [
-        (lambda x: fn.spectrogram(x, window_length=600, nfft=512), tone(1), "longer than the transform"),
-        (lambda x: fn.spectrogram(x, center_windows=False), tone(1)[:100], "too short"),
+        (lambda x: fn.spectrogram(x, window_length=600, nfft=512), tone(1), "bigger than the FFT size"),
+        (lambda x: fn.spectrogram(x, center_windows=False), tone(1)[:100], "Signal is too short"),
         (lambda x: fn.spectrogram(x), tone(1)[:0], "empty"),
         (lambda x: fn.spectrogram(x), tone(1).astype(np.float64), "float32"),
-        (lambda x: fn.power_spectrum(x, axis=3), tone(1), "out of the 1"),
+        (lambda x: fn.power_spectrum(x, axis=3), tone(1), r"out of bounds \[0, 1\)"),
         (lambda x: fn.mel_filter_bank(x, freq_low=9000.0, freq_high=100.0), tone(1), "freq"),
-        (lambda x: fn.to_decibels(x, reference=0.0), tone(1), "zero"),
-        (lambda x: fn.mfcc(x), tone(1), "2 dimensions"),
-        (lambda x: fn.mfcc(x, dct_type=1, normalize=True), tone(1)[None], "orthonormal"),
+        (lambda x: fn.to_decibels(x, reference=0.0), tone(1), "can't be zero"),
+        (lambda x: fn.mfcc(x), tone(1), "number of dimensions 1"),
+        (lambda x: fn.mfcc(x, dct_type=1, normalize=True), tone(1)[None], "Ortho-normalization is not supported"),
         (lambda x: fn.preemphasis_filter(x, border="wrap"), tone(1), "border"),
         (lambda x: fn.nonsilent_region(x, window_length=0), tone(1), "positive"),
-        (lambda x: fn.audio_resample(x), tone(1), "needs the sample rates"),
+        (lambda x: fn.audio_resample(x), tone(1), "No resampling factor specified"),
         (lambda x: fn.audio_resample(x, out_length=5), tone(1)[:0], "empty"),
         (lambda x: fn.decoders.audio(x), np.arange(100, dtype=np.uint8), "(?i)format|recogni"),
     ],
 )
 def test_what_cannot_be_is_refused(define: Any, data: np.ndarray, message: str) -> None:
-    with pytest.raises(RuntimeError, match=message):
+    with pytest.raises(RuntimeError) as caught:
         first(define, data)
+    # What stands before is the line above, with what is looked for in it.
+    assert re.search(message, str(caught.value).partition("encountered:")[2])

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, kernel, launch, locate
-from penstock.kernels.cuda.reduction import reduce_whole
+from penstock.kernels.cuda.launch import Located, blocks_for, kernel, launch, locate, scratch
+from penstock.kernels.cuda.reduction import Reduction, reduce_axes
 
 _DECIBELS = np.dtype(
     [("source", np.uint64), ("target", np.uint64), ("reference", np.uint64), ("count", np.int64)], align=True
@@ -31,7 +31,7 @@ def to_decibels(
     if not located:
         return
     # Kept until the kernel is launched: the pool would give its memory to the descriptors.
-    largest = reduce_whole([source for source, _ in located], "GreatestPositive") if reference is None else None
+    largest = _largest([source for source, _ in located]) if reference is None else None
     references = [0] * len(located) if largest is None else [place.address for place in largest]
     entries = [
         (source.address, target.address, address, target.size) for (source, target), address in zip(located, references)
@@ -40,3 +40,11 @@ def to_decibels(
     per_reference = np.float32(0 if reference is None else 1 / reference)
     descriptors = np.array(entries, _DECIBELS)
     launch(kernel("decibels", "to_decibels"), descriptors, counts, per_reference, smallest, factor)
+
+
+def _largest(sources: Sequence[Located]) -> list[Located]:
+    """The largest element of each array that is positive, else 0."""
+    results = scratch([()] * len(sources), np.float32)
+    jobs = [Reduction(source.flat(), result, (0,)) for source, result in zip(sources, results)]
+    reduce_axes(jobs, "GreatestPositive", total=np.float32)
+    return results

@@ -7,6 +7,7 @@ struct Reduction {
     int64 kept[DIMS], kept_strides[DIMS];
     int64 reduced[DIMS], reduced_strides[DIMS];
     int64 outputs, count;                   // how many there are, and the elements of each
+    int64 parts;                            // results of each output, of equal shares of its elements
     double divisor, epsilon;
     int32 kept_rank, reduced_rank;
     int32 lanes, mean_step;                 // threads of an output; from one output's mean to the next
@@ -53,7 +54,7 @@ __device__ inline float finished(float value, const Reduction &) { return value;
 
 // Fractions of integers are cut off.
 template <typename T> __device__ inline T finished(T value, const Reduction &r) {
-    if (r.divides) value = r.count ? T(trunc(double(value) / r.divisor)) : T(0);
+    if (r.divides) value = r.divisor != 0.0 ? T(trunc(double(value) / r.divisor)) : T(0);
     return r.root ? T(sqrt(double(value))) : value;
 }
 
@@ -75,12 +76,19 @@ __global__ void reduce(const int64 *__restrict__ first_blocks, const Reduction *
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Reduction &r = reductions[sample];
     int lane = threadIdx.x % r.lanes;
-    int64 output = (blockIdx.x - first_blocks[sample]) * (blockDim.x / r.lanes) + threadIdx.x / r.lanes;
+    int64 result = (blockIdx.x - first_blocks[sample]) * (blockDim.x / r.lanes) + threadIdx.x / r.lanes;
     Sum sum = Merge::template start<Sum>();
-    if (output < r.outputs) {
+    if (result < r.outputs * r.parts) {
+        int64 output = result, begin = 0, end = r.count;
+        if (r.parts > 1) {
+            int64 share = (r.count + r.parts - 1) / r.parts;
+            output = result / r.parts;
+            begin = result % r.parts * share;
+            if (begin + share < end) end = begin + share;
+        }
         const In *source = reinterpret_cast<const In *>(r.source) + offset_of(output, r.kept, r.kept_strides, r.kept_rank);
         Value mean = r.mean ? Value(reinterpret_cast<const float *>(r.mean)[output * r.mean_step]) : Value(0);
-        for (int64 i = lane; i < r.count; i += r.lanes) {
+        for (int64 i = begin + lane; i < end; i += r.lanes) {
             In element = source[offset_of(i, r.reduced, r.reduced_strides, r.reduced_rank)];
             sum = Merge::of(sum, Sum(Map::of(converted<Value>(element), mean)));
         }
@@ -90,6 +98,6 @@ __global__ void reduce(const int64 *__restrict__ first_blocks, const Reduction *
         __syncthreads();
         if (lane < half) partial[threadIdx.x] = Merge::of(partial[threadIdx.x], partial[threadIdx.x + half]);
     }
-    if (lane == 0 && output < r.outputs)
-        reinterpret_cast<Out *>(r.target)[output] = converted<Out>(finished(partial[threadIdx.x], r));
+    if (lane == 0 && result < r.outputs * r.parts)
+        reinterpret_cast<Out *>(r.target)[result] = converted<Out>(finished(partial[threadIdx.x], r));
 }

@@ -12,8 +12,8 @@ import numpy as np
 from penstock.kernels.cuda.launch import THREADS, Located, cuda_type, kernel, launch, locate, scratch, strides_of
 
 _DIMS = 6
-# Elements of an array that one block reduces where the whole of it becomes one number.
-_PART = 16 * THREADS
+# Where outputs alone would keep fewer blocks busy, the elements of each are reduced in parts of so many at least.
+_BUSY_BLOCKS, _LEAST_PART = 1024, 16 * THREADS
 _REDUCTION = np.dtype(
     [
         ("source", np.uint64),
@@ -22,6 +22,7 @@ _REDUCTION = np.dtype(
         *((name, np.int64, _DIMS) for name in ("kept", "kept_strides", "reduced", "reduced_strides")),
         ("outputs", np.int64),
         ("count", np.int64),
+        ("parts", np.int64),
         ("divisor", np.float64),
         ("epsilon", np.float64),
         *((name, np.int32) for name in ("kept_rank", "reduced_rank", "lanes", "mean_step", "divides", "root")),
@@ -58,7 +59,9 @@ def reduce_axes(
     value: Any = np.float32,
     total: Any = np.float64,
 ) -> None:
-    """Reduces all samples in one launch; sources have one type, and targets have one.
+    """Reduces all samples; sources have one type, and targets have one.
+
+    In one launch, or in two where outputs are few and elements many: first in parts, which then are merged.
 
     Args:
         reductions: the samples.
@@ -72,8 +75,54 @@ def reduce_axes(
     located = [item for item in located if item[2].size]
     if not located:
         return
+    parts = _parts([(target.size, _reduced_count(r, source)) for r, source, target in located])
+    if max(parts) == 1:
+        _launch(
+            [Reduction(s, t, r.axes, r.mean, r.divisor, r.epsilon) for r, s, t in located],
+            parts,
+            merge,
+            squares,
+            root,
+            value,
+            total,
+        )
+        return
+    partial = scratch([(target.size, count) for (_, _, target), count in zip(located, parts)], total)
+    first = [Reduction(source, part, r.axes, r.mean) for (r, source, _), part in zip(located, partial)]
+    _launch(first, parts, merge, squares, False, value, total)
+    last = [Reduction(part, t, (1,), None, r.divisor, r.epsilon) for (r, _, t), part in zip(located, partial)]
+    _launch(last, [1] * len(last), merge, False, root, total, total)
+
+
+def _reduced_count(reduction: Reduction, source: Located) -> int:
+    return math.prod(source.shape[axis] for axis in reduction.axes)
+
+
+def _parts(sizes: Sequence[tuple[int, int]]) -> list[int]:
+    """In how many parts the elements of an output are reduced, from the outputs and the elements of each."""
+    blocks = sum(-(-outputs // (THREADS // _lanes(count))) for outputs, count in sizes)
+    most = max(_BUSY_BLOCKS // blocks, 1)
+    return [min(most, max(count // _LEAST_PART, 1)) for _, count in sizes]
+
+
+def _lanes(count: int) -> int:
+    """How many threads reduce so many elements: a power of two."""
+    return min(THREADS, 1 << max(count.bit_length() - 1, 0))
+
+
+def _launch(
+    reductions: Sequence[Reduction],
+    parts: Sequence[int],
+    merge: str,
+    squares: bool,
+    root: bool,
+    value: Any,
+    total: Any,
+) -> None:
+    """Makes ``parts`` results of each output, one behind the other in the targets."""
     entries, counts = [], []
-    for reduction, source, target in located:
+    for reduction, own in zip(reductions, parts):
+        source, target = reduction.source, reduction.target
         axes = set(reduction.axes)
         mean = None if reduction.mean is None else locate(reduction.mean)
         strides = strides_of(source.shape)
@@ -82,15 +131,16 @@ def reduce_axes(
         if max(len(kept), len(reduced)) > _DIMS:
             raise RuntimeError(f"Data of {len(source.shape)} dimensions is not supported on GPU here")
         count = math.prod(extent for extent, _ in reduced)
-        lanes = min(THREADS, 1 << max(count.bit_length() - 1, 0))
+        lanes = _lanes(-(-count // own))
         entries.append(
             (
                 source.address,
                 target.address,
                 0 if mean is None else mean.address,
                 *(_filled([d[field] for d in dimensions]) for dimensions in (kept, reduced) for field in (0, 1)),
-                target.size,
+                target.size // own,
                 count,
+                own,
                 reduction.divisor or 0.0,
                 reduction.epsilon,
                 len(kept),
@@ -102,30 +152,11 @@ def reduce_axes(
             )
         )
         counts.append(-(-target.size // (THREADS // lanes)))
-    source, target = located[0][1:]
+    source, target = reductions[0].source, reductions[0].target
     types = [cuda_type(np.dtype(kind)) for kind in (source.dtype, value, total, target.dtype)]
     instance = f"reduce<{', '.join([*types, 'Squares' if squares else 'Plain', merge])}>"
     shared = THREADS * np.dtype(total).itemsize
     launch(kernel("reduction", instance), np.array(entries, _REDUCTION), counts, shared=shared)
-
-
-def reduce_whole(sources: Sequence[Located], merge: str, kind: Any = np.float32) -> list[Located]:
-    """Each array's elements merged into one number, of type ``kind``.
-
-    In two launches: arrays are cut into parts, so that long ones keep many blocks busy, then the parts are merged.
-    """
-    shapes = [(source.size // _PART + 1,) for source in sources]
-    partial, results = scratch(shapes, kind), scratch([()] * len(sources), kind)
-    jobs = []
-    for source, parts in zip(sources, partial):
-        whole = parts.size - 1
-        cut = whole * _PART
-        rest = Located(source.address + cut * source.dtype.itemsize, (1, source.size - cut), source.dtype)
-        last = Located(parts.address + whole * parts.dtype.itemsize, (1,), parts.dtype)
-        jobs += [Reduction(source.reshape(whole, _PART), parts.reshape(whole), (1,)), Reduction(rest, last, (1,))]
-    reduce_axes(jobs, merge, value=kind, total=kind)
-    reduce_axes([Reduction(parts, one, (0,)) for parts, one in zip(partial, results)], merge, value=kind, total=kind)
-    return results
 
 
 def _merged(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -44,6 +44,7 @@ class WindowCopy:
         mean, factor, shift: ``(x - mean) * factor + shift``, where given.
         place: where the box begins in the target; None: at 0.
         extents: of the box, in the target's order of dimensions; None: the target's.
+        strides: of the source, in elements, where it is not contiguous.
     """
 
     source: Any
@@ -58,6 +59,7 @@ class WindowCopy:
     shift: float = 0.0
     place: Sequence[int] | None = None
     extents: Sequence[int] | None = None
+    strides: Sequence[int] | None = None
 
 
 @dataclass(slots=True)
@@ -100,6 +102,22 @@ def copy_batch(source: TensorListGPU, target: TensorListGPU) -> None:
     copy_windows([WindowCopy(locate(one).flat(), locate(other).flat()) for one, other in pairs])
 
 
+def copy_views(views: Sequence[Any], targets: Sequence[Any]) -> None:
+    """Copies arrays that need not be contiguous, in one launch; all have one type."""
+    copies = []
+    for view, target in zip(views, targets):
+        bits = np.dtype(f"u{view.dtype.itemsize}")
+        strides = [step // bits.itemsize for step in view.strides]
+        copies.append(
+            WindowCopy(
+                Located(view.data.ptr, view.shape, bits, view),
+                Located(target.data.ptr, target.shape, bits, target),
+                strides=strides,
+            )
+        )
+    copy_windows(copies)
+
+
 def join(parts: Sequence[Sequence[Any]], targets: Sequence[Any], axis: int) -> None:
     """Fills each target with its parts, one behind the other along ``axis``, in one launch."""
     copies = []
@@ -125,7 +143,8 @@ def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> t
     permutation = range(rank) if copy.permutation is None else copy.permutation
     anchor = (0,) * rank if copy.anchor is None else copy.anchor
     extents = target.shape if copy.extents is None else copy.extents
-    source_strides, target_strides = strides_of(source.shape), strides_of(target.shape)
+    source_strides = strides_of(source.shape) if copy.strides is None else copy.strides
+    target_strides = strides_of(target.shape)
     first = 0 if copy.place is None else sum(p * s for p, s in zip(copy.place, target_strides))
     dimensions = _merged(
         [

@@ -45,27 +45,32 @@ class AudioResample(Operator):
 
     def setup(self) -> None:
         if self.given("in_rate") != self.given("out_rate"):
-            raise RuntimeError("`in_rate` and `out_rate` must be given together")
+            raise RuntimeError("`in_rate` and `out_rate` must be specified together")
         ways = self.given("in_rate") + self.given("scale") + self.given("out_length")
         if ways > 1:
-            raise RuntimeError("The sample rates, `scale` and `out_length` cannot be given together")
+            raise RuntimeError("The sampling rates, `scale` and `out_length` cannot be used together")
         if not ways:
-            raise RuntimeError("Resampling needs the sample rates, `scale` or `out_length`")
+            raise RuntimeError(
+                "No resampling factor specified: give the scale, the output length, or the input and output sampling rates"
+            )
         self._lobes = lobes_of_quality(self.args["quality"])
-        self._check_type(self.args["dtype"])
+        self._check_type(self.args["dtype"], "output")
 
     @staticmethod
-    def _check_type(dtype: DALIDataType | None) -> None:
+    def _check_type(dtype: DALIDataType | None, end: str) -> None:
         if dtype is not None and dtype not in _TYPES:
             names = ", ".join(map(dtype_name, _TYPES))
-            raise RuntimeError(f"Unsupported type: {dtype_name(dtype)}. Supported types are: {names}")
+            raise RuntimeError(f"Unsupported {end} type: {dtype_name(dtype)}. Supported types are: {names}")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch):
-            self._check_type(batch.dtype)
+            self._check_type(batch.dtype, "output" if self.args["dtype"] is None else "input")
             if batch.ndim() not in (1, 2):
-                raise RuntimeError(f"Expected (time) or (time, channels), got data of {batch.ndim()} dimensions")
+                raise RuntimeError(
+                    "Audio resampling supports only time series, (time) or (time, channels); "
+                    f"got data of {batch.ndim()} dimensions"
+                )
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
         return [OutputSpec(dtype, batch.layout(), batch.ndim())]
 
@@ -82,17 +87,19 @@ class AudioResample(Operator):
             if length < 0:
                 raise RuntimeError(f"`out_length` cannot be negative, got {length}")
             if length and not count:
-                raise RuntimeError("Cannot make a signal out of an empty one")
+                raise RuntimeError("Cannot produce a non-empty signal from an empty input")
             return (length / count if count else 1.0), length
         if sample.given("scale"):
             scale = float(np.float32(sample["scale"]))
         else:
             in_rate, out_rate = sample["in_rate"], sample["out_rate"]
             if in_rate <= 0:
-                raise RuntimeError(f"The sample rate must be positive, got {in_rate:g}")
+                raise RuntimeError(f"Input sampling rates must be positive. Got in_rate == {in_rate:g}")
+            if out_rate < 0:
+                raise RuntimeError(f"Output sampling rates must be non-negative. Got out_rate == {out_rate:g}")
             scale = out_rate / in_rate
         if scale < 0:
-            raise RuntimeError(f"The scale cannot be negative, got {scale:g}")
+            raise RuntimeError(f"The scaling factor must be non-negative. Got scale == {scale:g}")
         return scale, math.ceil(count * scale)
 
     def compute(self, sample: Sample) -> None:

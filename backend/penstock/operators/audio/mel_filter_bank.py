@@ -35,21 +35,23 @@ class MelFilterBank(Operator):
         self._high = self.args["freq_high"] if self.args["freq_high"] > 0 else self._rate / 2
         self._filters: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         if self.args["nfilter"] <= 0:
-            raise RuntimeError(f"There must be at least one band, got {self.args['nfilter']}")
+            raise RuntimeError(f"The number of filters should be > 0, got `nfilter` {self.args['nfilter']}")
         if self._rate <= 0:
-            raise RuntimeError(f"The sample rate must be positive, got {self._rate:g}")
+            raise RuntimeError(f"The sample rate should be > 0, got {self._rate:g}")
         if self._low < 0 or self._low > self._rate / 2:
-            raise RuntimeError(f"`freq_low` must lie between 0 and half the sample rate, got {self._low:g}")
+            raise RuntimeError(f"freq_low should be >= 0 and at most sample_rate/2, got {self._low:g}")
         if not self._low < self._high <= self._rate:
-            raise RuntimeError(f"`freq_high` must lie between `freq_low` and half the sample rate, got {self._high:g}")
+            raise RuntimeError(f"freq_high should be within the range (freq_low, sample_rate/2], got {self._high:g}")
         if self.args["mel_formula"] not in _SCALES:
-            raise RuntimeError(f"`mel_formula` can be 'slaney' or 'htk', got '{self.args['mel_formula']}'")
+            raise RuntimeError(
+                f'Unsupported mel_formula value "{self.args["mel_formula"]}": it can be "slaney" or "htk"'
+            )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         spec = spectral_spec(workspace)
         workspace.state = spec.layout.find("f") if spec.layout else max((spec.ndim or 0) - 2, 0)
         if workspace.state < 0:
-            raise RuntimeError(f"The layout has no axis 'f': '{spec.layout}'")
+            raise RuntimeError(f"'f' axis not present in the layout. Got: `{spec.layout}`")
         return [spec]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

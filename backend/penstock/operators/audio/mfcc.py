@@ -31,21 +31,21 @@ class MFCC(Operator):
 
     def setup(self) -> None:
         if self.args["axis"] < 0:
-            raise RuntimeError(f"The axis cannot be negative, got {self.args['axis']}")
+            raise RuntimeError(f"Provided axis cannot be negative, got {self.args['axis']}")
         if self.args["n_mfcc"] <= 0:
-            raise RuntimeError(f"There must be at least one coefficient, got {self.args['n_mfcc']}")
+            raise RuntimeError(f"The number of MFCCs should be > 0, got {self.args['n_mfcc']}")
         if self.args["dct_type"] not in (1, 2, 3, 4):
-            raise RuntimeError(f"The type of the transform can be 1, 2, 3 or 4, got {self.args['dct_type']}")
+            raise RuntimeError(f"Unsupported DCT type: {self.args['dct_type']}. Supported types are: 1, 2, 3, 4")
         if self.args["dct_type"] == 1 and self.args["normalize"]:
-            raise RuntimeError("The cosine transform of type 1 cannot be made orthonormal")
+            raise RuntimeError("Ortho-normalization is not supported for DCT type I (`dct_type=1`)")
         self._matrices: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         spec = spectral_spec(workspace)
         if spec.ndim is not None and spec.ndim < 2:
-            raise RuntimeError(f"Expected data of at least 2 dimensions, got {spec.ndim}")
+            raise RuntimeError(f"Unsupported number of dimensions {spec.ndim}: at least 2 are expected")
         if spec.ndim is not None and self.args["axis"] >= spec.ndim:
-            raise RuntimeError(f"Axis {self.args['axis']} is out of the {spec.ndim} dimensions of the input")
+            raise RuntimeError(f"Axis {self.args['axis']} is out of bounds [0,{spec.ndim}) of the input's dimensions")
         return [spec]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
@@ -79,7 +79,7 @@ def _cosines(kind: int, count: int, orthonormal: bool) -> np.ndarray:
     k, n = np.arange(count)[:, None], np.arange(count)[None, :]
     if kind == 1:
         if count < 2:
-            raise RuntimeError("The cosine transform of type 1 needs at least 2 elements")
+            raise RuntimeError("DCT type I requires an input length of more than 1")
         matrix = np.cos(np.pi / (count - 1) * k * n)
         matrix[:, [0, -1]] *= 0.5
     elif kind == 2:

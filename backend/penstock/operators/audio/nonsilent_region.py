@@ -38,7 +38,10 @@ class NonsilentRegion(Operator):
         if window <= 0:
             raise RuntimeError(f"`window_length` must be positive, got {window}")
         if interval != -1 and (interval <= 0 or interval % window):
-            raise RuntimeError(f"`reset_interval` must be a multiple of `window_length`. Got: {interval} and {window}")
+            raise RuntimeError(f"`reset_interval` shall be a multiple of `window_length`. Got: {interval} and {window}")
+        reference = self.args["reference_power"]
+        if self.given("reference_power") and reference <= 0:
+            raise RuntimeError(f"`reference_power` has to be positive. Got: {reference:g}")
 
         self._ratio = 10 ** (self.args["cutoff_db"] / 10)
 
@@ -47,7 +50,7 @@ class NonsilentRegion(Operator):
         if len(batch) and batch.dtype in (BOOL, FLOAT16, FLOAT64):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}; float32 and integers are supported")
         if len(batch) and batch.ndim() != 1:
-            raise RuntimeError(f"A signal must have one dimension, got {batch.ndim()}")
+            raise RuntimeError(f"Input with dimension ({batch.ndim()}) is no signal, which has dimension (1)")
         return [OutputSpec(INT32, ndim=0)] * 2
 
     def infer(self, sample: Sample) -> list[tuple[int, ...]]:

@@ -28,7 +28,9 @@ class PowerSpectrum(Operator):
 
     def setup(self) -> None:
         if self.args["power"] not in (1, 2):
-            raise RuntimeError(f"`power` can be 1 (magnitude) or 2 (power), got {self.args['power']}")
+            raise RuntimeError(
+                f"Power argument should be either `2` (power) or `1` (magnitude). Received: {self.args['power']}"
+            )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         return [spectral_spec(workspace)]
@@ -36,8 +38,9 @@ class PowerSpectrum(Operator):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         shape, axis = list(sample.shapes[0]), self.args["axis"]
         if not -len(shape) <= axis < len(shape):
-            raise RuntimeError(f"Axis {axis} is out of the {len(shape)} dimensions of the input")
-        sample.plan = shape[axis] if self.args["nfft"] is None else self.args["nfft"]
+            raise RuntimeError(f"Transform axis {axis} is out of bounds [0, {len(shape)})")
+        # Without a size, or with one that is not positive, the axis is transformed as it is.
+        sample.plan = self.args["nfft"] if (self.args["nfft"] or 0) > 0 else shape[axis]
         if sample.plan <= 0:
             raise RuntimeError(f"The transform must have at least one element, got {sample.plan}")
         shape[axis] = sample.plan // 2 + 1

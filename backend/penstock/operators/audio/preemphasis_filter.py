@@ -31,7 +31,9 @@ class PreemphasisFilter(Operator):
 
     def setup(self) -> None:
         if self.args["border"] not in _BORDERS:
-            raise RuntimeError(f"`border` can be one of {', '.join(_BORDERS)}, got '{self.args['border']}'")
+            raise RuntimeError(
+                f'`border` mode "{self.args["border"]}" is not supported. It can be one of {", ".join(_BORDERS)}'
+            )
         if self.args["dtype"] in (FLOAT16, BOOL):
             raise RuntimeError(f"Unsupported output type: {dtype_name(self.args['dtype'])}")
 

@@ -53,14 +53,14 @@ class Spectrogram(Operator):
         self._length, self._step = self.args["window_length"], self.args["window_step"]
         for name in ("window_length", "window_step"):
             if self.args[name] <= 0:
-                raise RuntimeError(f"`{name}` must be positive, got {self.args[name]}")
+                raise RuntimeError(f"Invalid {name.replace('_', ' ')}: {self.args[name]}; `{name}` must be positive")
         self._nfft = self._length if self.args["nfft"] is None else self.args["nfft"]
         if self._length > self._nfft:
-            raise RuntimeError(f"The window ({self._length}) cannot be longer than the transform ({self._nfft})")
+            raise RuntimeError(f"Window length ({self._length}) can't be bigger than the FFT size ({self._nfft})")
         if self.args["power"] not in (1, 2):
-            raise RuntimeError(f"`power` can be 1 (magnitude) or 2 (power), got {self.args['power']}")
+            raise RuntimeError(f"`power` can be only 1 (magnitude) or 2 (power), received {self.args['power']}")
         if self.args["layout"] not in ("ft", "tf"):
-            raise RuntimeError(f"`layout` can be 'ft' or 'tf', got '{self.args['layout']}'")
+            raise RuntimeError(f"Unexpected layout: {self.args['layout']}; it can be `ft` or `tf`")
         self._window = self._window_values()
         self._start = -(self._length // 2) if self.args["center_windows"] else 0
 
@@ -68,7 +68,9 @@ class Spectrogram(Operator):
         given = self.args["window_fn"]
         if given:
             if len(given) != self._length:
-                raise RuntimeError(f"`window_fn` must have `window_length` ({self._length}) values, got {len(given)}")
+                raise RuntimeError(
+                    f"Window function of {len(given)} values does not match `window_length`, {self._length}"
+                )
             return np.array(given, np.float32)
         phases = 2 * np.pi * (np.arange(self._length) + 0.5) / self._length
         return (0.5 * (1 - np.cos(phases))).astype(np.float32)
@@ -83,7 +85,7 @@ class Spectrogram(Operator):
         count = _signal_length(sample.shapes[0])
         span = count - (0 if self.args["center_windows"] else self._length)
         if span < 0:
-            raise RuntimeError(f"The signal is too short for the window: {count} < {self._length}")
+            raise RuntimeError(f"Signal is too short: {count} elements, fewer than the {self._length} of a window")
         shape = (self._nfft // 2 + 1, span // self._step + 1)
         return shape if self.args["layout"] == "ft" else shape[::-1]
 
@@ -133,7 +135,7 @@ class Spectrogram(Operator):
 def _signal_length(shape: tuple[int, ...]) -> int:
     count = int(np.prod(shape))
     if count == 0:
-        raise RuntimeError(f"A signal must not be empty, got one of shape {shape}")
+        raise RuntimeError(f"Spectrogram does not support empty (0-volume) samples, got shape {shape}")
     if any(extent not in (1, count) for extent in shape):
-        raise RuntimeError(f"A signal must have one dimension, or all others of extent 1, got shape {shape}")
+        raise RuntimeError(f"A signal must be 1D, or have one dimension beside degenerate ones (extent 1), got {shape}")
     return count

@@ -29,8 +29,11 @@ class ToDecibels(Operator):
 
     def setup(self) -> None:
         if self.given("reference") and self.args["reference"] == 0:
-            raise RuntimeError("`reference` cannot be zero")
-        self._smallest = np.float32(10.0 ** (self.args["cutoff_db"] / self.args["multiplier"]))
+            raise RuntimeError("`reference` argument can't be zero")
+        with np.errstate(all="ignore"):
+            ratio = np.float32(10.0 ** (np.float64(self.args["cutoff_db"]) / self.args["multiplier"]))
+        # Of zero there is no logarithm.
+        self._smallest = ratio or np.nextafter(np.float32(0), np.float32(1))
         self._factor = np.float32(self.args["multiplier"] / math.log(10))
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

@@ -24,6 +24,7 @@ class Copy(Operator):
 
     def run(self, workspace: Workspace) -> None:
         batch: Any = workspace.inputs[0]
+        output: Any
         if workspace.device == "cpu":
             source = batch.as_cpu()
             output = workspace.allocate(source.shapes, OutputSpec(source.dtype, source.layout(), source.ndim()))
@@ -32,7 +33,9 @@ class Copy(Operator):
         elif isinstance(batch, TensorListCPU):
             output = TensorListGPU.upload(batch)
         else:
-            samples = [sample.copy() for sample in batch.samples]
-            output = TensorListGPU.of_samples(samples, batch.layout(), batch.dtype, batch.ndim())
+            from penstock.kernels.cuda.window import copy_views
+
+            output = workspace.allocate(batch.shapes, OutputSpec(batch.dtype, batch.layout(), batch.ndim()))
+            copy_views(batch.samples, output.samples)
         output.source_infos = batch.source_infos
         workspace.outputs = [output]

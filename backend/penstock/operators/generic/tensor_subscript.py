@@ -8,6 +8,8 @@ import numpy as np
 
 from penstock.schema import Alias, Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.operator import Shape
+from penstock.tensors import TensorListGPU
+from penstock.types import DALIDataType
 
 _MOST_SUBSCRIPTS = 32
 
@@ -67,6 +69,8 @@ class TensorSubscript(Operator):
             except Exception as error:
                 workspace.fail(index, error)
                 parts.append(data.reshape(-1)[:0].reshape(empty) if empty else data.reshape(-1)[:0])
+        if workspace.device == "gpu":
+            self._make_contiguous(parts, batch.dtype)
         output = type(batch).of_samples(parts, layout, batch.dtype, len(kept))
         output.source_infos = batch.source_infos
         workspace.outputs = [output]
@@ -83,9 +87,22 @@ class TensorSubscript(Operator):
         # The ellipsis keeps a part without dimensions an array.
         index.append(Ellipsis)
         part = data[tuple(index)]
-        if not part.size:
+        if not part.size or sample.workspace.device == "gpu":
             return part
-        return np.ascontiguousarray(part).reshape(part.shape) if isinstance(part, np.ndarray) else part.copy()
+        return np.ascontiguousarray(part).reshape(part.shape)
+
+    @staticmethod
+    def _make_contiguous(parts: list[Any], dtype: DALIDataType) -> None:
+        """Replaces the parts on the GPU that are spread over memory by copies, in one launch."""
+        from penstock.kernels.cuda.window import copy_views
+
+        spread = [index for index, part in enumerate(parts) if not part.flags.c_contiguous]
+        if not spread:
+            return
+        copies = TensorListGPU.allocate([parts[index].shape for index in spread], dtype).samples
+        copy_views([parts[index] for index in spread], copies)
+        for index, copy in zip(spread, copies):
+            parts[index] = copy
 
     @staticmethod
     def _position(index: int, extent: int, axis: int) -> int:
