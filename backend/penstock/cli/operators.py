@@ -22,7 +22,9 @@ ABSENT = {
 
 @click.command()
 @click.argument("words", nargs=-1)
-@click.option("--missing", is_flag=True, help="Show instead which operators and arguments of DALI's are absent, and why.")
+@click.option(
+    "--missing", is_flag=True, help="Show instead which operators and arguments of DALI's are absent, and why."
+)
 def command(words: tuple[str, ...], missing: bool) -> None:
     """Show the operators by family, and where each runs.
 
@@ -82,7 +84,10 @@ def absent_operators() -> Iterator[tuple[str, str]]:
     here = {schema.name for schema in all_schemas()}
     for name in _dali()["operators"]:
         if name not in here:
-            yield name, next((reason for pattern, reason in ABSENT.items() if fnmatch(name, pattern)), "no reason known")
+            yield (
+                name,
+                next((reason for pattern, reason in ABSENT.items() if fnmatch(name, pattern)), "no reason known"),
+            )
 
 
 def absent_arguments() -> Iterator[tuple[str, list[str]]]:
