@@ -61,7 +61,14 @@ class OperatorFace:
 
     def __call__(self, *inputs: Any, name: str | None = None, **arguments: Any) -> Any:
         """The operator's outputs for ``inputs``."""
-        return call_operator(self.schema, inputs, self._arguments | arguments, self._device, name or self._name)
+        return call_operator(
+            self.schema,
+            inputs,
+            self._arguments | arguments,
+            self._device,
+            name or self._name,
+            display=f"{type(self).__module__}.{type(self).__name__}",
+        )
 
 
 def _publish(schema: Schema) -> None:
@@ -85,16 +92,16 @@ class Compose:
     """Several operators called one after the other.
 
     Args:
-        op_list: operators (or functions of nodes); each gets the outputs of the one before.
+        op_list: operators (or functions of nodes); each gets the outputs of the one before. Of none the inputs come back.
     """
 
     def __init__(self, op_list: Sequence[Any]) -> None:
-        if not op_list:
-            raise ValueError("Compose needs at least one operator")
         self._operators = list(op_list)
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """The outputs of the last operator; keyword arguments go to the first."""
+        if not self._operators:
+            return inputs[0] if len(inputs) == 1 else list(inputs)
         outputs: Any = self._operators[0](*inputs, **arguments)
         for operator in self._operators[1:]:
             outputs = operator(*outputs) if isinstance(outputs, (list, tuple)) else operator(outputs)

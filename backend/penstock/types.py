@@ -289,24 +289,24 @@ def _int_fits(value: int, dtype: DALIDataType) -> bool:
 class ScalarConstant:
     """A number in an expression, with its type.
 
-    Python's own numbers become constants of BOOL, INT32 or FLOAT; other types are asked for with the methods named
-    after them: ``types.Constant(3).uint8()``.
+    Python's own numbers become constants of BOOL, INT32 or FLOAT, those of numpy keep their type; other types are asked
+    for with the methods named after them: ``types.Constant(3).uint8()``.
     """
 
     def __init__(self, value: Any, dtype: DALIDataType | None = None) -> None:
-        if dtype is None:
-            if isinstance(value, (bool, np.bool_)):
-                dtype = BOOL
-            elif isinstance(value, (int, np.integer)):
-                dtype = INT32
-            elif isinstance(value, (float, np.floating)):
-                dtype = FLOAT
-            elif isinstance(value, ScalarConstant):
-                dtype, value = value.dtype, value.value
-            else:
-                raise TypeError(f"Expected a bool, int or float, got {value!r} of type {type(value)}")
+        if isinstance(value, np.ndarray) and not value.ndim:
+            value = value[()]
+        if isinstance(value, ScalarConstant):
+            dtype, value = dtype or value.dtype, value.value
         if not isinstance(value, (bool, int, float, np.number, np.bool_)):
-            raise TypeError(f"Expected a bool, int or float, got {value!r} of type {type(value)}")
+            raise TypeError(
+                f"Expected scalar value of type 'bool', 'int' or 'float', got {value!r} of type {type(value)}"
+            )
+        if dtype is None:
+            if isinstance(value, np.generic):
+                dtype = from_numpy_dtype(value.dtype)
+            else:
+                dtype = BOOL if isinstance(value, bool) else INT32 if isinstance(value, int) else FLOAT
         self.dtype: DALIDataType = DALIDataType(dtype)
         self.value: Any = self._converted(value)
         self.shape: list[int] = []
@@ -316,11 +316,14 @@ class ScalarConstant:
         if kind == "b":
             return bool(value)
         if kind in "iu":
-            number = int(value)
-            if not _int_fits(number, self.dtype):
-                raise TypeError(f"Value {value} does not fit in {dtype_name(self.dtype)}")
-            return number
-        return float(np.float32(value))
+            return int(value)
+        with np.errstate(over="ignore"):
+            return float(np.float32(value))
+
+    @property
+    def fits(self) -> bool:
+        """Whether the value is in the range of the type."""
+        return numpy_dtype(self.dtype).kind not in "iu" or _int_fits(self.value, self.dtype)
 
     def _as(self, dtype: DALIDataType) -> ScalarConstant:
         return ScalarConstant(self.value, dtype)
@@ -406,7 +409,11 @@ def ConstantNode(device: str | None, value: Any, dtype: Any, shape: Any, layout:
 def _is_scalar_value(value: Any) -> bool:
     if isinstance(value, (bool, int, float, np.number, np.bool_)):
         return True
-    return isinstance(value, ctypes._SimpleCData)
+    return (isinstance(value, np.ndarray) and not value.ndim) or isinstance(value, ctypes._SimpleCData)
+
+
+def _is_scalar_shape(shape: Any) -> bool:
+    return shape is None or shape == 1 or tuple(shape if isinstance(shape, (list, tuple)) else (shape,)) in ((), (1,))
 
 
 def Constant(
@@ -422,6 +429,6 @@ def Constant(
     A scalar without shape, layout or device becomes a :class:`ScalarConstant`, which takes part in arithmetic;
     anything else (lists, numpy arrays, scalars with a shape) becomes a node that gives that tensor for every sample.
     """
-    if device is None and not kwargs and not shape and layout is None and _is_scalar_value(value):
+    if device is None and not kwargs and _is_scalar_shape(shape) and layout is None and _is_scalar_value(value):
         return ScalarConstant(value, dtype)
     return ConstantNode(device, value, dtype, shape, layout, **kwargs)

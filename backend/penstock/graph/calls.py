@@ -46,8 +46,8 @@ def call_operator(
     inputs = list(inputs) if scope.debug is None else scope.debug.adopt(list(inputs))
     _check_name(name)
     device = _choose_device(device, inputs)
-    _warn_if_deprecated(schema, display)
     _check_input_count(schema, len(inputs), display)
+    _warn_if_deprecated(schema, display)
     sets = _input_sets(inputs, device, schema, display)
     nodes, constants = split_arguments(schema, arguments, display)
     argument_inputs = {key: scope.enter_branch(node) for key, node in nodes.items()}

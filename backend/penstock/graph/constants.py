@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.types import (
-    BOOL,
     FLOAT,
     FLOAT16,
     FLOAT64,
     INT32,
-    INT64,
-    UINT64,
+    UINT32,
     DALIDataType,
     ScalarConstant,
     _install_constant_node,
@@ -30,11 +28,13 @@ _FLOATING = (FLOAT, FLOAT16, FLOAT64)
 
 
 def is_constant(value: Any) -> bool:
-    """Whether a value can become a constant node: numbers, arrays, sequences of numbers, constants."""
-    if isinstance(value, (bool, int, float, np.number, np.bool_, np.ndarray, ScalarConstant)):
+    """Whether a value can become an input: numbers, arrays, flat sequences of numbers, constants."""
+    if isinstance(value, (bool, int, float, np.number, np.ndarray, ScalarConstant)):
         return True
+    if isinstance(value, np.bool_):
+        return False
     if isinstance(value, (list, tuple)):
-        return all(is_constant(item) for item in value)
+        return all(isinstance(item, (bool, int, float, np.number, np.bool_)) for item in value)
     return hasattr(value, "__array_interface__") or (hasattr(value, "__dlpack__") and hasattr(value, "__array__"))
 
 
@@ -44,39 +44,49 @@ def constant_node(
     shape: Sequence[int] | int | None = None,
     layout: str | None = None,
     device: str = "cpu",
+    name: str | None = None,
     **arguments: Any,
 ) -> DataNode:
     """A node that gives the same tensor for every sample.
 
     Args:
-        value: a number, or an array or (nested) sequence of them.
+        value: a number, or an array or flat sequence of them; what is out of the type's range is clamped.
         dtype: of the result; by default that of the value, where 64-bit values of Python and numpy become 32-bit.
         shape: of the result; a single value is repeated.
+        name: of the operator.
     """
     from penstock.graph.calls import call_operator
 
     if isinstance(value, ScalarConstant):
         dtype, value = dtype or value.dtype, value.value
+    if isinstance(value, (list, tuple)):
+        nested = next((item for item in value if isinstance(item, (list, tuple))), None)
+        if nested is not None:
+            raise TypeError(f"Unexpected type: {type(nested)}. A constant is a number, a flat sequence or an array.")
     array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"Expected scalar value of type 'bool', 'int' or 'float', or an array of them, got {type(value)}."
+        )
     if dtype is None:
         dtype = _default_dtype(array)
-    _check_range(array, dtype)
+        if isinstance(value, np.ndarray):
+            _check_range(array, dtype)
     if shape is None:
         shape = array.shape
     elif isinstance(shape, (int, np.integer)):
         shape = (int(shape),)
-    count = int(np.prod(shape)) if len(shape) else 1
-    if array.size not in (1, count):
-        raise ValueError(f"A constant of shape {tuple(shape)} needs {count} values, got {array.size}")
+    if isinstance(value, np.ndarray):
+        array = array.reshape([int(extent) for extent in shape])
     data = array.reshape(-1)
     given = dict(arguments, shape=[int(extent) for extent in shape], dtype=dtype)
-    if dtype in _FLOATING:
+    if dtype in _FLOATING or array.dtype.kind == "f":
         given["fdata"] = [float(x) for x in data]
     else:
         given["idata"] = [int(x) for x in data]
     if layout:
         given["layout"] = layout
-    return call_operator("Constant", (), given, device=device)
+    return call_operator("Constant", (), given, device=device, name=name)
 
 
 def _default_dtype(array: np.ndarray) -> DALIDataType:
@@ -84,17 +94,18 @@ def _default_dtype(array: np.ndarray) -> DALIDataType:
         return FLOAT
     if array.dtype == np.int64:
         return INT32
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"A constant must hold numbers, got {array.dtype}")
+    if array.dtype == np.uint64:
+        return UINT32
     return from_numpy_dtype(array.dtype)
 
 
 def _check_range(array: np.ndarray, dtype: DALIDataType) -> None:
-    if dtype in _FLOATING or dtype in (BOOL, INT64, UINT64) or array.dtype.kind == "f" or not array.size:
+    if array.dtype.kind not in "iu" or not array.size:
         return
     info = np.iinfo(numpy_dtype(dtype))
-    if array.min() < info.min or array.max() > info.max:
-        raise OverflowError(f"The constant {array.tolist()} does not fit in {dtype_name(dtype)}")
+    for value in (int(array.min()), int(array.max())):
+        if not info.min <= value <= info.max:
+            raise OverflowError(f"Integer {value} out of range for {dtype_name(dtype)}")
 
 
 def to_node(value: Any, device: str = "cpu") -> DataNode:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock.kernels.expression import SYMBOLS
 from penstock.types import DALIDataType, ScalarConstant, dtype_name, numpy_dtype
 
 if TYPE_CHECKING:
@@ -46,11 +47,11 @@ def apply(function: str, *operands: Any) -> DataNode:
     from penstock.graph.calls import call_operator
     from penstock.graph.constants import to_node
 
-    operands = tuple(_as_operand(operand) for operand in operands)
+    operands = tuple(_as_operand(operand, index, function) for index, operand in enumerate(operands))
     if all(isinstance(operand, ScalarConstant) for operand in operands):
-        raise TypeError(
-            f"The operands of `{function}` are all constants ({', '.join(map(repr, operands))}): at least one must be a "
-            "DataNode. Compute on constants in Python."
+        raise ValueError(
+            f"Operator penstock.math.{function} expects from 1 to 64 inputs, but received 0: its operands are all constants "
+            f"({', '.join(map(repr, operands))}). Compute on constants in Python."
         )
     inputs: list[DataNode] = []
     integers: list[int] = []
@@ -61,6 +62,8 @@ def apply(function: str, *operands: Any) -> DataNode:
             words.append(f"&{len(inputs)}")
             inputs.append(to_node(operand))
             continue
+        if not operand.fits:
+            raise OverflowError(f"Integer constant {operand!r} out of range for {dtype_name(operand.dtype)}")
         values: list[Any] = reals if numpy_dtype(operand.dtype).kind == "f" else integers
         words.append(f"${len(values)}:{_type_word(operand.dtype)}")
         values.append(operand.value if values is reals else int(operand.value))
@@ -74,7 +77,7 @@ def apply(function: str, *operands: Any) -> DataNode:
     return call_operator("_ArithmeticGenericOp", nodes, arguments, device=device, display=f"penstock.math.{function}")
 
 
-def _as_operand(value: Any) -> Any:
+def _as_operand(value: Any, index: int, function: str) -> Any:
     """A node, a scalar constant, or data for a constant node."""
     if isinstance(value, (Expression, ScalarConstant)):
         return value
@@ -82,8 +85,14 @@ def _as_operand(value: Any) -> Any:
         return ScalarConstant(value)
     if isinstance(value, np.float64):
         raise TypeError(f"Expected a value of type 'bool', 'int' or 'float', got {type(value)}: write float(value)")
-    if isinstance(value, np.number):
-        return ScalarConstant(value.item(), None if value.dtype == np.int64 else _dali_dtype(value))
+    if isinstance(value, np.number) or (isinstance(value, np.ndarray) and not value.ndim):
+        return ScalarConstant(value)
+    if isinstance(value, (list, tuple)) and any(isinstance(item, Expression) for item in value):
+        raise TypeError(
+            f"The input {index} of operator `{SYMBOLS.get(function, function)}` must be a `DataNode` or a compatible "
+            f"constant. Got a `{type(value).__name__}` with nested `DataNode`(s): was it returned by an operator of several "
+            "outputs?"
+        )
     if isinstance(value, (list, tuple, np.ndarray)) or hasattr(value, "__array__"):
         return value
     raise TypeError(f"Expected a DataNode or a value of type 'bool', 'int' or 'float', got {type(value)}.")
@@ -91,13 +100,8 @@ def _as_operand(value: Any) -> Any:
 
 def _reflected(value: Any) -> Any:
     """A left operand: numpy's scalars come here as the Python numbers that they are."""
-    return value.item() if isinstance(value, (np.integer, np.float64)) else value
-
-
-def _dali_dtype(value: np.number) -> DALIDataType:
-    from penstock.types import from_numpy_dtype
-
-    return from_numpy_dtype(value.dtype)
+    scalar = value[()] if isinstance(value, np.ndarray) and not value.ndim else value
+    return scalar.item() if isinstance(scalar, (np.integer, np.float64)) else value
 
 
 class Expression:

@@ -37,9 +37,7 @@ def resolve_axes(axes: Sequence[int] | None, axis_names: str | None, layout: str
 def resolve_axis(axis: int, ndim: int) -> int:
     """The index, counted from the front."""
     if not -ndim <= axis < ndim:
-        raise IndexError(
-            f"Axis {axis} is out of range: the data has {ndim} dimensions, so it may be from {-ndim} to {ndim - 1}"
-        )
+        raise IndexError(f"Axis {axis} out of range. Expected range is [{-ndim}, {ndim - 1}] for a {ndim}D input")
     return axis % ndim
 
 
@@ -49,16 +47,22 @@ def spatial_axes(layout: str, ndim: int) -> list[int]:
     Raises:
         RuntimeError: channels or frames are between the others, or there are none or more than three others.
     """
-    if not layout:
+    if not layout and ndim:
         if ndim > 3:
-            raise RuntimeError(f"Data without a layout may have up to 3 dimensions, got {ndim}")
+            raise RuntimeError(f"Data with empty layout cannot have more than 3 dimensions, got {ndim} dimensions.")
         return list(range(ndim))
     first = len(layout) - len(layout.lstrip("FC"))
+    if len(set(layout[:first])) < first:
+        raise RuntimeError(f"Found more the one occurrence of 'F' or 'C' axes in layout: {layout}.")
     names = layout[first:].removesuffix("C")
-    if not 1 <= len(names) <= 3 or set(names) & set("FC"):
-        raise RuntimeError(
-            f"Layout '{layout}' is not supported: 1 to 3 spatial dimensions, with channels first, last or absent"
-        )
+    if not names:
+        raise RuntimeError(f"No spatial axes found in the layout: {layout}")
+    if "C" in names:
+        raise RuntimeError(f"Only channel-first or channel-last layouts are supported, got: {layout}.")
+    if "F" in names:
+        raise RuntimeError(f"For sequences, layout should begin with 'F' or 'C', got: {layout}.")
+    if len(names) > 3:
+        raise RuntimeError(f"Too many dimensions, found: {len(names)} data axes, maximum supported is: 3.")
     return list(range(first, first + len(names)))
 
 

@@ -72,6 +72,29 @@ ARITY = {
     **dict.fromkeys((*KEEPING_UNARY, *FLOATING_UNARY), 1),
     "clamp": 3,
 }
+# How Python writes them.
+SYMBOLS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "fdiv": "/",
+    "div": "//",
+    "mod": "%",
+    "pow": "**",
+    "minus": "-",
+    "eq": "==",
+    "neq": "!=",
+    "lt": "<",
+    "leq": "<=",
+    "gt": ">",
+    "geq": ">=",
+    "bitand": "&",
+    "bitor": "|",
+    "bitxor": "^",
+    "bitnot": "~",
+    "lshift": "<<",
+    "rshift": ">>",
+}
 # bool with bool gives sense only to these.
 _BOOL_PAIRS = ("mul", "bitand", "bitor", "bitxor", "lshift", "rshift", *COMPARISONS)
 
@@ -156,10 +179,14 @@ def result_type(function: str, types: tuple[DALIDataType, ...]) -> DALIDataType:
         return _unary_type(function, types[0])
     common = functools.reduce(promote, types)
     if function in BITWISE and common in _FLOATING:
-        raise RuntimeError(f"`{function}` takes integers, got {' and '.join(map(dtype_name, types))}")
+        raise RuntimeError(
+            f"Inputs to bitwise operator `{SYMBOLS[function]}` must be of integral type. "
+            f"Got {' and '.join(map(dtype_name, types))}."
+        )
     if common == BOOL and function not in _BOOL_PAIRS:
         raise RuntimeError(
-            f"`{function}` does not take only booleans: cast one of the operands, or use the bitwise operators"
+            f"Inputs to arithmetic operator `{SYMBOLS.get(function, function)}` cannot be booleans. "
+            "Consider using bitwise operators, or cast one of the inputs; `*` takes booleans, too."
         )
     if function in COMPARISONS:
         return BOOL
@@ -170,11 +197,16 @@ def result_type(function: str, types: tuple[DALIDataType, ...]) -> DALIDataType:
 
 def _unary_type(function: str, dtype: DALIDataType) -> DALIDataType:
     if dtype == BOOL and function != "bitnot":
-        raise RuntimeError(f"`{function}` does not take booleans: cast the operand first")
+        raise RuntimeError(
+            f"Input to arithmetic operator `{SYMBOLS.get(function, function)}` cannot be a boolean. "
+            "Consider using bitwise operator `~`, or cast the input."
+        )
     if function in FLOATING_UNARY:
         return dtype if dtype in _FLOATING else FLOAT
     if function == "bitnot":
         if dtype in _FLOATING:
-            raise RuntimeError(f"`bitnot` takes integers and booleans, got {dtype_name(dtype)}")
+            raise RuntimeError(
+                f"Inputs to bitwise operator `{SYMBOLS[function]}` must be of integral type. Got {dtype_name(dtype)}."
+            )
         return dtype
     return dtype

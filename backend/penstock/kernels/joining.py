@@ -19,14 +19,6 @@ def common_type(inputs: Sequence[TensorList]) -> DALIDataType:
     return types[0]
 
 
-def common_layout(inputs: Sequence[TensorList]) -> str:
-    """The inputs' layout: that of those that have one; raises RuntimeError where they differ."""
-    layouts = {batch.layout() for batch in inputs if batch.layout()}
-    if len(layouts) > 1:
-        raise RuntimeError(f"All inputs must have the same layout, got: {', '.join(sorted(layouts))}")
-    return next(iter(layouts), "")
-
-
 def common_rank(inputs: Sequence[TensorList]) -> int:
     """The inputs' number of dimensions; raises RuntimeError where they differ."""
     ranks = {batch.ndim() for batch in inputs}

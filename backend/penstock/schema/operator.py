@@ -284,6 +284,10 @@ class Operator:
             from penstock.schema.sequence import run_over_frames
 
             run_over_frames(self, workspace)
+        elif self.schema.sequences and any(map(_of_frames, workspace.arguments.values())):
+            from penstock.schema.sequence import run_over_inner_frames
+
+            run_over_inner_frames(self, workspace)
         else:
             self.run_batch(workspace)
 
@@ -296,7 +300,7 @@ class Operator:
         return batch.relabelled(layout) if layout.startswith("F") else batch
 
     def _has_frames(self, workspace: Workspace) -> bool:
-        return any(batch.layout().startswith("F") for batch in workspace.inputs)
+        return any(map(_of_frames, workspace.inputs))
 
     def run_batch(self, workspace: Workspace) -> None:
         """Runs the operator on a batch whose samples it takes as they are."""
@@ -350,6 +354,10 @@ class Operator:
 
     def reset(self) -> None:
         """A new epoch begins."""
+
+
+def _of_frames(batch: Any) -> bool:
+    return bool(batch.layout().startswith("F"))
 
 
 def _column(inferred: Sequence[Any], output: int) -> list[Shape]:

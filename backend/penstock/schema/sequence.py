@@ -51,14 +51,51 @@ def run_over_frames(operator: Operator, workspace: Workspace) -> None:
         workspace.failures.setdefault(owner[index], error)
 
 
+def run_over_inner_frames(operator: Operator, workspace: Workspace) -> None:
+    """Runs ``operator``, whose arguments have values per frame, on inputs with their frames behind their channels (CF...).
+
+    Raises:
+        RuntimeError: the inputs have no frames.
+    """
+    for index, batch in enumerate(workspace.inputs):
+        if not batch.layout().startswith("CF"):
+            name = next(name for name, values in workspace.arguments.items() if values.layout().startswith("F"))
+            raise RuntimeError(
+                f"Tensor input for argument {name} is specified per frame (got {workspace.arguments[name].layout()} layout). "
+                f"In that case, samples in the input {index} must contain frames too. Got layout `{batch.layout()}` that "
+                "does not contain frames."
+            )
+    workspace.inputs = [_swapped(batch) for batch in workspace.inputs]
+    run_over_frames(operator, workspace)
+    workspace.outputs = [_swapped(batch) for batch in workspace.outputs]
+
+
+def _swapped(batch: TensorList) -> Any:
+    """The batch with its first two dimensions in the other order."""
+    layout = batch.layout()
+    samples = [sample.swapaxes(0, 1).copy() for sample in batch.samples]
+    return type(batch).of_samples(samples, layout[1::-1] + layout[2:], batch.dtype, batch.ndim())
+
+
 def _sequence_lengths(workspace: Workspace) -> list[int]:
-    batches = (*workspace.inputs, *workspace.arguments.values())
-    sequences = [batch for batch in batches if batch.layout().startswith("F")]
-    lengths = [shape[0] for shape in sequences[0].shapes]
-    for batch in sequences[1:]:
+    named = [(f"input {index}", batch) for index, batch in enumerate(workspace.inputs)]
+    named += [(f"argument `{name}`", batch) for name, batch in workspace.arguments.items()]
+    sequences = [(name, batch) for name, batch in named if batch.layout().startswith("F")]
+    first, leading = sequences[0]
+    lengths = [shape[0] for shape in leading.shapes]
+    for name, batch in sequences[1:]:
         for index, shape in enumerate(batch.shapes):
-            if shape[0] != lengths[index]:
-                raise ValueError(f"Sequences of {lengths[index]} and of {shape[0]} frames meet in sample #{index}")
+            if shape[0] == lengths[index]:
+                continue
+            if name.startswith("input"):
+                raise ValueError(
+                    f"The {first} and the {name} have different number of frames for sample {index}: "
+                    f"{lengths[index]} and {shape[0]}"
+                )
+            raise ValueError(
+                f"The sample {index} of tensor {name} contains {shape[0]} per-frame parameters, but there are "
+                f"{lengths[index]} frames in the corresponding sample of {first}."
+            )
     return lengths
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.axes import resolve_axis
-from penstock.kernels.joining import common_layout, common_rank, common_type, joined_shape
+from penstock.kernels.joining import common_rank, common_type, joined_shape
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
 
@@ -32,11 +32,9 @@ class Cat(Operator):
             raise RuntimeError(f"`axis_name` must be a single character, got '{name}'")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
-        dtype, rank, layout = (
-            common_type(workspace.inputs),
-            common_rank(workspace.inputs),
-            common_layout(workspace.inputs),
-        )
+        dtype, rank = common_type(workspace.inputs), common_rank(workspace.inputs)
+        # Layouts are not compared: that of the first input counts.
+        layout = workspace.inputs[0].layout()
         name = self.args["axis_name"]
         if name is not None:
             if name not in layout:

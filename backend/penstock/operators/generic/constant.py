@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from penstock.schema import Argument, Operator, Schema, Workspace, register_operator
 from penstock.tensors import TensorCPU, TensorListCPU, TensorListGPU
 from penstock.tensors.cuda import require_cupy
-from penstock.types import BOOL, FLOAT, FLOAT16, FLOAT64, INT32, numpy_dtype
+from penstock.types import FLOAT, INT32, numpy_dtype
 
 
 @register_operator
@@ -35,23 +36,24 @@ class Constant(Operator):
         reals, integers = self.args["fdata"], self.args["idata"]
         if reals is None and integers is None:
             return
-        values: Any = integers if reals is None else reals
+        if reals is not None and integers is not None:
+            raise RuntimeError("`fdata` and `idata` arguments are mutually exclusive")
+        values = np.array(integers, np.int64) if reals is None else _single(reals)
         dtype = self.args["dtype"]
         if dtype is None:
             dtype = INT32 if reals is None else FLOAT
-        kind = np.float64 if reals is not None else np.int64
-        if dtype == BOOL:
-            array = np.array(values, kind) != 0
-        elif dtype in (FLOAT, FLOAT16, FLOAT64):
-            array = np.array(values, np.float32 if reals is not None else np.float64).astype(numpy_dtype(dtype))
-        else:
-            array = np.array(values).astype(numpy_dtype(dtype))
+        array = _as_type(values, numpy_dtype(dtype))
         shape = self.args["shape"]
         if shape is None:
             shape = [len(values)]
+        if array.size not in (1, math.prod(shape)):
+            raise RuntimeError(f"The number of values, {array.size}, does not match the shape specified: {list(shape)}")
         if array.size == 1:
             array = np.full(shape, array[0])
-        self._tensor = TensorCPU(array.reshape(shape), self.args["layout"] or None)
+        layout = self.args["layout"]
+        if layout and len(layout) != len(shape):
+            raise RuntimeError(f'The requested layout "{layout}" is incompatible with the output shape {list(shape)}')
+        self._tensor = TensorCPU(array.reshape(shape), layout or None)
 
     def bind(self, payload: Any) -> None:
         if payload is not None:
@@ -69,3 +71,24 @@ class Constant(Operator):
                 require_cupy().cuda.get_current_stream().synchronize()
             batch = TensorListGPU.broadcast(self._on_gpu, workspace.batch_size)
         workspace.outputs = [batch]
+
+
+def _single(values: Any) -> np.ndarray:
+    """Values in single precision; those that are too great for it become infinite."""
+    with np.errstate(over="ignore"):
+        return np.array(values, np.float32)
+
+
+def _as_type(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Values in another type: rounded half away from zero and clamped where it is an integer type."""
+    if dtype.kind == "b":
+        return values != 0
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return values.astype(dtype)
+    limits = np.iinfo(dtype)
+    if values.dtype.kind == "f":
+        rounded = np.nan_to_num(np.trunc(values.astype(np.float64) + np.copysign(0.5, values)))
+        return np.array([min(max(int(value), limits.min), limits.max) for value in rounded], dtype)
+    lowest, highest = max(limits.min, np.iinfo(np.int64).min), min(limits.max, np.iinfo(np.int64).max)
+    return np.clip(values, lowest, highest).astype(dtype)

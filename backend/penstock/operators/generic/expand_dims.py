@@ -20,8 +20,12 @@ class ExpandDims(Operator):
 
     def setup(self) -> None:
         axes, names = self.args["axes"], self.args["new_axis_names"]
+        if any(axis < 0 for axis in axes):
+            raise RuntimeError(f"Axis value can't be negative, got {axes}")
         if names and len(names) != len(axes):
-            raise RuntimeError(f"`new_axis_names` '{names}' must have one letter for each of the {len(axes)} axes")
+            raise RuntimeError(
+                f"Specified {len(axes)} new dimensions, but layout contains only {len(names)} new dimension names: '{names}'"
+            )
         if len(set(axes)) != len(axes):
             raise RuntimeError(f"Duplicate axis in {axes}")
 
@@ -29,11 +33,13 @@ class ExpandDims(Operator):
         batch = workspace.inputs[0]
         axes, names = self.args["axes"], self.args["new_axis_names"]
         if names and batch.ndim() and not batch.layout():
-            raise RuntimeError("`new_axis_names` was given, but the data has no layout to insert them in")
-        rank = batch.ndim() + len(axes)
-        if any(not 0 <= axis < rank for axis in axes):
             raise RuntimeError(
-                f"Data has not enough dimensions to add new ones at {axes}: the output has {rank} dimensions"
+                "Specifying ``new_axis_names`` requires an input with a proper layout, and the data has none"
+            )
+        rank = batch.ndim() + len(axes)
+        if any(axis >= rank for axis in axes):
+            raise RuntimeError(
+                f"Data has not enough dimensions to add new axes at specified indices {axes}: the output has {rank}"
             )
         shapes = []
         for shape in batch.shapes:

@@ -23,14 +23,14 @@ class PerFrame(Operator):
         batch = workspace.inputs[0]
         layout = batch.layout()
         if batch.ndim() == 0 and len(batch):
-            raise RuntimeError("Cannot mark zero-dimensional data as per-frame: it has no dimension to name F.")
+            raise RuntimeError("Cannot mark zero-dimensional input as a sequence: it has no dimension to name F.")
         if not layout:
             layout = "F" + "*" * (batch.ndim() - 1)
         elif layout[0] != "F":
             if not self.args["replace"] and layout[0] != "*":
                 raise RuntimeError(
-                    f"Per-frame argument input must be a sequence. The input layout '{layout}' should start with `F`; pass "
-                    "`replace=True` to replace its first letter."
+                    f"Per-frame argument input must be a sequence. The input layout should start with 'F', got '{layout}'; "
+                    "pass `replace=True` to replace its first letter."
                 )
             layout = "F" + layout[1:]
         workspace.outputs = [batch.relabelled(layout=layout)]

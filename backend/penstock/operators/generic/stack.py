@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.axes import resolve_axis
-from penstock.kernels.joining import common_layout, common_rank, common_type
+from penstock.kernels.joining import common_rank, common_type
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
 
@@ -30,17 +30,19 @@ class Stack(Operator):
             raise RuntimeError(f"`axis_name` must be a single character, got '{name}'")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
-        dtype, rank, layout = (
-            common_type(workspace.inputs),
-            common_rank(workspace.inputs),
-            common_layout(workspace.inputs),
-        )
+        dtype, rank = common_type(workspace.inputs), common_rank(workspace.inputs)
+        # Layouts are not compared: that of the first input counts.
+        layout = workspace.inputs[0].layout()
+        if not -rank <= self.args["axis"] <= rank:
+            raise RuntimeError(
+                f"Invalid axis argument: {self.args['axis']} for {rank}-D tensors; it may be from {-rank} to {rank}"
+            )
         axis = resolve_axis(self.args["axis"], rank + 1)
         workspace.state = axis
         name = self.args["axis_name"]
         named = name is not None
         if named and rank and not layout:
-            raise RuntimeError("`axis_name` was given, but the data has no layout to insert it in")
+            raise RuntimeError("`axis_name` of non-scalar input requires a non-empty input layout to insert it in")
         return [OutputSpec(dtype, layout[:axis] + name + layout[axis:] if named else "", rank + 1)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +10,10 @@ from penstock.kernels.axes import resolve_axes
 from penstock.kernels.resize_shapes import round_half_away
 from penstock.kernels.windows import Region
 from penstock.schema import Operator, Sample, Workspace
+from penstock.types import FLOAT, FLOAT64, INT32, INT64, DALIDataType, dtype_name
 
+# What data without a layout is taken for.
+_DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC"}
 _STARTS, _ENDS = ("start", "rel_start"), ("end", "rel_end", "shape", "rel_shape")
 
 
@@ -20,7 +22,13 @@ def check_box_arguments(operator: Operator) -> None:
     for names in (_STARTS, _ENDS):
         given = [name for name in names if operator.given(name)]
         if len(given) > 1:
-            raise RuntimeError(f"{' and '.join('`' + name + '`' for name in given)} cannot be given together")
+            *others, last = (f'"{name}"' for name in names)
+            raise RuntimeError(
+                f"{', '.join(others)}{',' * (len(others) > 1)} and {last} arguments are mutually exclusive, "
+                f"got {' and '.join(given)}"
+            )
+    if operator.given("axes") and operator.given("axis_names"):
+        raise RuntimeError('"axes" and "axis_names" are mutually exclusive')
 
 
 def check_box_inputs(operator: Operator, workspace: Workspace) -> None:
@@ -34,6 +42,17 @@ def check_box_inputs(operator: Operator, workspace: Workspace) -> None:
         raise RuntimeError(
             "`slice` needs a box: give anchor and shape as inputs, or arguments such as `start` and `end`"
         )
+    if len(workspace.inputs) == 3 and len(workspace.inputs[0]):
+        _check_types(workspace.inputs[1].dtype, workspace.inputs[2].dtype)
+
+
+def _check_types(anchor: DALIDataType, shape: DALIDataType) -> None:
+    if anchor != shape:
+        raise RuntimeError(
+            f"Anchor and shape should have the same type. Got: {dtype_name(anchor)} and {dtype_name(shape)}"
+        )
+    if anchor not in (INT32, INT64, FLOAT, FLOAT64):
+        raise RuntimeError(f"Unsupported type of anchor and shape arguments: {dtype_name(anchor)}")
 
 
 def box_region(sample: Sample, shape: Sequence[int], layout: str) -> Region:
@@ -43,43 +62,32 @@ def box_region(sample: Sample, shape: Sequence[int], layout: str) -> Region:
         RuntimeError: the box is of another rank, or ends before it starts.
     """
     anchor, extents = [0] * len(shape), list(shape)
-    count = _count(sample)
-    named_axes = _axes(sample, layout, len(shape))
-    axes = named_axes if named_axes is not None else list(range(count))
-    if count not in (len(axes), 1) and named_axes is not None:
-        raise RuntimeError(f"The box has {count} entries, but {len(axes)} axes are named")
-    sizes = [shape[axis] for axis in axes[:count] if axis < len(shape)]
-    if len(sizes) != count:
-        raise RuntimeError(f"The box has {count} entries, but the data has {len(shape)} dimensions")
-    starts, ends = _bounds(sample, sizes)
+    axes = _axes(sample, layout, len(shape))
+    starts, ends = _bounds(sample, [shape[axis] for axis in axes])
     for axis, start, end in zip(axes, starts, ends):
         anchor[axis], extents[axis] = start, end - start
     return Region(tuple(anchor), tuple(extents))
 
 
-def _axes(sample: Sample, layout: str, ndim: int) -> list[int] | None:
-    """The dimensions that the box speaks of; None: the first ones, in order."""
+def _axes(sample: Sample, layout: str, ndim: int) -> list[int]:
+    """The dimensions that the box speaks of; all in order where an empty list is given."""
+    layout = layout or _DEFAULT_LAYOUTS.get(ndim, "")
     if sample.given("axes"):
-        axes = sample["axes"]
-        return resolve_axes(axes, None, layout, ndim) if axes else None
-    names = sample["axis_names"]
-    if not layout and not sample.given("axis_names"):
-        return resolve_axes(sample["axes"], None, layout, ndim)
-    if not names:
-        return None
-    return resolve_axes(None, names, layout, ndim)
-
-
-def _count(sample: Sample) -> int:
-    if len(sample.shapes) > 1:
-        return math.prod(sample.shapes[1])
-    name = next(name for name in _STARTS + _ENDS if sample.given(name))
-    return len(sample[name])
+        axes = resolve_axes(sample["axes"], None, layout, ndim)
+    else:
+        axes = resolve_axes(None, sample["axis_names"], layout, ndim)
+    return axes or list(range(ndim))
 
 
 def _bounds(sample: Sample, sizes: Sequence[int]) -> tuple[list[int], list[int]]:
     if len(sample.shapes) == 3:
         anchor, shape = (_host(data).reshape(-1).astype(np.float64).tolist() for data in sample.inputs[1:])
+        if len(anchor) != len(shape):
+            raise RuntimeError(
+                f"Slice anchor and shape should have the same number of arguments. Got: {len(anchor)} and {len(shape)}"
+            )
+        if len(anchor) != len(sizes):
+            raise RuntimeError(f"Expected {len(sizes)} elements for slice arguments (start/shape). Got {len(anchor)}")
         integral = [data.dtype.kind in "iu" for data in sample.inputs[1:]]
         if sample["normalized_anchor"] and not integral[0]:
             anchor = [value * size for value, size in zip(anchor, sizes)]
@@ -99,20 +107,26 @@ def _whole_bounds(starts: Sequence[float], ends: Sequence[float]) -> tuple[list[
 
 def _starts(sample: Sample, sizes: Sequence[int]) -> list[float]:
     if sample.given("rel_start"):
-        return [value * size for value, size in zip(sample["rel_start"], sizes)]
-    return [float(value) for value in sample["start"]] if sample.given("start") else [0.0] * len(sizes)
+        return [value * size for value, size in zip(_spread(sample, "rel_start", sizes), sizes)]
+    return _spread(sample, "start", sizes) if sample.given("start") else [0.0] * len(sizes)
 
 
 def _ends(sample: Sample, sizes: Sequence[int], starts: Sequence[float]) -> list[float]:
-    if sample.given("end"):
-        return [float(value) for value in sample["end"]]
-    if sample.given("rel_end"):
-        return [value * size for value, size in zip(sample["rel_end"], sizes)]
-    if sample.given("shape"):
-        return [start + value for start, value in zip(starts, sample["shape"])]
-    if sample.given("rel_shape"):
-        return [start + value * size for start, value, size in zip(starts, sample["rel_shape"], sizes)]
-    return [float(size) for size in sizes]
+    name = next((name for name in _ENDS if sample.given(name)), None)
+    if name is None:
+        return [float(size) for size in sizes]
+    values = _spread(sample, name, sizes)
+    if name.startswith("rel_"):
+        values = [value * size for value, size in zip(values, sizes)]
+    return [start + value for start, value in zip(starts, values)] if name.endswith("shape") else values
+
+
+def _spread(sample: Sample, name: str, sizes: Sequence[int]) -> list[float]:
+    """An argument's values, one for each axis: a single one counts for all."""
+    values = [float(value) for value in sample[name]]
+    if len(values) not in (1, len(sizes)):
+        raise RuntimeError(f'Argument "{name}" has {len(values)} values, expected 1 or {len(sizes)}, one for each axis')
+    return values * len(sizes) if len(values) == 1 else values
 
 
 def _host(data: object) -> np.ndarray:

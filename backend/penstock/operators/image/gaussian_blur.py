@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from penstock.kernels.axes import spatial_axes
 from penstock.kernels.gaussian import diameter_of, gaussian_window, sigma_of
+from penstock.operators.image._axis_values import per_axis
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import BOOL, FLOAT, dtype_name
 
@@ -53,24 +54,18 @@ class GaussianBlur(Operator):
         if batch.dtype == BOOL:
             raise RuntimeError("Unsupported input type: bool")
         if dtype not in (batch.dtype, FLOAT):
-            raise RuntimeError(f"The output of a blur is of the input's type or FLOAT, got {dtype_name(dtype)}")
+            raise RuntimeError(f"Output data type must be same as input, FLOAT or skipped, got {dtype_name(dtype)}")
         axes = spatial_axes(layout, batch.ndim()) if len(batch) else []
         workspace.state = axes
         return [OutputSpec(dtype, layout, batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         axes = sample.workspace.state
-        sigmas = self._per_axis(sample, "sigma", len(axes))
-        sizes = self._per_axis(sample, "window_size", len(axes))
+        sigmas = per_axis(sample, "sigma", len(axes))
+        sizes = per_axis(sample, "window_size", len(axes))
+        _check_windows(sigmas, sizes, sample.index)
         sample.plan = [(axis, _window(float(s), int(d))) for axis, s, d in zip(axes, sigmas, sizes)]
         return sample.shapes[0]
-
-    @staticmethod
-    def _per_axis(sample: Sample, name: str, count: int) -> list[Any]:
-        values = sample[name]
-        if len(values) not in (1, count):
-            raise RuntimeError(f"`{name}` has {len(values)} entries, expected 1 or {count}")
-        return values * count if len(values) == 1 else values
 
     def compute(self, sample: Sample) -> None:
         from penstock.kernels.cpu.convolution import convolve_axes
@@ -96,11 +91,23 @@ class GaussianBlur(Operator):
             sources = targets
 
 
+def _check_windows(sigmas: Sequence[float], sizes: Sequence[int], sample: int) -> None:
+    for axis, (sigma, size) in enumerate(zip(sigmas, sizes)):
+        if not sigma and not size:
+            raise RuntimeError(
+                f"`sigma` and `window_size` shouldn't be 0 at the same time for sample: {sample}, axis: {axis}."
+            )
+        if sigma < 0:
+            raise RuntimeError(
+                f"`sigma` must have non-negative values, got {sigma:g} for sample: {sample}, axis: {axis}."
+            )
+        if size < 0:
+            raise RuntimeError(
+                f"`window_size` must have non-negative values, got {size} for sample: {sample}, axis : {axis}."
+            )
+        if size and not size % 2:
+            raise RuntimeError(f"Kernel window should have odd length, got: {size}.")
+
+
 def _window(sigma: float, diameter: int) -> np.ndarray:
-    if sigma < 0 or diameter < 0:
-        raise RuntimeError(f"`sigma` and `window_size` must not be negative, got {sigma:g} and {diameter}")
-    if not sigma and not diameter:
-        raise RuntimeError("`sigma` and `window_size` cannot both be 0")
-    if diameter and not diameter % 2:
-        raise RuntimeError(f"`window_size` must be odd, got {diameter}")
     return gaussian_window(sigma or sigma_of(diameter), diameter or diameter_of(sigma))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from penstock.kernels.axes import spatial_axes
 from penstock.kernels.laplacian import LARGEST_WINDOW, derivative_window, normalizing_scale, smoothing_window
+from penstock.operators.image._axis_values import per_axis
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import BOOL, FLOAT, FLOAT64, dtype_name
 
@@ -78,7 +78,9 @@ class Laplacian(Operator):
 
     def setup(self) -> None:
         if self.args["normalized_kernel"] and self.given("scale"):
-            raise RuntimeError("`scale` cannot be given together with `normalized_kernel`")
+            raise RuntimeError(
+                "Parameter ``scale`` cannot be specified when ``normalized_kernel`` is set to True: the kernel gives it"
+            )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
@@ -86,19 +88,22 @@ class Laplacian(Operator):
         if batch.dtype in (BOOL, FLOAT64):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
         if dtype not in (batch.dtype, FLOAT):
-            raise RuntimeError(f"The output must be of the input's type or float, got {dtype_name(dtype)}")
+            raise RuntimeError(f"Output data type must be same as input, FLOAT or skipped, got {dtype_name(dtype)}")
         workspace.state = spatial_axes(batch.layout(), batch.ndim()) if len(batch) else []
         return [OutputSpec(dtype, batch.layout(), batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         axes = sample.workspace.state
-        widths = _per_axis(sample, "window_size", len(axes))
-        smoothing = _per_axis(sample, "smoothing_size", len(axes)) if sample.given("smoothing_size") else None
-        scales = _per_axis(sample, "scale", len(axes))
-        for name, sizes, least in (("window_size", widths, 3), ("smoothing_size", smoothing or (), 1)):
+        widths = per_axis(sample, "window_size", len(axes))
+        smoothing = per_axis(sample, "smoothing_size", len(axes)) if sample.given("smoothing_size") else None
+        scales = per_axis(sample, "scale", len(axes))
+        for name, sizes, least in (("Window", widths, 3), ("Smoothing window", smoothing or (), 1)):
             for size in sizes:
                 if not least <= size <= LARGEST_WINDOW or not size % 2:
-                    raise RuntimeError(f"`{name}` must be odd and from {least} to {LARGEST_WINDOW}, got {size}")
+                    raise RuntimeError(
+                        f"{name} size must be an odd integer between {least} and {LARGEST_WINDOW}, got {size} "
+                        f"for sample: {sample.index}."
+                    )
         sample.plan = []
         for along in range(len(axes)):
             sizes = list(smoothing or [widths[along]] * len(axes))
@@ -156,10 +161,3 @@ class Laplacian(Operator):
 
 # A window that changes nothing.
 _NOTHING = np.ones(1, np.float32)
-
-
-def _per_axis(sample: Sample, name: str, count: int) -> list[Any]:
-    values = sample[name]
-    if len(values) not in (1, count):
-        raise RuntimeError(f"`{name}` has {len(values)} entries, expected 1 or {count}")
-    return values * count if len(values) == 1 else values

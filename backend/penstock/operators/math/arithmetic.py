@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.kernels.broadcasting import broadcast
 from penstock.kernels.elementwise import evaluate
 from penstock.kernels.expression import Operand, parse, result_type
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
@@ -69,7 +70,9 @@ class Arithmetic(Operator):
         dtype = result_type(self.expression.function, types)
         batches = [workspace.inputs[operand.index] for operand in self.expression.operands if operand.is_input]
         layout = functools.reduce(_common_layout, (batch.layout() for batch in batches), "")
-        return [OutputSpec(dtype, layout, max(batch.ndim() for batch in batches))]
+        rank = max(batch.ndim() for batch in batches)
+        # A layout of fewer dimensions than the result has does not name all of them.
+        return [OutputSpec(dtype, layout if len(layout) == rank else "", rank)]
 
     @staticmethod
     def _type(operand: Operand, workspace: Workspace) -> DALIDataType:
@@ -77,13 +80,7 @@ class Arithmetic(Operator):
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         shapes = [sample.shapes[operand.index] for operand in self.expression.operands if operand.is_input]
-        if all(shape == shapes[0] for shape in shapes):
-            return shapes[0]
-        try:
-            return np.broadcast_shapes(*shapes)
-        except ValueError:
-            texts = " and ".join(str(list(shape)) for shape in shapes)
-            raise RuntimeError(f"Can't broadcast the operands' shapes: {texts}") from None
+        return shapes[0] if all(shape == shapes[0] for shape in shapes) else broadcast(shapes, sample.index)
 
     def compute(self, sample: Sample) -> None:
         inputs = sample.inputs
@@ -117,6 +114,6 @@ def _common_layout(one: str, other: str) -> str:
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
     if not longer.endswith(shorter):
         raise RuntimeError(
-            f"Layouts of subsequent operands must be equal or one the end of the other: '{one}' and '{other}' are not"
+            f"The operands have different layouts, '{one}' and '{other}'. They must be equal or one must be a suffix of the other."
         )
     return longer

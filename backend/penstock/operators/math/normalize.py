@@ -63,6 +63,9 @@ class Normalize(Operator):
         batch = workspace.inputs[0]
         if self.args["axes"] == []:
             raise RuntimeError("`axes` must name at least one dimension")
+        for axis in self.args["axes"] or ():
+            if not 0 <= axis < batch.ndim():
+                raise RuntimeError(f"Axis index {axis} is out of valid range 0..{batch.ndim() - 1}")
         axes = resolve_axes(self.args["axes"], self.args["axis_names"], batch.layout(), batch.ndim())
         workspace.state = tuple(range(batch.ndim()) if axes is None else axes)
         return [OutputSpec(self.args["dtype"], batch.layout(), batch.ndim())]

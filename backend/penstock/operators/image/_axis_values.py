@@ -1,0 +1,21 @@
+"""Arguments of filters that take one value, or one for each axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.schema import Sample
+
+
+def per_axis(sample: Sample, name: str, count: int) -> list[Any]:
+    """The values of an argument for each of ``count`` axes; raises RuntimeError unless there are one or ``count``."""
+    values = sample[name]
+    if len(values) not in (1, count):
+        if sample.tensor_argument(name) is None:
+            raise RuntimeError(
+                f'Argument "{name}" expects either a single value or a list of {count} elements. {len(values)} given.'
+            )
+        raise RuntimeError(
+            f"Argument {name} for sample {sample.index} is expected to have 1 or {count} elements, got: {len(values)}"
+        )
+    return values * count if len(values) == 1 else values
