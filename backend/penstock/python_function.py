@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.graph import call_operator, scope_stack
+from penstock.graph import call_operator, no_current_pipeline, scope_stack
 from penstock.tensors.cuda import require_cupy
 from penstock.types import DALIDataType
 
@@ -41,7 +41,7 @@ def call_python(
 
 def _add_operator(schema: str, inputs: Sequence[Any], payload: Any, arguments: dict[str, Any], display: str) -> Any:
     if not scope_stack():
-        raise RuntimeError(f"`{display}` can only be called while a pipeline is being defined")
+        raise no_current_pipeline(display)
     for item in inputs:
         if isinstance(item, list):
             raise TypeError(

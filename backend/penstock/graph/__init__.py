@@ -5,7 +5,7 @@ from penstock.graph.constants import constant_node
 from penstock.graph.expressions import apply, newaxis
 from penstock.graph.graph import Graph
 from penstock.graph.nodes import DataNode, OpNode
-from penstock.graph.scope import Scope, current_scope, scope_stack
+from penstock.graph.scope import Scope, current_scope, no_current_pipeline, scope_stack
 
 __all__ = [
     "DataNode",
@@ -17,5 +17,6 @@ __all__ = [
     "constant_node",
     "current_scope",
     "newaxis",
+    "no_current_pipeline",
     "scope_stack",
 ]

@@ -42,7 +42,9 @@ class Scope:
         return None if self.conditions is None else self.conditions.branch_batch()
 
     def register(self, op: OpNode) -> None:
-        """Notes a new operator."""
+        """Notes a new operator; raises RuntimeError where it is to be preserved and there is no pipeline that could do so."""
+        if self is _outside and op.arguments.get("preserve"):
+            raise no_current_pipeline(op.display_name)
         if self.conditions is not None:
             self.conditions.register(op)
         if op.preserved:
@@ -58,6 +60,14 @@ def scope_stack() -> list[Scope]:
     if not hasattr(_local, "scopes"):
         _local.scopes = []
     return _local.scopes
+
+
+def no_current_pipeline(display: str) -> RuntimeError:
+    """The error of an operator that needs to know its pipeline when it is called."""
+    return RuntimeError(
+        f"Current Pipeline not set! `{display}`, as an operator with side-effects, must be used where a pipeline is being "
+        "defined: inside `define_graph` or a `pipeline_def`, in a `with pipeline:` block, or after `Pipeline.push_current`."
+    )
 
 
 def current_scope() -> Scope:

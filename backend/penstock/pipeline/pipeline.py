@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import os
 import threading
+import warnings
+import weakref
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any
@@ -108,6 +112,18 @@ class Pipeline:
         concurrency: OperatorConcurrency | None = None,
     ) -> None:
         load_package("penstock.operators")
+        if experimental_exec_dynamic is not None:
+            warnings.warn(
+                "experimental_exec_dynamic is deprecated, please use exec_dynamic instead", Warning, stacklevel=2
+            )
+        for name, value in (
+            ("default_cuda_stream_priority", default_cuda_stream_priority),
+            ("max_streams", max_streams),
+        ):
+            if value is not None:
+                warnings.warn(f"The `{name}` is deprecated and has no effect.", Warning, stacklevel=2)
+        if py_callback_pickler is not None and py_start_method == "fork":
+            raise ValueError("`py_callback_pickler` should not be set when the 'fork' start method is used.")
         self._batch_size = batch_size
         self._num_threads = num_threads
         self._device_id = None if device_id == CPU_ONLY_DEVICE_ID else device_id
@@ -118,8 +134,6 @@ class Pipeline:
         self._prefetch_queue_depth = prefetch_queue_depth
         self._bytes_per_sample = bytes_per_sample
         self._set_affinity = set_affinity
-        self._max_streams = max_streams
-        self._stream_priority = default_cuda_stream_priority
         self._enable_memory_stats = enable_memory_stats
         self._enable_checkpointing = enable_checkpointing
         self._checkpoint = checkpoint
@@ -131,8 +145,14 @@ class Pipeline:
         self._output_dtype = _checked_outputs("output_dtype", output_dtype, DALIDataType)
         self._output_ndim = _checked_outputs("output_ndim", output_ndim, int)
         self._output_layout = _checked_outputs("output_layout", output_layout, str)
+        if self.exec_separated and not exec_async:
+            raise ValueError(
+                "`exec_async` must not be `False` when separated queues are used: CPU's and GPU's depths apart."
+            )
         dynamic = exec_dynamic if experimental_exec_dynamic is None else experimental_exec_dynamic
-        self._exec_dynamic = exec_pipelined and exec_async if dynamic is None else dynamic
+        if dynamic is None and exec_pipelined and exec_async and not self.exec_separated:
+            dynamic = True
+        self._exec_dynamic = dynamic
         self._stream_policy = stream_policy
         self._concurrency = concurrency
 
@@ -156,7 +176,8 @@ class Pipeline:
 
     @property
     def batch_size(self) -> int | None:
-        """The most samples in a batch."""
+        """Deprecated: see :attr:`max_batch_size`."""
+        warnings.warn("batch_size is deprecated, please use max_batch_size instead", Warning, stacklevel=2)
         return self._batch_size
 
     @property
@@ -188,7 +209,8 @@ class Pipeline:
         return self._exec_async
 
     @property
-    def exec_dynamic(self) -> bool:
+    def exec_dynamic(self) -> bool | None:
+        """As it was given, or True where that is the default: pipelined, asynchronous, with one queue depth."""
         return self._exec_dynamic
 
     @property
@@ -209,8 +231,9 @@ class Pipeline:
         return self._set_affinity
 
     @property
-    def max_streams(self) -> int | None:
-        return self._max_streams
+    def max_streams(self) -> int:
+        """Deprecated: without effect."""
+        return -1
 
     @property
     def prefetch_queue_depth(self) -> int | dict[str, int]:
@@ -226,8 +249,9 @@ class Pipeline:
         return self._depths[1]
 
     @property
-    def default_cuda_stream_priority(self) -> int | None:
-        return self._stream_priority
+    def default_cuda_stream_priority(self) -> int:
+        """Deprecated: without effect."""
+        return 0
 
     @property
     def enable_memory_stats(self) -> bool:
@@ -302,7 +326,8 @@ class Pipeline:
 
     def set_outputs(self, *output_data_nodes: Any) -> None:
         """Chooses what each run returns."""
-        self._outputs = [_as_output(node, index) for index, node in enumerate(output_data_nodes)]
+        outputs = [_as_output(node, index) for index, node in enumerate(output_data_nodes)]
+        self._outputs = outputs or None
         self._graph = None
 
     def add_sink(self, edge: DataNode) -> None:
@@ -316,7 +341,9 @@ class Pipeline:
             if self._outputs is None:
                 if self._returned is _NOT_DEFINED:
                     self._define(self.define_graph)
-                self._set_returned(self._returned)
+                    self._set_defined(self._returned)
+                else:
+                    self._set_returned(self._returned)
             assert self._outputs is not None
             self._graph = Graph(self._outputs, self._scope.sinks)
         return self._graph
@@ -338,9 +365,17 @@ class Pipeline:
             scope.tracer = scope.conditions = None
 
     def _set_returned(self, outputs: Any) -> None:
+        """Takes what a pipeline_def's function returned."""
         if outputs is None or (isinstance(outputs, tuple) and not outputs):
             Pipeline.define_graph(self)
         self.set_outputs(*(outputs if isinstance(outputs, tuple) else (outputs,)))
+
+    def _set_defined(self, outputs: Any) -> None:
+        """Takes what :meth:`define_graph` returned: there, a list is as good as a tuple."""
+        outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+        if not outputs:
+            raise RuntimeError("The pipeline was defined with an incorrect number of outputs (0).")
+        self.set_outputs(*outputs)
 
     # -- building --------------------------------------------------------------------------------------------------
 
@@ -368,6 +403,7 @@ class Pipeline:
         )
         self._executor.enable_memory_stats = self._enable_memory_stats
         self._executor.keep_states = self._enable_checkpointing
+        self._executor.surroundings = functools.partial(_as_current, weakref.ref(self))
         self._feeds: dict[str, Any] = {
             step.node.name: step for step in plan.operators if hasattr(step.operator, "feed")
         }
@@ -424,7 +460,7 @@ class Pipeline:
     def input_feed_count(self, input_name: str) -> int:
         """How many batches an external source wants before the first run, for prefetching to be complete."""
         self._feed_step(input_name)
-        return max(self._depths) if self._exec_pipelined else 1
+        return max(self._depths)
 
     def _feed_step(self, name: str) -> Any:
         self.build()
@@ -538,7 +574,7 @@ class Pipeline:
 
     def outputs(self, cuda_stream: Any = None) -> tuple[Any, ...]:
         """The outputs of the oldest batch that was begun and not yet returned."""
-        with self._through(self._api or PipelineAPIType.BASIC):
+        with self._through(PipelineAPIType.SCHEDULED):
             self.release_outputs()
             return self._take(cuda_stream)
 
@@ -549,6 +585,20 @@ class Pipeline:
 
     def release_outputs(self) -> None:
         """Ends the use of shared outputs. Memory here is reused only when nothing refers to it, so nothing is invalidated."""
+        with self._through(PipelineAPIType.SCHEDULED):
+            self.build()
+
+    def _run(self) -> None:
+        warnings.warn("_run is deprecated, please use schedule_run instead", Warning, stacklevel=2)
+        self.schedule_run()
+
+    def _share_outputs(self) -> None:
+        warnings.warn("_share_outputs is deprecated, please use share_outputs instead", Warning, stacklevel=2)
+        self.share_outputs()
+
+    def _release_outputs(self) -> None:
+        warnings.warn("_release_outputs is deprecated, please use release_outputs instead", Warning, stacklevel=2)
+        self.release_outputs()
 
     def _take(self, cuda_stream: Any) -> tuple[Any, ...]:
         if self._to_consume == 0 or self._executor is None:
@@ -583,12 +633,17 @@ class Pipeline:
 
     @contextlib.contextmanager
     def _through(self, api: PipelineAPIType) -> Iterator[None]:
-        """Refuses to mix the ways in which a pipeline is run."""
-        if self._api is None:
-            self._api = api
-        if self._api_check and self._api != api and PipelineAPIType.ITERATOR not in (self._api, api):
-            raise RuntimeError(f"Mixing pipeline API type. Currently used: {self._api}, but trying to use {api}")
-        yield
+        """Refuses to mix the ways in which a pipeline is run; what is called inside is not looked at."""
+        checked = self._api_check
+        if checked:
+            self._api = self._api or api
+            if self._api != api:
+                raise RuntimeError(f"Mixing pipeline API type. Currently used: {self._api}, but trying to use {api}")
+        self._api_check = False
+        try:
+            yield
+        finally:
+            self._api_check = checked
 
     def enable_api_check(self, enable: bool) -> None:
         """Whether mixing :meth:`run` with :meth:`schedule_run` is refused."""
@@ -601,7 +656,6 @@ class Pipeline:
 
     def reset(self) -> None:
         """Begins the next epoch after StopIteration."""
-        self._api = None
         if not self._exhausted:
             return
         self._first_iteration = True
@@ -644,8 +698,13 @@ class Pipeline:
         return self._readers[name]
 
     def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
-        """Bytes of each operator's outputs, where ``enable_memory_stats`` is set: the sum of a batch and the largest sample."""
-        if not self._enable_memory_stats:
+        """Bytes of each operator's outputs: the sum of a batch and the largest sample.
+
+        They are counted where ``enable_memory_stats`` is set and ``exec_dynamic`` is not. Operators are called by their device
+        and name: ``CPU_resized``.
+        """
+        self.build()
+        if not self._enable_memory_stats or self._exec_dynamic:
             return {}
         peaks = self.executor.peak_bytes
         return {
@@ -682,12 +741,15 @@ class Pipeline:
         from penstock.serialize.dali_format import to_wire
 
         if define_graph is not None:
+            if not callable(define_graph):
+                hint = " Was `serialize(filename=...)` meant?" if isinstance(define_graph, str) else ""
+                raise TypeError(f"Provided `define_graph` argument is not callable.{hint}")
             if self._outputs is not None:
                 raise RuntimeError(
                     "Duplicate graph definition: `define_graph` was given, but the pipeline has outputs already"
                 )
             with self:
-                self._set_returned(define_graph())
+                self._set_defined(define_graph())
         data = to_wire(self)
         if filename is not None:
             with open(filename, "wb") as file:
@@ -698,24 +760,33 @@ class Pipeline:
     def deserialize(
         cls, serialized_pipeline: bytes | None = None, filename: str | None = None, **kwargs: Any
     ) -> Pipeline:
-        """The pipeline that was saved in DALI's wire format; keyword arguments override what it was saved with."""
+        """The pipeline that was saved in DALI's wire format; keyword arguments override what it was saved with.
+
+        How it is run is not taken from the file: batches are made when they are asked for, unless ``exec_pipelined`` or
+        ``exec_async`` is given. Keyword arguments that the constructor does not know are ignored.
+        """
         from penstock.serialize.dali_format import from_wire
 
         if (serialized_pipeline is None) == (filename is None):
-            raise ValueError("Exactly one of `serialized_pipeline` and `filename` must be given")
+            raise ValueError(
+                "`serialized_pipeline` and `filename` are mutually exclusive, and one of them must be given"
+            )
         if filename is not None:
             with open(filename, "rb") as file:
                 serialized_pipeline = file.read()
         assert serialized_pipeline is not None
-        pipeline = from_wire(serialized_pipeline, cls, kwargs)
+        pipeline = from_wire(serialized_pipeline, cls, _overriding(kwargs))
         pipeline.build()
         return pipeline
 
     def deserialize_and_build(self, serialized_pipeline: bytes) -> None:
-        """Makes this pipeline the one that was saved, with this one's own settings, and builds it."""
+        """Makes this pipeline the one that was saved, and builds it; what was not set here is taken from there."""
         from penstock.serialize.dali_format import load_graph
 
-        load_graph(serialized_pipeline, self)
+        saved = load_graph(serialized_pipeline, self)
+        for name in ("batch_size", "num_threads", "device_id", "seed"):
+            if getattr(self, f"_{name}") is None:
+                setattr(self, f"_{name}", saved[name])
         self.build()
 
     def save(self, filename: str) -> None:
@@ -773,13 +844,52 @@ class Pipeline:
             self.close()
 
 
+@contextlib.contextmanager
+def _as_current(reference: weakref.ref[Pipeline]) -> Iterator[None]:
+    """Makes a pipeline the current one, if it still exists, for the Python functions that it calls."""
+    pipeline = reference()
+    if pipeline is None:
+        yield
+        return
+    Pipeline.push_current(pipeline)
+    del pipeline
+    try:
+        yield
+    finally:
+        Pipeline.pop_current()
+
+
 def _trace(function: Any, *arguments: Any, **keywords: Any) -> Any:
     """Calls the graph-defining function; frames below this one are the user's."""
     return function(*arguments, **keywords)
 
 
+def _overriding(keywords: dict[str, Any]) -> dict[str, Any]:
+    """The settings that the keyword arguments of ``deserialize`` ask for."""
+    known = inspect.signature(Pipeline.__init__).parameters
+    settings = {name: value for name, value in keywords.items() if name in known}
+    if (settings.get("seed") or 0) < 0:
+        _checked_seed(settings.pop("seed"))
+    ahead = bool(settings.get("exec_async"))
+    settings["exec_async"] = ahead
+    settings["exec_pipelined"] = bool(settings.get("exec_pipelined")) or ahead
+    settings["exec_dynamic"] = bool(settings.get("exec_dynamic"))
+    depth = settings.get("prefetch_queue_depth")
+    if isinstance(depth, dict):
+        if "cpu" not in depth and "gpu" not in depth:
+            raise ValueError("`prefetch_queue_depth` must contain either a 'cpu' or a 'gpu' key")
+        cpu = depth.get("cpu", depth.get("gpu"))
+        settings["prefetch_queue_depth"] = {"cpu_size": cpu, "gpu_size": depth.get("gpu", cpu)}
+    return settings
+
+
 def _checked_seed(seed: Any) -> int | None:
-    if seed is None or seed < 0:
+    if seed is None:
+        return None
+    if seed < 0:
+        warnings.warn(
+            "The use of a negative seed for an automatic one is deprecated. Use `None` instead.", stacklevel=3
+        )
         return None
     return int(seed)
 
@@ -787,7 +897,7 @@ def _checked_seed(seed: Any) -> int | None:
 def _queue_depths(depth: Any) -> tuple[int, int]:
     if isinstance(depth, dict):
         return depth["cpu_size"], depth["gpu_size"]
-    if isinstance(depth, int):
+    if isinstance(depth, int) and not isinstance(depth, bool):
         return depth, depth
     raise TypeError(
         f"Expected prefetch_queue_depth to be either int or a dict with the keys cpu_size and gpu_size, got {depth!r}"
@@ -805,6 +915,8 @@ def _checked_outputs(name: str, value: Any, kind: type) -> Any:
             raise TypeError(
                 f"`{name}` must be either: a value of {kind.__name__}, a list of these or None. Found: {item!r}."
             )
+        if item == DALIDataType.NO_TYPE and kind is DALIDataType:
+            raise ValueError(f"`{name}` can't be a types.NO_TYPE. Found value: {item}.")
     return value
 
 
@@ -826,7 +938,8 @@ def _as_output(value: Any, index: int) -> DataNode:
             f"Illegal pipeline output type. The output {index} contains a nested `DataNode`. Missing list/tuple expansion (*) is "
             "the likely cause."
         )
-    if not is_constant(value):
+    nested = isinstance(value, (list, tuple)) and any(isinstance(item, (list, tuple)) for item in value)
+    if nested or not is_constant(value):
         raise TypeError(
             f"Illegal output type. The output {index} is a `{type(value)}`. Allowed types are ``DataNode`` and types convertible "
             "to `types.Constant` (numerical constants, 1D lists/tuple of numbers and ND arrays)."

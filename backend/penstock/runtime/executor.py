@@ -8,7 +8,8 @@ import queue
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,6 +133,8 @@ class Executor:
         self.peak_bytes: dict[str, list[int]] = {}
         self.enable_memory_stats = False
         self.keep_states = False
+        # What is entered around each run: the pipeline makes itself the current one there.
+        self.surroundings: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
 
     # -- ahead of the consumer -----------------------------------------------------------------------------------
 
@@ -228,8 +231,13 @@ class Executor:
         Args:
             isolate: a sample that fails is put aside with its error, and the others go on.
         """
+<<<<<<< HEAD
         with self._on_device():
             result, _ = self._run_steps(isolate, self.iteration)
+=======
+        with self.surroundings(), self._on_device():
+            result = self._run_steps(isolate)
+>>>>>>> core
             if self._stream is not None:
                 result.ready = self._stream.record()
         self.iteration += 1
@@ -363,7 +371,7 @@ class Executor:
 
     def _note_memory(self, step: Step, batch: TensorList) -> None:
         sizes = [int(sample.nbytes) for sample in batch.samples]
-        peak = self.peak_bytes.setdefault(step.node.name, [0, 0])
+        peak = self.peak_bytes.setdefault(f"{step.node.device.upper()}_{step.node.name}", [0, 0])
         peak[0] = max(peak[0], sum(sizes))
         peak[1] = max(peak[1], max(sizes, default=0))
 

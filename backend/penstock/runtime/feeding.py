@@ -27,10 +27,13 @@ def to_batch(
         copy: whether the data is copied, so that the user may change it afterwards.
 
     Raises:
-        RuntimeError: there are more samples than ``max_batch_size``, or the samples' ranks differ.
-        TypeError: the samples' types differ, or are none that a tensor can have.
+        RuntimeError: there are more samples than ``max_batch_size``, the samples' types, ranks or layouts differ, or their type
+            is none that a tensor can have.
     """
-    batch = _as_tensor_list(data, layout)
+    try:
+        batch = _as_tensor_list(data, layout)
+    except TypeError as error:
+        raise RuntimeError(str(error)) from error
     if len(batch) > max_batch_size:
         raise RuntimeError(
             f"The external source callback returned an unexpected batch size. Expected batch_size <= {max_batch_size}, "
@@ -53,8 +56,8 @@ def _as_tensor_list(data: Any, layout: str | None) -> TensorList:
         if array.ndim == 0:
             raise RuntimeError("A batch must have at least one dimension: its samples. Got a single value.")
         from_numpy_dtype(array.dtype)
-        batch = TensorListCPU(np.ascontiguousarray(array), data.layout()[1:] if isinstance(data, Tensor) else None)
-    if layout is not None and len(batch):
+        batch = TensorListCPU(np.ascontiguousarray(array))
+    if layout and len(batch):
         try:
             batch.set_layout(check_layout(layout, batch.ndim()))
         except ValueError:
@@ -64,12 +67,21 @@ def _as_tensor_list(data: Any, layout: str | None) -> TensorList:
 
 def _batch_of(data: Sequence[Any]) -> TensorList:
     items = [_sample(item) for item in data]
-    layout = next((item.layout() for item in items if isinstance(item, Tensor)), "")
+    layouts = [item.layout() if isinstance(item, Tensor) else "" for item in items]
+    for index, own in enumerate(layouts):
+        if own and own != layouts[0]:
+            raise RuntimeError(
+                f"Sample must have the same layout as the target batch, or none: the batch has '{layouts[0]}', sample {index} "
+                f"'{own}'"
+            )
     on_gpu = bool(items) and _is_on_gpu(items[0])
     samples = [device_view(item) if on_gpu else host_view(item) for item in items]
-    check_samples(samples)
+    try:
+        check_samples(samples)
+    except TypeError as error:
+        raise RuntimeError(f"Sample must have the same type as the target batch. {error}") from None
     kind = TensorListGPU if on_gpu else TensorListCPU
-    return kind.of_samples(samples, layout)
+    return kind.of_samples(samples, layouts[0] if layouts else "")
 
 
 def _sample(item: Any) -> Any:

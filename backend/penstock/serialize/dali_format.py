@@ -26,15 +26,15 @@ def to_wire(pipeline: Pipeline) -> bytes:
         SerializationError: an operator holds a Python function, which the format cannot name.
         RuntimeError: the graph is wrong.
     """
-    if pipeline.batch_size is None:
+    if pipeline.max_batch_size is None:
         raise SerializationError("The pipeline's batch size must be set before it is saved")
     graph = pipeline.graph
     graph.verify()
     logical_ids = graph.logical_ids()
     executor_type = _PIPELINED * pipeline.exec_pipelined | _ASYNC * pipeline.exec_async
-    executor_type |= _SEPARATED * pipeline.exec_separated | _DYNAMIC * pipeline.exec_dynamic
+    executor_type |= _SEPARATED * pipeline.exec_separated | _DYNAMIC * bool(pipeline.exec_dynamic)
     definition = wire.PipelineDef(
-        max_batch_size=pipeline.batch_size,
+        max_batch_size=pipeline.max_batch_size,
         num_threads=-1 if pipeline.num_threads is None else pipeline.num_threads,
         operators=[_to_record(op, logical_ids[op]) for op in graph.operators],
         outputs=[
@@ -90,7 +90,15 @@ def from_wire(data: bytes, kind: type[Pipeline], overrides: dict[str, Any]) -> P
         SerializationError: the bytes are no pipeline, or one that does not make sense.
     """
     definition = wire.decode(data)
-    settings: dict[str, Any] = {
+    settings = _settings(definition) | _output_declarations(definition)
+    settings |= {key: value for key, value in overrides.items() if value is not None}
+    pipeline = kind(**settings)
+    _define_from(definition, pipeline)
+    return pipeline
+
+
+def _settings(definition: wire.PipelineDef) -> dict[str, Any]:
+    return {
         "batch_size": definition.max_batch_size,
         "num_threads": None if definition.num_threads in (None, -1) else definition.num_threads,
         "device_id": definition.device_id if definition.device_id is not None and definition.device_id >= 0 else None,
@@ -98,16 +106,13 @@ def from_wire(data: bytes, kind: type[Pipeline], overrides: dict[str, Any]) -> P
         "enable_checkpointing": bool(definition.enable_checkpointing),
         "prefetch_queue_depth": definition.prefetch_queue_depth_cpu or 2,
     }
-    settings |= _output_declarations(definition)
-    settings |= {key: value for key, value in overrides.items() if value is not None}
-    pipeline = kind(**settings)
+
+
+def load_graph(data: bytes, pipeline: Pipeline) -> dict[str, Any]:
+    """Gives ``pipeline`` the graph of a file, and returns the settings that it was saved with."""
+    definition = wire.decode(data)
     _define_from(definition, pipeline)
-    return pipeline
-
-
-def load_graph(data: bytes, pipeline: Pipeline) -> None:
-    """Gives ``pipeline`` the graph of a file."""
-    _define_from(wire.decode(data), pipeline)
+    return _settings(definition)
 
 
 def _output_declarations(definition: wire.PipelineDef) -> dict[str, Any]:

@@ -15,7 +15,7 @@ def to_dot(graph: Graph, show_tensors: bool = False, use_colors: bool = False) -
         show_tensors: draws a node for each batch between operators.
         use_colors: tells devices by colours.
     """
-    lines = ["digraph pipeline {"]
+    lines = ["digraph graphname {"]
     for op in graph.operators:
         colour = f' style=filled fillcolor="{_COLOURS[op.device]}"' if use_colors else ""
         lines.append(f'  "{op.name}" [label="{op.display_name}\\n{op.name}" shape=box{colour}];')

@@ -21,6 +21,7 @@ FORMAT = "penstock-pipeline"
 VERSION = 1
 _ENUMS: dict[str, Any] = {kind.__name__: kind for kind in (DALIDataType, DALIImageType, DALIInterpType)}
 _SETTINGS = ("batch_size", "num_threads", "device_id", "seed", "prefetch_queue_depth", "exec_async", "exec_pipelined")
+_ATTRIBUTES = {"batch_size": "max_batch_size"}
 
 
 def to_text(pipeline: Pipeline) -> str:
@@ -37,7 +38,7 @@ def to_text(pipeline: Pipeline) -> str:
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "settings": {name: getattr(pipeline, name) for name in _SETTINGS},
+        "settings": {name: getattr(pipeline, _ATTRIBUTES.get(name, name)) for name in _SETTINGS},
         "operators": [_to_entry(op, logical_ids[op] if logical_ids[op] in shared else None) for op in graph.operators],
         "outputs": [
             _output_entry(node, dtype, ndim, layout)

@@ -308,6 +308,8 @@ def host_view(data: Any) -> np.ndarray:
         return data
     if isinstance(data, Tensor):
         return data._host_array()
+    if type(data).__name__ == "PyCapsule":
+        return np.from_dlpack(_Capsule(data))
     if hasattr(data, "__dlpack__") and not hasattr(data, "__array_interface__"):
         return np.from_dlpack(data)
     return np.asarray(data)

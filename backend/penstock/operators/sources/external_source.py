@@ -6,7 +6,7 @@ from collections import deque
 
 from penstock.schema import Alias, Argument, Operator, Schema, Workspace, register_operator
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
-from penstock.types import dtype_name
+from penstock.types import DALIDataType, dtype_name
 
 
 @register_operator
@@ -42,26 +42,58 @@ class ExternalSource(Operator):
             )
         self._queue: deque[TensorList] = deque()
         self._last: TensorList | None = None
+        # Type, number of dimensions and layout of the last batch.
+        self._previous: tuple[DALIDataType, int, str] | None = None
 
     def feed(self, batch: TensorList) -> None:
-        """Adds a batch to be given by a later run; raises RuntimeError unless it is as was declared."""
-        dtype, ndim, layout = self.args["dtype"], self.args["ndim"], self.args["layout"]
-        if len(batch):
-            if dtype is not None and batch.dtype != dtype:
-                raise RuntimeError(
-                    f"ExternalSource expected data of type {dtype_name(dtype)} and got: {dtype_name(batch.dtype)}"
-                )
-            if ndim is not None and batch.ndim() != ndim:
-                raise RuntimeError(f"ExternalSource expected data with {ndim} dimensions and got: {batch.ndim()}")
-            if layout and len(layout) != batch.ndim():
-                raise RuntimeError(f"The layout '{layout}' cannot describe {batch.ndim()}-dimensional data")
-            if layout and batch.layout() and batch.layout() != layout:
-                raise RuntimeError(
-                    f'Expected data with layout: "{layout}" and got data with layout: "{batch.layout()}".'
-                )
-            if not batch.layout() and layout:
-                batch = batch.relabelled(layout=layout)
+        """Adds a batch to be given by a later run."""
         self._queue.append(batch)
+
+    def _checked(self, batch: TensorList) -> TensorList:
+        """The batch with its layout; raises RuntimeError unless it is as was declared, and as the batch before."""
+        if not len(batch):
+            return batch
+        layout = self.args["layout"]
+        if layout and not batch.layout() and batch.ndim() == len(layout):
+            batch = batch.relabelled(layout=layout)
+        self._check_type(batch)
+        self._check_ndim(batch)
+        self._check_layout(batch)
+        self._previous = batch.dtype, batch.ndim(), batch.layout()
+        return batch
+
+    def _check_type(self, batch: TensorList) -> None:
+        dtype, name = self.args["dtype"], dtype_name(batch.dtype)
+        if dtype is not None and batch.dtype != dtype:
+            raise RuntimeError(f"ExternalSource expected data of type {dtype_name(dtype)} and got: {name}")
+        if self._previous is not None and batch.dtype != self._previous[0]:
+            raise RuntimeError(
+                "Type of the data fed to the external source has changed from the previous iteration: "
+                f"it was {dtype_name(self._previous[0])}, the current type is {name}."
+            )
+
+    def _check_ndim(self, batch: TensorList) -> None:
+        ndim, layout = self.args["ndim"], self.args["layout"]
+        declared = len(layout) if layout and ndim is None else ndim
+        if declared is not None and batch.ndim() != declared:
+            raise RuntimeError(
+                f"ExternalSource expected data with {declared} dimensions and got {batch.ndim()} dimensions."
+            )
+        if self._previous is not None and batch.ndim() != self._previous[1]:
+            raise RuntimeError(
+                "Number of dimensions of the data fed to the external source has changed from previous iteration: "
+                f"it was {self._previous[1]}, the current is {batch.ndim()}."
+            )
+
+    def _check_layout(self, batch: TensorList) -> None:
+        layout = self.args["layout"]
+        if layout is not None and batch.layout() != layout:
+            raise RuntimeError(f'Expected data with layout: "{layout}" and got: "{batch.layout()}".')
+        if self._previous is not None and batch.layout() != self._previous[2] != "":
+            raise RuntimeError(
+                "Layout of the data fed to the external source has changed from previous iteration: "
+                f'it was "{self._previous[2]}", the current is "{batch.layout()}".'
+            )
 
     def pending_batch_size(self) -> int | None:
         if self._queue:
@@ -75,7 +107,7 @@ class ExternalSource(Operator):
 
     def run(self, workspace: Workspace) -> None:
         if self._queue:
-            batch = self._queue.popleft()
+            batch = self._checked(self._queue.popleft())
             self._last = batch if self.args["repeat_last"] else None
         elif self._last is not None:
             batch = self._last
