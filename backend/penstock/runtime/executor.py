@@ -187,7 +187,7 @@ class Executor:
     def _run_overlapping(self, run: _Run, thread: int) -> Result:
         """One batch while another one is on its way, on a stream of this thread's own."""
         cupy = require_cupy()
-        with cupy.cuda.Device(self.device_id):
+        with self.surroundings(), cupy.cuda.Device(self.device_id):
             while len(self._streams) <= thread:
                 self._streams.append(_take_stream(cupy, self.device_id or 0))
             with self._streams[thread] as stream:
@@ -231,13 +231,8 @@ class Executor:
         Args:
             isolate: a sample that fails is put aside with its error, and the others go on.
         """
-<<<<<<< HEAD
-        with self._on_device():
-            result, _ = self._run_steps(isolate, self.iteration)
-=======
         with self.surroundings(), self._on_device():
-            result = self._run_steps(isolate)
->>>>>>> core
+            result, _ = self._run_steps(isolate, self.iteration)
             if self._stream is not None:
                 result.ready = self._stream.record()
         self.iteration += 1
