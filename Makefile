@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 SERVE := .venv-serve
 DALI := .venv-dali
+COMPARES := .venv-conformance
 BIN := $(VENV)/bin
 # The environment that models are served from: `penstock serve`, the tests and the demo take it from here.
 export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
@@ -34,8 +35,8 @@ test: setup  ## All tests (make test ARGS="-k resize" for some)
 	$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: conformance
-conformance: $(DALI)/.compares  ## Penstock and real DALI side by side: a table of cases, equal and different
-	@PYTHONPATH=backend $(DALI)/bin/python tests/conformance/compare.py $(ARGS)
+conformance: $(COMPARES)/.ready  ## Penstock and real DALI side by side: a table of cases, equal and different
+	@PYTHONPATH=backend $(COMPARES)/bin/python tests/conformance/compare.py $(ARGS)
 
 .PHONY: serve
 serve: setup  ## Serve model_repository until Ctrl-C
@@ -52,10 +53,12 @@ format: setup  ## Bring the code into shape
 	$(BIN)/ruff check --fix backend tests client_examples
 	$(BIN)/ruff format backend tests client_examples
 
-# What Penstock itself needs to run beside DALI, and pytest.
-$(DALI)/.compares: $(DALI)/.ready pyproject.toml
-	$(BIN)/python -m pip --python $(DALI)/bin/python install --quiet --disable-pip-version-check "numpy<2" \
-		-e ".[image,audio,server]" pytest pytest-timeout
+# Real DALI beside all that Penstock uses, and pytest. The benchmark's DALI is another: its numpy 1 allows only an OpenCV whose
+# results are not those of DALI's.
+$(COMPARES)/.ready: $(VENV)/.ready pyproject.toml
+	test -x $(COMPARES)/bin/python || $(BIN)/python -m venv --without-pip $(COMPARES)
+	$(BIN)/python -m pip --python $(COMPARES)/bin/python install --quiet --disable-pip-version-check nvidia-dali-cuda120 \
+		-e ".[image,audio,readers,server]" pytest pytest-timeout
 	@touch $@
 
 .PHONY: stubs
@@ -91,5 +94,5 @@ lock: $(VENV)/.ready  ## Resolve the constraints anew, for all Pythons (with uv)
 
 .PHONY: clean
 clean:  ## Remove what was made, but for the model repository
-	rm -rf $(VENV) $(SERVE) $(DALI) build .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) $(SERVE) $(DALI) $(COMPARES) build .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -125,8 +125,16 @@ def _source_of(
             raise ValueError("The argument `parallel` can only be specified with a `source`")
         return None
     if parallel:
+        from penstock.graph.autograph import is_converted
         from penstock.runtime.parallel import ParallelSource
 
+        if is_converted(source):
+            raise ValueError(
+                "The `source` was defined where conditionals are rewritten: inside of the pipeline's function or of a function "
+                "that it calls. To allow the `source` to be correctly used in worker processes, it must remain unconverted: "
+                "define it outside of them, or decorate the function that makes it with "
+                "`penstock.pipeline.do_not_convert`."
+            )
         return ParallelSource(
             source,
             cycle,

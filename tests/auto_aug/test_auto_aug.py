@@ -29,6 +29,40 @@ def added(data: Any, amount: Any, extra: int = 0) -> Any:
     return data + amount
 
 
+def number_of_sample() -> Any:
+    return fn.external_source(lambda info: np.int32(info.idx_in_batch), batch=False)
+
+
+@augmentation(mag_range=np.array([1, 2, 3, 5, 8], np.uint8))
+def fibonacci(data: Any, amount: Any) -> Any:
+    return data + amount
+
+
+of_nodes = added.augmentation(mag_to_param=lambda magnitude: fn.transforms.scale(scale=[magnitude] * 2))
+unlike = added.augmentation(mag_to_param=lambda magnitude: np.zeros(int(magnitude)))
+
+
+def test_magnitudes_may_be_listed() -> None:
+    assert [int(x[0, 0, 0]) for x in run(lambda x: fibonacci(x, magnitude_bin=number_of_sample()))] == [11, 102, 203]
+    assert [int(x[0, 0, 0]) for x in run(lambda x: fibonacci(x, magnitude_bin=4))] == [18, 108, 208]
+
+
+def test_signs_are_drawn_with_a_warning_where_the_bin_has_none() -> None:
+    signed = augmentation(lambda data, amount: data + amount, mag_range=(5, 5), randomly_negate=True, name="signed")
+    with pytest.warns(UserWarning, match="unsigned `magnitude_bin`"):
+        images = run(lambda x: signed(x, magnitude_bin=0, num_magnitude_bins=1))
+    assert {abs(int(image[0, 0, 0]) - int(IMAGES[i][0, 0, 0])) for i, image in enumerate(images)} == {5}
+
+
+def test_what_has_no_effect_warns() -> None:
+    with pytest.warns(UserWarning, match="probability 0"):
+        Policy("never", 11, [[(a.rotate, 0, 1)]])
+    with pytest.warns(UserWarning, match="does not accept magnitudes"):
+        Policy("none", 11, [[(a.invert, 0.5, 1)]])
+    with pytest.warns(UserWarning, match="n=0"):
+        run(lambda x: rand_augment.rand_augment(x, 0, 1))
+
+
 def test_magnitudes_divide_the_range() -> None:
     np.testing.assert_array_equal(run(lambda x: added(x, magnitude_bin=1, num_magnitude_bins=3))[0], IMAGES[0] + 5)
 
@@ -72,7 +106,15 @@ def test_keywords_of_augmentations() -> None:
     [
         (lambda x: added(x), ValueError, "magnitude_bin"),
         (lambda x: added(x, magnitude_bin=3, num_magnitude_bins=3), IndexError, "0, 2"),
-        (lambda x: added(IMAGES[0]), TypeError, "DataNode"),
+        (lambda x: added(x, magnitude_bin=1), ValueError, "`num_magnitude_bins` argument is missing"),
+        (lambda x: fibonacci(x, magnitude_bin=1, num_magnitude_bins=4), ValueError, "array of length 5"),
+        (lambda x: of_nodes(x, magnitude_bin=1, num_magnitude_bins=4), TypeError, "must return parameter"),
+        (
+            lambda x: unlike(x, magnitude_bin=number_of_sample(), num_magnitude_bins=4),
+            ValueError,
+            "same type and shape",
+        ),
+        (lambda x: rand_augment.apply_rand_augment([a.translate_x], x, 1, 1), MissingArgException, "requires `shape`"),
         (lambda x: signed_bin([1, 2]), TypeError, "magnitude bin"),
         (lambda x: select([], 0, x), ValueError, "at least one"),
         (lambda x: rand_augment.apply_rand_augment([], x, 1, 1), ValueError, "empty"),
@@ -118,12 +160,12 @@ def test_mistakes_in_policies(sub_policies: Any) -> None:
 def test_different_augmentations_of_one_name_are_numbered() -> None:
     other = a.rotate.augmentation(mag_range=(0, 3))
     policy = Policy("turns", 11, [[(a.rotate, 0.5, 1), (other, 0.5, 1)], [(a.invert, 0.1, None)]])
-    assert list(policy.augmentations) == ["0__rotate", "1__rotate", "invert"]
+    assert list(policy.augmentations) == ["0__rotate", "1__rotate", "2__invert"]
     assert "num_magnitude_bins=11" in repr(policy)
 
 
 def test_mistakes_in_decorating() -> None:
-    with pytest.raises(ValueError, match="two positional"):
+    with pytest.raises(ValueError, match="accepts 1 positional argument"):
         augmentation(lambda data: data)
     with pytest.raises(TypeError, match="already"):
         augmentation(a.rotate)

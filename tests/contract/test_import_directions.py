@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
 # Parts of one line may import from each other.
 LAYERS = [
-    {"types", "errors"},
+    {"types", "errors", "pickling"},
     {"tensors"},
     {"kernels"},
     {"schema"},

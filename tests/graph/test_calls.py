@@ -41,7 +41,7 @@ def build(define: Callable[[], Any], **options: Any) -> Pipeline:
         (lambda: fn.cast(None, dtype=types.FLOAT), TypeError, "NoneType"),
         (lambda: tuple(fn.cat([images(), images()], [images()] * 3)), ValueError, "same length"),
         (lambda: 1 if images() else 2, TypeError, "enable_conditionals"),
-        (lambda: tuple(images()), TypeError, "iterated"),
+        (lambda: tuple(images()), TypeError, "not iterable"),
         (lambda: images()["a"], TypeError, "index"),
         (lambda: images()[...], NotImplementedError, "Ellipsis"),
         (lambda: images() + "a", TypeError, "'bool', 'int' or 'float'"),

@@ -259,3 +259,67 @@ def test_samples_keep_their_places_in_errors() -> None:
     result = pipeline.executor.run_once(isolate=True)
     assert list(result.failures) == [3]
     assert [shape[0] for shape in result.outputs[0].shapes] == [2, 2, 2, 0]
+
+
+def test_conditionals_can_be_enabled_at_the_call() -> None:
+    @pipeline_def
+    def chosen(a: int, b: int) -> Any:
+        return a if flag() else b
+
+    pipe = chosen(10, b=4, enable_conditionals=True, batch_size=4, num_threads=1)
+    assert pipe.run()[0].as_array().tolist() == [4, 10, 4, 10]
+    with pytest.raises(TypeError, match="enable_conditionals=True"):
+        chosen(10, 4, batch_size=4, num_threads=1)
+
+
+def test_one_of_several_lambdas_in_a_statement() -> None:
+    first, second = (lambda n: n if flag() else 0), (lambda n: n if not flag() else 7)
+    assert values(lambda: second(number())) == [0, 7, 2, 7]
+    assert values(lambda: first(number())) == [0, 1, 0, 3]
+
+
+def test_errors_tell_the_users_lines() -> None:
+    def helper() -> Any:
+        raise ValueError("no good")
+
+    def define() -> Any:
+        if flag():
+            y = helper()
+        else:
+            y = 1
+        return y
+
+    with pytest.raises(ValueError, match=r"in user code(.|\n)*in define(.|\n)*in helper(.|\n)*ValueError: no good"):
+        values(define)
+
+
+def test_parts_of_constants_are_not_folded() -> None:
+    def define() -> Any:
+        table, row = types.Constant(np.array([True, False]), device="cpu"), types.Constant(np.int32(0), device="cpu")
+        return table[row] or table[row + 42]
+
+    assert values(define) == [True] * 4
+
+
+def test_pipelines_themselves_are_converted() -> None:
+    with pytest.raises(ValueError, match="do_not_convert"):
+        do_not_convert(pipeline_def(number))
+    with pytest.raises(ValueError, match="do_not_convert"):
+        pipeline_def(do_not_convert(lambda: number()))
+
+
+@pytest.mark.parametrize(
+    ("define", "kind", "text"),
+    [
+        (one_branch_only, RuntimeError, "must also be initialized in the `else` branch"),
+        (no_else_return, RuntimeError, "must also have a return statement"),
+        (vector_condition, RuntimeError, "1-d input as a condition of the `if` statement"),
+        (lambda: number() and flag(), RuntimeError, "of type `int32` as the left argument in logical expression"),
+        (lambda: not fn.stack(flag(), flag()), RuntimeError, "1-d input in logical expression"),
+        (lambda: flag().gpu() or flag(), RuntimeError, "Got a GPU input"),
+        (different_types, RuntimeError, "distinct types: int"),
+    ],
+)
+def test_what_messages_say(define: Callable[[], Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        values(define)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from penstock import Pipeline, fn, pipeline_def, types
+from penstock.pipeline import do_not_convert
 from penstock.runtime.parallel import WorkerError
 
 
@@ -95,9 +97,37 @@ def test_errors_of_callbacks_come_as_they_are() -> None:
 
 
 def test_what_cannot_be_sent_to_spawned_workers_is_refused() -> None:
-    pipe = pipeline(lambda info: np.int32(1), py_start_method="spawn")
+    lock = threading.Lock()
+    pipe = pipeline(lambda info: np.int32(lock.locked()), py_start_method="spawn")
     with pytest.raises(RuntimeError, match="py_callback_pickler"):
         pipe.build()
+
+
+def test_local_functions_go_to_spawned_workers() -> None:
+    factor = np.int32(3)
+
+    def scaled(info: Any) -> np.ndarray:
+        return factor * info.idx_in_epoch
+
+    pipe = pipeline(lambda info: scaled(info), py_start_method="spawn")
+    assert pipe.run()[0].as_array().tolist() == [0, 3, 6]
+    pipe.close()
+
+
+def test_a_callback_defined_where_conditionals_are_rewritten_is_refused() -> None:
+    def factory(size: int) -> Any:
+        return lambda info: np.full(size, 10)
+
+    def define() -> Any:
+        return fn.external_source(factory(3), batch=False, parallel=True)
+
+    settings: dict[str, Any] = {"batch_size": 2, "num_threads": 1, "device_id": None, "enable_conditionals": True}
+    with pytest.raises(ValueError, match="must remain unconverted"):
+        pipeline_def(**settings)(define)()
+    unconverted = do_not_convert(factory)
+    pipe = pipeline_def(**settings)(lambda: fn.external_source(unconverted(3), batch=False, parallel=True))()
+    assert pipe.run()[0].shape() == [(3,), (3,)]
+    pipe.close()
 
 
 def test_iterables_keep_their_order() -> None:

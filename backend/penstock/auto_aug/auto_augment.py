@@ -194,9 +194,10 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
         UnusedArgException: no augmentation takes a keyword argument.
     """
     if not policy.sub_policies:
-        raise ValueError(f"Cannot run an empty policy: {policy}")
+        raise ValueError(f"Cannot run empty policy. Got {policy} in `apply_auto_augment` call.")
     augmentations = list(policy.augmentations.values())
-    _args.forbid_unused(augmentations, kwargs, "apply_auto_augment")
+    _args.forbid_unused_kwargs(augmentations, kwargs, "apply_auto_augment")
+    _args.require_kwargs(augmentations, kwargs, "apply_auto_augment")
     length = max(map(len, policy.sub_policies))
     if not length:
         return data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,15 +70,25 @@ def apply_rand_augment(
         ValueError: there are no augmentations, or ``n`` or ``m`` is out of range.
         UnusedArgException: no augmentation takes a keyword argument.
     """
-    if not augmentations:
-        raise ValueError("The list of augmentations is empty")
     if not isinstance(n, int) or n < 0:
-        raise ValueError(f"The number of augmentations `n` must be a non-negative integer, got {n}")
+        raise ValueError(f"The number of operations to apply `n` must be a non-negative integer, got {n}.")
+    if not isinstance(num_magnitude_bins, int) or num_magnitude_bins < 1:
+        raise ValueError(f"The `num_magnitude_bins` must be a positive integer, got {num_magnitude_bins}.")
     if not isinstance(m, int) or not 0 <= m < num_magnitude_bins:
-        raise ValueError(f"The magnitude bin `m` must be an integer from `[0, {num_magnitude_bins - 1}]`, got {m}")
-    _args.forbid_unused(augmentations, kwargs, "apply_rand_augment")
+        raise ValueError(
+            f"The magnitude bin `m` must be an integer from `[0, {num_magnitude_bins - 1}]` range. Got {m}."
+        )
     if n == 0:
+        warnings.warn(
+            "The `apply_rand_augment` was called with `n=0`: no augmentation will be applied.",
+            UserWarning,
+            stacklevel=2,
+        )
         return data
+    if not augmentations:
+        raise ValueError("The `augmentations` list cannot be empty, unless n=0.")
+    _args.forbid_unused_kwargs(augmentations, kwargs, "apply_rand_augment")
+    _args.require_kwargs(augmentations, kwargs, "apply_rand_augment")
     shape = [] if n == 1 else [n]
     indices = fn.random.uniform(values=list(range(len(augmentations))), seed=seed, shape=shape, dtype=types.INT32)
     bins: Any = m

@@ -57,10 +57,11 @@ def apply_trivial_augment(
         UnusedArgException: no augmentation takes a keyword argument.
     """
     if not augmentations:
-        raise ValueError("The list of augmentations is empty")
+        raise ValueError("The `augmentations` list cannot be empty.")
     if not isinstance(num_magnitude_bins, int) or num_magnitude_bins < 1:
-        raise ValueError(f"The number of magnitude bins must be a positive integer, got {num_magnitude_bins}")
-    _args.forbid_unused(augmentations, kwargs, "apply_trivial_augment")
+        raise ValueError(f"The `num_magnitude_bins` must be a positive integer, got {num_magnitude_bins}.")
+    _args.forbid_unused_kwargs(augmentations, kwargs, "apply_trivial_augment")
+    _args.require_kwargs(augmentations, kwargs, "apply_trivial_augment")
     magnitude: Any = fn.random.uniform(values=list(range(num_magnitude_bins)), dtype=types.INT32, seed=seed)
     if any(augmentation.randomly_negate for augmentation in augmentations):
         magnitude = signed_bin(magnitude, seed=seed)

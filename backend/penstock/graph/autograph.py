@@ -9,17 +9,21 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import linecache
 import os
 import sys
 import sysconfig
 import textwrap
+import traceback
 from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from penstock.errors import Frame
 from penstock.graph import branching
 
 _TOOLS = "__penstock__"
+_FACTORY = "__penstock_factory__"
 _RESULT = branching.RESULT
 
 
@@ -62,6 +66,23 @@ def convert(function: Callable[..., Any]) -> Callable[..., Any]:
     return functools.wraps(function)(converted)
 
 
+def is_converted(function: Any) -> bool:
+    """Whether a function was defined inside of one that was rewritten."""
+    return _FACTORY in getattr(function, "__qualname__", "")
+
+
+def explain(error: Exception) -> None:
+    """Puts the user's own lines that led to an error into its message, where the error is one that has a plain message."""
+    if type(error).__str__ not in (Exception.__str__, BaseException.__str__) or len(error.args) != 1:
+        return
+    lines = [
+        str(Frame(frame.filename, frame.lineno or 0, frame.name, frame.line or ""))
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not os.path.realpath(frame.filename).startswith(_LIBRARIES)
+    ]
+    error.args = ("\n".join(["in user code:\n", *lines, f"\n{type(error).__name__}: {error}"]),)
+
+
 def _cell(value: Any) -> Any:
     return (lambda: value).__closure__[0]  # type: ignore[index]
 
@@ -93,7 +114,7 @@ def _converted_code(code: CodeType) -> CodeType | None:
     free = [*code.co_freevars, _TOOLS]
     # Inside a factory, the names that the function closes over are free again when it is compiled.
     factory = ast.FunctionDef(
-        name="__penstock_factory__",
+        name=_FACTORY,
         args=_no_arguments([ast.arg(arg=name) for name in free]),
         body=[rewritten, ast.Return(ast.Name(rewritten.name, ast.Load()))],
         decorator_list=[],
@@ -101,8 +122,19 @@ def _converted_code(code: CodeType) -> CodeType | None:
     if sys.version_info >= (3, 12):
         factory.type_params = []
     module = ast.fix_missing_locations(ast.Module([factory], []))
-    compiled = compile(module, code.co_filename, "exec")
-    return _find_code(compiled, rewritten.name)
+    compiled = _find_code(compile(module, code.co_filename, "exec"), rewritten.name)
+    return _under_users_name(compiled, code.co_name)
+
+
+def _under_users_name(code: CodeType, name: str) -> CodeType:
+    """The code with the parts that became functions of their own named like the function that they were part of."""
+    constants = tuple(
+        _under_users_name(inner, name if inner.co_name.startswith("__penstock_") else inner.co_name)
+        if isinstance(inner, CodeType)
+        else inner
+        for inner in code.co_consts
+    )
+    return code.replace(co_name=name, co_consts=constants)
 
 
 def _find_code(outer: CodeType, name: str) -> CodeType:
@@ -125,13 +157,33 @@ def _definition_of(code: CodeType) -> ast.FunctionDef | None:
             node.decorator_list = []
             return node
     lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
-    if code.co_name != "<lambda>" or len(lambdas) != 1:
+    if code.co_name != "<lambda>":
+        return None
+    if len(lambdas) > 1:
+        lambdas = _lambdas_like(code)
+    if len(lambdas) != 1:
         return None
     body = ast.copy_location(ast.Return(lambdas[0].body), lambdas[0].body)
     definition = ast.FunctionDef(name="__penstock_lambda__", args=lambdas[0].args, body=[body], decorator_list=[])
     if sys.version_info >= (3, 12):
         definition.type_params = []
     return ast.copy_location(definition, lambdas[0])
+
+
+def _lambdas_like(code: CodeType) -> list[ast.Lambda]:
+    """Of several lambdas in one statement, those at the code's very place, or at least with its parameters."""
+    tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
+    count = code.co_argcount + code.co_kwonlyargcount
+    found = [node for node in found if [a.arg for a in _own_arguments(node)] == list(code.co_varnames[:count])]
+    if len(found) > 1 and hasattr(code, "co_positions"):
+        columns = {column for _, _, column, _ in code.co_positions() if column}
+        found = [node for node in found if node.body.col_offset in columns]
+    return found
+
+
+def _own_arguments(node: ast.Lambda) -> list[ast.arg]:
+    return [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
 
 
 def _parsed(source: str) -> ast.Module | None:

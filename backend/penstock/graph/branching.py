@@ -16,6 +16,10 @@ from penstock.graph.scope import current_scope
 
 # The variable that holds what a rewritten function is going to return.
 RESULT = "__penstock_result__"
+_INCONSISTENT = (
+    "Encountered inconsistent outputs out of the `if/else` control flow statement. Variables need to be initialized in every "
+    "code path (both `if` branches)."
+)
 
 
 class Unusable:
@@ -92,7 +96,10 @@ def _trace_sides(condition: DataNode, if_true: Callable[[], Any], if_false: Call
     conditions = _conditions()
     predicate = conditions.enter_branch(condition)
     if predicate.device != "cpu":
-        raise ValueError("Conditions of `if` statements must be on the CPU, but this one is on the GPU.")
+        raise ValueError(
+            "Invalid device \"gpu\" for argument 'predicate' of operator 'penstock.fn._conditional.split': conditions of `if` "
+            "statements must be on the CPU."
+        )
     branch = Branch(predicate)
     conditions.branches.append(branch)
     try:
@@ -108,16 +115,12 @@ def _merged_variable(branch: Branch, name: str, true: Any, false: Any, original:
         return original
     if name == RESULT and (true is None) != (false is None):
         raise RuntimeError(
-            "Encountered inconsistent outputs out of the `if/else` control flow statement: one branch returns a value and the other "
-            "does not."
+            f"{_INCONSISTENT} The `{'if' if true is None else 'else'}` branch must also have a return statement."
         )
     if isinstance(true, Unusable) or isinstance(false, Unusable):
         side = "if" if isinstance(true, Unusable) else "else"
         return Unusable(
-            RuntimeError(
-                "Encountered inconsistent outputs out of the `if/else` control flow statement. Variables need to be initialized "
-                f"in every code path (both `if` branches): '{name}' is not in the `{side}` branch."
-            )
+            RuntimeError(f"{_INCONSISTENT} Variable '{name}' must also be initialized in the `{side}` branch.")
         )
     try:
         return merge(branch, name, true, false)
@@ -141,8 +144,8 @@ def merge(branch: Branch, name: str, true: Any, false: Any) -> Any:
     for value in (true, false):
         if not (isinstance(value, DataNode) or is_constant(value)):
             raise TypeError(
-                f"The variable '{name}' is a `{type(value).__name__}` after an `if` statement on a DataNode. Allowed are "
-                "DataNodes, and numbers and arrays that can become constants."
+                f"Unexpected type: {type(value)}. It is what the variable '{name}' is after an `if` statement on a DataNode. Allowed "
+                "are DataNodes, and numbers and arrays that can become constants."
             )
     return _merge_nodes(branch, true, false)
 
@@ -162,9 +165,19 @@ def _merge_nested(branch: Branch, name: str, true: Any, false: Any) -> Any:
 
 def _divergent(name: str, true: Any, false: Any) -> ValueError:
     return ValueError(
-        "Divergent data found in different branches of `if/else` control flow statement. The values assigned to a variable need to "
-        f"have the same nesting structure in both branches, but '{name}' is {_structure(true)} in one and {_structure(false)} in "
-        "the other."
+        "Divergent data found in different branches of `if/else` control flow statement. Variables in all code paths are merged "
+        "into common output batches. The values assigned to a given variable need to have the same nesting structure in every "
+        f"code path (both `if` branches). For '{name}' the two structures don't have the same nested structure: {_structure(true)} "
+        f"in the `if` branch, {_structure(false)} in the `else` branch.{_keys(true, false)}"
+    )
+
+
+def _keys(true: Any, false: Any) -> str:
+    if not (isinstance(true, dict) and isinstance(false, dict)):
+        return ""
+    return (
+        " The two dictionaries don't have the same set of keys. First structure has keys "
+        f"{list(true)}, while second structure has keys {list(false)}."
     )
 
 
@@ -205,7 +218,14 @@ def ternary(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], A
 
 def negation(value: Any) -> Any:
     """``not value``."""
-    return call_operator("_conditional__Not_", (value,), {}) if isinstance(value, DataNode) else not value
+    if not isinstance(value, DataNode):
+        return not value
+    if value.device != "cpu":
+        raise RuntimeError(
+            "Logical expression `not` is restricted to scalar (0-d tensors) inputs, that are placed on CPU. Got a GPU input in "
+            "logical expression."
+        )
+    return call_operator("_conditional__Not_", (value,), {})
 
 
 def conjunction(left: Any, right: Callable[[], Any]) -> Any:
@@ -226,6 +246,11 @@ def disjunction(left: Any, right: Callable[[], Any]) -> Any:
 
 def _validated(value: Any, name: str, side: str) -> Any:
     node = value if isinstance(value, DataNode) else constant_node(value)
+    if node.device != "cpu":
+        raise RuntimeError(
+            f"Logical expression `{name}` is restricted to scalar (0-d tensors) inputs of `bool` type, that are placed on CPU. "
+            f"Got a GPU input as the {side} argument in logical expression."
+        )
     return call_operator(
         "_conditional__ValidateLogical", (node,), {"expression_name": name, "expression_side": side}, device="cpu"
     )
@@ -240,6 +265,7 @@ def refuse_loop(condition: Any) -> Any:
 
 def _refuse() -> NoReturn:
     raise TypeError(
-        "A DataNode was used as the condition of a loop, or of an `if` with `break`, `continue` or `return` inside of a loop. Its "
-        "values are known only when the pipeline runs, while loops run when it is defined."
+        '"DataNode" was used in conditional context that cannot be traced: as the condition of a loop, or of an `if` with `break`, '
+        "`continue` or `return` inside of a loop. Its values are known only when the pipeline runs, while loops run when it is "
+        "defined. Conditional execution via `if` statements (`enable_conditionals=True` in `pipeline_def`) does not cover these."
     )

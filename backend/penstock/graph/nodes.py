@@ -125,14 +125,13 @@ class DataNode(Expression):
 
     __repr__ = __str__
 
-    def __iter__(self) -> NoReturn:
-        raise TypeError(
-            "A DataNode cannot be iterated over: the extents of its data are known only when the pipeline runs"
-        )
+    # Not iterable although there is `__getitem__`: the extents of the data are known only when the pipeline runs.
+    __iter__ = None
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            f"{self} was used where Python asks for a truth value (an `if`, `and`, `or`, `not`, `while`). Its values are known "
-            "only when the pipeline runs. Define the pipeline with `enable_conditionals=True` to choose per sample with "
-            "`if` statements, or use the bitwise operators for arithmetic."
+            f'"DataNode" was used in conditional context: Python asked {self} for a truth value (an `if`, `and`, `or`, `not`, '
+            "`while`), but its values are known only when the pipeline runs. To use conditional execution via `if` statements you "
+            "need to specify `enable_conditionals=True` in `pipeline_def`; the bitwise operators do arithmetic without it, and "
+            "`fn.cast` converts to booleans."
         )

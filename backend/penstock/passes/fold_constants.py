@@ -21,7 +21,7 @@ def fold_constants(graph: Graph) -> Graph:
             # It fails when the pipeline runs too, and is reported there with its place in the pipeline.
             continue
         if any(len(batch) != 1 for batch in outputs):
-            # Split by a condition, of which one side is empty.
+            # A part of a split batch: how many samples it has is not a constant's to say.
             continue
         for node, batch in zip(op.outputs, outputs):
             values[key_of(node)] = batch

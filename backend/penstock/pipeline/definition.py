@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from penstock.graph.autograph import convert, explain
 from penstock.graph.conditionals import ConditionStack
 from penstock.pipeline.pipeline import Pipeline
 
@@ -37,13 +38,22 @@ def pipeline_def(
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:
-        defining = _converted(function) if enable_conditionals else function
+        if getattr(function, "_penstock_do_not_convert", False):
+            raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
 
         @functools.wraps(function)
         def create_pipeline(*args: Any, **kwargs: Any) -> Pipeline:
+            conditionals = conditionals_enabled(function, kwargs, enable_conditionals)
             constructor, own = split_keywords(function, kwargs)
             pipeline = Pipeline(**(pipeline_kwargs | constructor))
-            pipeline._define(defining, args, own, ConditionStack() if enable_conditionals else None)
+            if not conditionals:
+                pipeline._define(function, args, own)
+                return pipeline
+            try:
+                pipeline._define(convert(function), args, own, ConditionStack())
+            except Exception as error:
+                explain(error)
+                raise
             return pipeline
 
         create_pipeline._is_pipeline_def = True  # type: ignore[attr-defined]
@@ -52,10 +62,11 @@ def pipeline_def(
     return decorate if fn is None else decorate(fn)
 
 
-def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
-    from penstock.graph.autograph import convert
-
-    return convert(function)
+def conditionals_enabled(function: Callable[..., Any], keywords: dict[str, Any], default: bool) -> bool:
+    """What a call of the pipeline's factory says about conditionals; the word is taken out of its keyword arguments."""
+    if "enable_conditionals" in inspect.signature(function).parameters:
+        return bool(keywords.get("enable_conditionals", default))
+    return bool(keywords.pop("enable_conditionals", default))
 
 
 def split_keywords(function: Callable[..., Any], keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -83,7 +94,11 @@ def split_keywords(function: Callable[..., Any], keywords: dict[str, Any]) -> tu
     return constructor, own
 
 
-def do_not_convert(function: Callable[..., Any]) -> Callable[..., Any]:
+def do_not_convert(function: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Decorator: conditionals inside ``function`` are plain Python even where a pipeline has them enabled."""
+    if function is None:
+        return do_not_convert
+    if getattr(function, "_is_pipeline_def", False):
+        raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
     function._penstock_do_not_convert = True  # type: ignore[attr-defined]
     return function

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from penstock.graph.autograph import convert
 from penstock.pipeline import definition
 from penstock.pipeline.debug import DebugPipeline
 
@@ -39,15 +40,15 @@ def pipeline_def(
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         ordinary = definition.pipeline_def(enable_conditionals=enable_conditionals, **pipeline_kwargs)(function)
-        running = definition._converted(function) if enable_conditionals else function
 
         @functools.wraps(function)
         def create_pipeline(*args: Any, **kwargs: Any) -> Any:
             if not kwargs.pop("debug", debug):
                 return ordinary(*args, **kwargs)
+            conditionals = definition.conditionals_enabled(function, kwargs, enable_conditionals)
             constructor, own = definition.split_keywords(function, kwargs)
-            settings = pipeline_kwargs | constructor
-            return DebugPipeline(running, args, own, enable_conditionals, **settings)
+            running = convert(function) if conditionals else function
+            return DebugPipeline(running, args, own, conditionals, **(pipeline_kwargs | constructor))
 
         create_pipeline._is_pipeline_def = True  # type: ignore[attr-defined]
         return create_pipeline

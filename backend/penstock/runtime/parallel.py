@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock import pickling
 from penstock.runtime.sources import Source
 from penstock.tensors.tensor import host_view
 from penstock.types import BatchInfo, SampleInfo
@@ -385,7 +386,7 @@ def _single_argument(source: Source) -> Callable[..., Any]:
 def _pickler_parts(pickler: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """The module that pickles, and its keyword arguments for dumping and loading."""
     if pickler is None:
-        return pickle, {}, {}
+        return pickling, {}, {}
     if isinstance(pickler, (tuple, list)):
         module, *keywords = pickler
         dumping = keywords[0] if keywords else {}
@@ -401,6 +402,5 @@ def _dumped(source: Any, pickler: Any) -> bytes:
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise RuntimeError(
             "The external source's callback cannot be sent to worker processes that are spawned: "
-            f"{error}. Define it at the top level of a module, give `py_callback_pickler` (e.g. cloudpickle), or use "
-            "py_start_method='fork'."
+            f"{error}. Give `py_callback_pickler` (e.g. cloudpickle), or use py_start_method='fork'."
         ) from error

@@ -61,10 +61,26 @@ def missing(function: Callable[..., Any], keywords: Mapping[str, Any]) -> list[s
     return [name for name, p in _keywords(function).items() if p.default is p.empty and name not in keywords]
 
 
-def forbid_unused(augmentations: Iterable[Augmentation], keywords: Mapping[str, Any], caller: str) -> None:
+def forbid_unused_kwargs(augmentations: Iterable[Augmentation], keywords: Mapping[str, Any], caller: str) -> None:
     """Raises UnusedArgException for keyword arguments that none of the augmentations takes."""
     taken = {name for augmentation in augmentations for name in _keywords(augmentation.op)}
     unused = [name for name in keywords if name not in taken]
     if unused:
-        names = ", ".join(f"`{name}`" for name in unused)
-        raise UnusedArgException(f"No augmentation passed to `{caller}` takes {names}.", unused)
+        subject, verb = ("kwarg", "is") if len(unused) == 1 else ("kwargs", "are")
+        raise UnusedArgException(
+            f"In the call of `{caller}`: The {subject} `{', '.join(unused)}` {verb} not used by any of the augmentations.",
+            unused,
+        )
+
+
+def require_kwargs(augmentations: Iterable[Augmentation], keywords: Mapping[str, Any], caller: str) -> None:
+    """Raises MissingArgException where an augmentation needs a keyword argument that is not given."""
+    for augmentation in augmentations:
+        names = missing(augmentation.op, keywords)
+        if names:
+            raise MissingArgException(
+                f"The augmentation `{augmentation.name}` requires `{names[0]}` argument. Please provide it as `{names[0]}` argument to "
+                f"`{caller}` call.",
+                augmentation,
+                names,
+            )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,8 @@ class Augmentation:
 
     Args:
         op: called with the samples and the parameter, and with keyword arguments.
-        mag_range: lowest and highest magnitude; None: the operation has none, and its parameter is None.
+        mag_range: lowest and highest magnitude, or an array of the magnitude of each bin; None: the operation has none, and its
+            parameter is None.
         randomly_negate: half of the samples get the negative magnitude.
         mag_to_param: the parameter (a number or array) for a magnitude; by default the magnitude itself.
         param_device: where the parameter is wanted: ``cpu``, ``gpu``, or ``auto``: where the samples are.
@@ -71,7 +73,7 @@ class Augmentation:
     def __init__(
         self,
         op: Callable[..., Any],
-        mag_range: tuple[float, float] | None = None,
+        mag_range: tuple[float, float] | np.ndarray | None = None,
         randomly_negate: bool | None = None,
         mag_to_param: Callable[[Any], Any] | None = None,
         param_device: str | None = None,
@@ -88,7 +90,8 @@ class Augmentation:
         count = _args.positional_count(op)
         if count < 2:
             raise ValueError(
-                f"An augmentation must take at least two positional arguments, the samples and the parameter; {op} takes {count}."
+                f"The {op} accepts {count} positional argument(s), but the functions decorated with `@augmentation` must accept at "
+                "least two: the samples and the parameter."
             )
 
     def __repr__(self) -> str:
@@ -101,8 +104,8 @@ class Augmentation:
         return self._op
 
     @property
-    def mag_range(self) -> tuple[float, float] | None:
-        """Lowest and highest magnitude."""
+    def mag_range(self) -> tuple[float, float] | np.ndarray | None:
+        """Lowest and highest magnitude, or all magnitudes."""
         return self._given["mag_range"]  # type: ignore[return-value]
 
     @property
@@ -141,15 +144,15 @@ class Augmentation:
             ValueError: a bin is needed and not given.
             IndexError: the bin is outside of ``[0, num_magnitude_bins)``.
         """
-        if not isinstance(data, DataNode):
-            raise TypeError(f"The augmentation `{self.name}` expects a DataNode, got {type(data).__name__}")
+        parameter = self._parameter(magnitude_bin, num_magnitude_bins, getattr(data, "device", None) or "cpu")
         missing = _args.missing(self._op, kwargs)
         if missing:
-            names = ", ".join(f"`{name}`" for name in missing)
             raise _args.MissingArgException(
-                f"The augmentation `{self.name}` needs the argument {names}.", self, missing
+                f"The augmentation `{self.name}` requires named arguments which were not provided to the call: "
+                f"{', '.join(missing)}.",
+                self,
+                missing,
             )
-        parameter = self._parameter(magnitude_bin, num_magnitude_bins, data.device)
         op = self._op if current_scope().conditions is None else Tools.callee(self._op)
         return op(data, parameter, **_args.accepted(self._op, kwargs))
 
@@ -174,50 +177,96 @@ class Augmentation:
         return (augmentation_cls or type(self))(self._op, **settings)
 
     def _parameter(self, magnitude_bin: Any, bins: int | None, data_device: str) -> Any:
-        if self.mag_range is None:
+        magnitudes = self._get_magnitudes(bins)
+        if magnitudes is None:
             return None
-        if magnitude_bin is None or bins is None:
+        if magnitude_bin is None:
             raise ValueError(
-                f"The augmentation `{self.name}` has a range of magnitudes: it needs `magnitude_bin` and `num_magnitude_bins`."
+                f"The augmentation `{self.name}` has `mag_range`, so it requires `magnitude_bin`, which selects the magnitude."
             )
         if self.randomly_negate and not isinstance(magnitude_bin, SignedBin):
+            warnings.warn(
+                f"The augmentation `{self.name}` was declared with `randomly_negate=True`, but unsigned `magnitude_bin` was passed "
+                "to the augmentation call: the signs are drawn here. Where a batch is split among augmentations, draw them once "
+                "before: `signed_bin(magnitude_bin)`.",
+                UserWarning,
+                stacklevel=3,
+            )
             magnitude_bin = signed_bin(magnitude_bin)
         index = magnitude_bin.bin if isinstance(magnitude_bin, SignedBin) else magnitude_bin
+        if not isinstance(index, DataNode):
+            magnitudes = magnitudes[self._checked(index, len(magnitudes))][None]
         if self.randomly_negate:
-            parameter = self._constant(self._magnitudes(index, bins))[magnitude_bin.index]
+            # The negative of each magnitude follows it.
+            parameter = constant_node(self._map_mags_to_params([s * m for m in magnitudes for s in (1, -1)]))
+            parameter = parameter[magnitude_bin.index]
         elif isinstance(index, DataNode):
-            parameter = self._constant(self._magnitudes(index, bins))[index]
+            parameter = constant_node(self._map_mags_to_params(magnitudes))[index]
         else:
-            parameter = self._constant(self._magnitudes(index, bins))
+            parameter = constant_node(self._map_mag_to_param(magnitudes[0]))
         on_gpu = self.param_device == "gpu" or (self.param_device == "auto" and data_device == "gpu")
         return parameter.gpu() if on_gpu else parameter
 
-    def _magnitudes(self, index: Any, bins: int) -> list[float] | float:
-        """The magnitudes that ``index`` chooses from, each followed by its negative where that is drawn."""
-        assert self.mag_range is not None
-        magnitudes = np.linspace(*self.mag_range, bins)
-        if not isinstance(index, DataNode):
-            if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
-                raise TypeError(f"The magnitude bin of `{self.name}` must be an integer or a DataNode, got {index!r}.")
-            if not 0 <= index < bins:
-                raise IndexError(f"The magnitude bin of `{self.name}` must be from `[0, {bins - 1}]`, got {index}.")
-            if not self.randomly_negate:
-                return float(magnitudes[index])
-            magnitudes = magnitudes[index : index + 1]
-        if not self.randomly_negate:
-            return list(magnitudes)
-        return [signed for magnitude in magnitudes for signed in (magnitude, -magnitude)]
+    def _get_magnitudes(self, num_magnitude_bins: int | None) -> np.ndarray | None:
+        """The magnitude of each bin."""
+        magnitudes = self.mag_range
+        if magnitudes is None:
+            return None
+        if isinstance(magnitudes, np.ndarray):
+            if num_magnitude_bins not in (None, len(magnitudes)):
+                raise ValueError(
+                    f"The `mag_range` of the augmentation `{self.name}` is an array of length {len(magnitudes)}, but "
+                    f"`num_magnitude_bins` is {num_magnitude_bins}."
+                )
+            return magnitudes
+        if num_magnitude_bins is None:
+            raise ValueError(
+                f"The `num_magnitude_bins` argument is missing in the call of the `{self.name}` augmentation."
+            )
+        if not hasattr(magnitudes, "__len__") or len(magnitudes) != 2:
+            raise ValueError(
+                "The `mag_range` must be a tuple of the lowest and the highest magnitude, or an array of all magnitudes. Got "
+                f"`{magnitudes}` for augmentation `{self.name}`."
+            )
+        return np.linspace(*magnitudes, num_magnitude_bins, dtype=np.float32)
 
-    def _constant(self, magnitudes: list[float] | float) -> DataNode:
-        if isinstance(magnitudes, list):
-            return constant_node(np.stack([np.asarray(self.mag_to_param(m)) for m in magnitudes]))
-        return constant_node(np.asarray(self.mag_to_param(magnitudes)))
+    def _checked(self, index: Any, bins: int) -> int:
+        if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
+            raise TypeError(f"The magnitude bin of `{self.name}` must be an integer or a DataNode, got {index!r}.")
+        if not 0 <= index < bins:
+            raise IndexError(f"The magnitude bin of `{self.name}` must be from `[0, {bins - 1}]`, got {index}.")
+        return int(index)
+
+    def _map_mag_to_param(self, magnitude: Any) -> np.ndarray:
+        """The parameter for a magnitude, as an array."""
+        parameter = self.mag_to_param(magnitude)
+        parts = parameter if isinstance(parameter, (list, tuple)) else [parameter]
+        if any(isinstance(part, DataNode) for part in parts):
+            raise TypeError(
+                f"The `mag_to_param` callback of `{self.name}` augmentation returned a `DataNode`. The callback must return parameter "
+                f"that is `np.ndarray` or can become one, for it is computed once, when the pipeline is defined: call "
+                "operators in the augmentation itself."
+            )
+        return np.array(parameter)
+
+    def _map_mags_to_params(self, magnitudes: Sequence[Any] | np.ndarray) -> np.ndarray:
+        """The parameters for several magnitudes, which must be alike, as one array."""
+        parameters = [self._map_mag_to_param(magnitude) for magnitude in magnitudes]
+        first = parameters[0]
+        for parameter, magnitude in zip(parameters, magnitudes):
+            if (parameter.shape, parameter.dtype) != (first.shape, first.dtype):
+                raise ValueError(
+                    f"The `mag_to_param` callback of `{self.name}` augmentation must return the arrays of the same type and shape "
+                    f"for all magnitudes. For {magnitudes[0]} it has shape {first.shape} and type {first.dtype}; for {magnitude} the "
+                    f"returned array has shape {parameter.shape} and type {parameter.dtype}."
+                )
+        return np.array(parameters)
 
 
 def augmentation(
     function: Callable[..., Any] | None = None,
     *,
-    mag_range: tuple[float, float] | None = None,
+    mag_range: tuple[float, float] | np.ndarray | None = None,
     randomly_negate: bool | None = None,
     mag_to_param: Callable[[Any], Any] | None = None,
     param_device: str | None = None,
@@ -234,7 +283,8 @@ def augmentation(
     def decorate(function: Callable[..., Any]) -> Augmentation:
         if isinstance(function, Augmentation):
             raise TypeError(
-                f"{function} is an augmentation already: change its settings with `{function.name}.augmentation(...)`."
+                "The `@augmentation` was applied to already decorated Augmentation. Change its settings with "
+                f"`{function.name}.augmentation(...)`."
             )
         if not callable(function):
             raise TypeError(f"`@augmentation` decorates functions, got {function!r}.")

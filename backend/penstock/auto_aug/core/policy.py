@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,12 +31,12 @@ class Policy:
         self.name = name
         self.num_magnitude_bins = num_magnitude_bins
         if not isinstance(num_magnitude_bins, int) or num_magnitude_bins < 1:
-            raise ValueError(f"The number of magnitude bins must be a positive integer, got {num_magnitude_bins}.")
+            raise ValueError(f"The `num_magnitude_bins` must be a positive integer, got {num_magnitude_bins}.")
         if not isinstance(sub_policies, (list, tuple)):
-            raise TypeError(f"The sub-policies must be a list or tuple, got {type(sub_policies)}.")
+            raise TypeError(f"The `sub_policies` must be a list or tuple of sub policies, got {type(sub_policies)}.")
         for sub_policy in sub_policies:
             if not isinstance(sub_policy, (list, tuple)):
-                raise TypeError(f"Each sub-policy must be a list or tuple, got {type(sub_policy)}.")
+                raise TypeError(f"Each sub policy must be a list or tuple, got {type(sub_policy)}.")
             for operation in sub_policy:
                 self._check(operation)
         self.sub_policies = _distinctly_named(sub_policies)
@@ -44,26 +44,38 @@ class Policy:
     def _check(self, operation: Any) -> None:
         if not isinstance(operation, (list, tuple)) or len(operation) != 3:
             raise ValueError(
-                f"Each operation must be a triple (augmentation, probability, magnitude), got {operation}."
+                f"Each operation must be specified as a triple: (augmentation, probability, magnitude). Got {operation}."
             )
         augmentation, probability, magnitude = operation
         if not isinstance(augmentation, Augmentation):
             raise TypeError(
-                f"Operations must begin with an augmentation made by `@augmentation`, got {augmentation!r}."
+                f"The first of an operation must be an instance of Augmentation. Got `{augmentation!r}`: is `@augmentation` missing?"
             )
         if not isinstance(probability, (int, float)) or not 0 <= probability <= 1:
-            raise ValueError(f"The probability of `{augmentation.name}` must be from `[0, 1]`, got {probability!r}.")
+            raise ValueError(
+                f"Probability of applying `{augmentation.name}` must be a number from `[0, 1]` range. Got `{probability}`."
+            )
         if magnitude is None:
             if augmentation.mag_range is not None:
                 raise ValueError(
-                    f"`{augmentation.name}` has a range of magnitudes, so its magnitude bin in the policy `{self.name}` must not "
-                    "be None."
+                    f"The augmentation `{augmentation.name}` has `mag_range`, so the magnitude bin is required. Got None in the policy "
+                    f"`{self.name}`."
                 )
         elif not isinstance(magnitude, int) or not 0 <= magnitude < self.num_magnitude_bins:
             raise ValueError(
-                f"The magnitude of `{augmentation.name}` must be an integer from `[0, {self.num_magnitude_bins - 1}]`, got "
-                f"{magnitude!r}."
+                f"Magnitude bin of `{augmentation.name}` must be an integer from `[0, {self.num_magnitude_bins - 1}]` range. Got "
+                f"`{magnitude}`."
             )
+        if probability == 0:
+            self._warn(f"The augmentation `{augmentation.name}` is used with probability 0 in one of the sub-policies.")
+        if magnitude is not None and augmentation.mag_range is None:
+            self._warn(
+                f"The magnitude bin `{magnitude}` is ignored by `{augmentation.name}`. The augmentation does not accept magnitudes: "
+                "it has no `mag_range`."
+            )
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(f"Policy `{self.name}`: {text}", UserWarning, stacklevel=4)
 
     @property
     def augmentations(self) -> dict[str, Augmentation]:
@@ -72,26 +84,26 @@ class Policy:
         return dict(sorted(found.items()))
 
     def __repr__(self) -> str:
-        sub_policies = ",\n\t".join(
-            repr([(augmentation.name, *rest) for augmentation, *rest in sub_policy]) for sub_policy in self.sub_policies
-        )
-        augmentations = ",\n\t".join(f"{name!r}: {value!r}" for name, value in self.augmentations.items())
+        sub_policies = [repr([(augmentation.name, *rest) for augmentation, *rest in one]) for one in self.sub_policies]
+        augmentations = [f"{name!r}: {value!r}" for name, value in self.augmentations.items()]
         return (
-            f"Policy(name={self.name!r}, num_magnitude_bins={self.num_magnitude_bins}, sub_policies=[\n\t{sub_policies}], "
-            f"augmentations={{\n\t{augmentations}}})"
+            f"Policy(name={self.name!r}, num_magnitude_bins={self.num_magnitude_bins}, sub_policies=[{_lines(sub_policies)}], "
+            f"augmentations={{{_lines(augmentations)}}})"
         )
 
 
-def _distinctly_named(sub_policies: Sequence[Sequence[Operation]]) -> list[list[Operation]]:
-    """The sub-policies, where different augmentations of one name are numbered."""
-    by_name: dict[str, list[Augmentation]] = defaultdict(list)
-    for sub_policy in sub_policies:
-        for augmentation, _, _ in sub_policy:
-            if augmentation not in by_name[augmentation.name]:
-                by_name[augmentation.name].append(augmentation)
-    renamed = {
-        same: same if len(group) == 1 else same.augmentation(name=f"{number}__{name}")
-        for name, group in by_name.items()
-        for number, same in enumerate(group)
-    }
-    return [[(renamed[augmentation], *rest) for augmentation, *rest in sub_policy] for sub_policy in sub_policies]  # type: ignore[misc]
+def _lines(items: Sequence[str]) -> str:
+    return "\n\t" + ",\n\t".join(items) if items else ""
+
+
+def _distinctly_named(sub_policies: Sequence[Sequence[Operation]]) -> tuple[tuple[Operation, ...], ...]:
+    """The sub-policies; if different augmentations have the same name, all are numbered in order of appearance."""
+    different = list(dict.fromkeys(augmentation for sub_policy in sub_policies for augmentation, _, _ in sub_policy))
+    renamed = {augmentation: augmentation for augmentation in different}
+    if len({augmentation.name for augmentation in different}) < len(different):
+        digits = len(str(len(different) - 1))
+        renamed = {
+            augmentation: augmentation.augmentation(name=f"{number:0{digits}}__{augmentation.name}")
+            for number, augmentation in enumerate(different)
+        }
+    return tuple(tuple((renamed[one], *rest) for one, *rest in sub_policy) for sub_policy in sub_policies)  # type: ignore[misc]

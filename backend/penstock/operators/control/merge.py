@@ -45,13 +45,13 @@ class Merge(Operator):
             return
         differing = []
         if one.dtype != other.dtype:
-            differing.append(f"types {dtype_name(one.dtype)} and {dtype_name(other.dtype)}")
+            differing.append(f"distinct types: {dtype_name(one.dtype)} and {dtype_name(other.dtype)}")
         if one.ndim() != other.ndim():
-            differing.append(f"{one.ndim()} and {other.ndim()} dimensions")
+            differing.append(f"distinct sample dimensions: {one.ndim()} and {other.ndim()}")
         if one.layout() != other.layout():
-            differing.append(f"layouts '{one.layout()}' and '{other.layout()}'")
+            differing.append(f'distinct layouts: "{one.layout()}" and "{other.layout()}"')
         if differing:
             raise RuntimeError(
-                "Divergent data found in different branches of `if/else` control flow statement. Variables in all code paths "
-                f"are merged into common output batches, so they must be alike, but they have {'; '.join(differing)}."
+                "Divergent data found in different branches of conditional operation. They are merged into one batch, whose "
+                "samples have the same type, number of dimensions and layout. Found " + "; ".join(differing) + "."
             )

@@ -16,7 +16,8 @@ class Not(Operator):
         ndim = workspace.inputs[0].ndim()
         if len(workspace.inputs[0]) and ndim != 0:
             raise RuntimeError(
-                f"Logical expression `not` is restricted to scalar (0-d tensors) inputs. Got a {ndim}-d input."
+                "Logical expression `not` is restricted to scalar (0-d tensors) inputs, that are placed on CPU. "
+                f"Got a {ndim}-d input in logical expression."
             )
         return [OutputSpec(BOOL, "", 0)]
 

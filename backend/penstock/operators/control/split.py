@@ -50,7 +50,7 @@ def truth_values(operator: Operator, workspace: Workspace) -> list[bool]:
         if sample.ndim != 0 and index not in workspace.failures:
             raise RuntimeError(
                 "Conditions inside `if` statements are restricted to scalar (0-d tensors) inputs, that are placed on CPU. "
-                f"Got a {sample.ndim}-d input."
+                f"Got a {sample.ndim}-d input as a condition of the `if` statement."
             )
         values.append(bool(np.any(sample)))
     return values

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
 from penstock.types import BOOL, dtype_name
 
@@ -24,11 +26,14 @@ class ValidateLogical(Operator):
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
         if len(batch):
-            where = f"the {self.args['expression_side']} argument of the logical expression `{self.args['expression_name']}`"
             if batch.ndim() != 0:
-                raise RuntimeError(
-                    f"Logical expressions take scalars (0-d tensors): {where} has {batch.ndim()} dimensions."
-                )
+                self._refuse(f"a {batch.ndim()}-d input")
             if batch.dtype != BOOL:
-                raise RuntimeError(f"Logical expressions take booleans: {where} is of type {dtype_name(batch.dtype)}.")
+                self._refuse(f"an input of type `{dtype_name(batch.dtype)}`")
         workspace.outputs = [batch]
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise RuntimeError(
+            f"Logical expression `{self.args['expression_name']}` is restricted to scalar (0-d tensors) inputs of `bool` type, that "
+            f"are placed on CPU. Got {what} as the {self.args['expression_side']} argument in logical expression."
+        )
