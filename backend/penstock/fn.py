@@ -15,6 +15,7 @@ from penstock.schema import Schema
 from penstock.schema.documentation import docstring, signature
 from penstock.schema.registry import load_package, subscribe
 from penstock.tfrecord import read as read_tfrecord
+from penstock.tfrecord import read_by_old_name as read_tfrecord_by_old_name
 
 __all__ = ["external_source"]
 
@@ -24,7 +25,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "numba_function": numba_function,
     "python_function": python_function,
     "readers.tfrecord": read_tfrecord,
-    "tfrecord_reader": read_tfrecord,
+    "tfrecord_reader": read_tfrecord_by_old_name,
     "torch_python_function": torch_python_function,
 }
 

@@ -13,7 +13,7 @@ from penstock.python_function import DLTensorPythonFunction, NumbaFunction, Pyth
 from penstock.schema import Schema
 from penstock.schema.documentation import docstring, signature
 from penstock.schema.registry import load_package, subscribe
-from penstock.tfrecord import TFRecord
+from penstock.tfrecord import TFRecord, TFRecordReader
 
 __all__ = ["Compose", "ExternalSource"]
 
@@ -23,7 +23,7 @@ _SPECIAL: dict[str, Any] = {
     "NumbaFunction": NumbaFunction,
     "PythonFunction": PythonFunction,
     "readers__TFRecord": TFRecord,
-    "TFRecordReader": TFRecord,
+    "TFRecordReader": TFRecordReader,
     "TorchPythonFunction": TorchPythonFunction,
 }
 

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: Any) -> Fea
         dtype: ``int64``, ``float32`` or ``string``.
         default_value: stands for values that a record lacks.
     """
-    return Feature(dtype, list(shape), default_value)
+    return _feature(dtype, list(shape), default_value)
 
 
 def VarLenFeature(*arguments: Any) -> Feature:
@@ -38,12 +39,25 @@ def VarLenFeature(*arguments: Any) -> Feature:
     Args:
         shape: the extents of all dimensions but the first.
         dtype: ``int64`` or ``float32``.
-        default_value: accepted for compatibility; a record without the feature gives an empty array.
+        default_value: accepted for compatibility; a record without the feature gives an empty array (a
+            scalar, where all records of the batch lack it).
     """
     if len(arguments) not in (2, 3):
         raise TypeError(f"VarLenFeature takes (dtype, default_value) or (shape, dtype, default_value), got {arguments}")
     shape, dtype, default = arguments if len(arguments) == 3 else (None, *arguments)
-    return Feature(dtype, None, default, None if shape is None else list(shape))
+    return _feature(dtype, None, default, None if shape is None else list(shape))
+
+
+_PYTHON_TYPES: dict[int, tuple[type, str]] = {INT64: (int, "int"), STRING: (str, "string"), FLOAT32: (float, "float")}
+
+
+def _feature(dtype: int, shape: list[int] | None, default: Any, partial_shape: list[int] | None = None) -> Feature:
+    if dtype not in _PYTHON_TYPES:
+        raise RuntimeError(f"Unknown type of a feature: {dtype}. Use `int64`, `float32` or `string`")
+    kind, name = _PYTHON_TYPES[dtype]
+    if not isinstance(default, kind):
+        raise RuntimeError(f"Invalid type for default value, expected {name}, got {default!r}")
+    return Feature(dtype, shape, default, partial_shape)
 
 
 def read(
@@ -63,9 +77,26 @@ def read(
         features: what to take, by name; see :func:`FixedLenFeature` and :func:`VarLenFeature`.
         arguments: of all readers: ``random_shuffle``, ``num_shards`` ...
     """
+    for name_of_feature, feature in features.items():
+        if not isinstance(feature, Feature):
+            raise TypeError(
+                f'Expected `penstock.tfrecord.Feature` for the "{name_of_feature}", but got {type(feature)}. Use '
+                "`penstock.tfrecord.FixedLenFeature` or `penstock.tfrecord.VarLenFeature` to define the features to extract."
+            )
     own = {"path": path, "index_path": index_path, "feature_names": list(features), "features": list(features.values())}
     nodes = call_operator("readers___TFRecord", (), own | arguments, device, name, "penstock.fn.readers.tfrecord")
     return dict(zip(features, nodes if isinstance(nodes, list) else [nodes]))
+
+
+def read_by_old_name(**arguments: Any) -> dict[str, Any]:
+    """Old name of :func:`read`."""
+    _warn_of_old_name("fn.tfrecord_reader")
+    return read(**arguments)
+
+
+def _warn_of_old_name(name: str) -> None:
+    text = f"WARNING: `penstock.{name}` is now deprecated. Use `penstock.fn.readers.tfrecord` instead."
+    warnings.warn(text, DeprecationWarning, stacklevel=3)
 
 
 class TFRecord:
@@ -77,3 +108,11 @@ class TFRecord:
     def __call__(self, **arguments: Any) -> dict[str, Any]:
         """A node for each feature, by name."""
         return read(**(self._arguments | arguments))
+
+
+class TFRecordReader(TFRecord):
+    """Old name of :class:`TFRecord`."""
+
+    def __init__(self, **arguments: Any) -> None:
+        _warn_of_old_name("ops.TFRecordReader")
+        super().__init__(**arguments)

@@ -208,10 +208,11 @@ def _current_arguments(schema: Schema, arguments: dict[str, Any], display: str) 
             new = deprecation.renamed_to
             if arguments.get(new) is not None:
                 raise TypeError(
-                    f"Operator {display} got an unexpected '{key}' deprecated argument when '{new}' was already provided"
+                    f"Operator `{display}` got an unexpected '{key}' deprecated argument when '{new}' was already provided"
                 )
             warnings.warn(f"{text}: use `{new}` instead.", DeprecationWarning, stacklevel=5)
             yield schema.all_arguments[new], value
         else:
-            warnings.warn(f"{text}.", DeprecationWarning, stacklevel=5)
+            advice = f": use `{deprecation.instead}` instead" if deprecation.instead else ""
+            warnings.warn(f"{text}{advice}.", DeprecationWarning, stacklevel=5)
             yield argument, value

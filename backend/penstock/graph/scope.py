@@ -31,7 +31,7 @@ class Scope:
 
     def next_name(self, class_name: str) -> str:
         """A name for an operator that the user did not name."""
-        return f"__{class_name}_{next(self._counter)}"
+        return f"__{class_name.lstrip('_')}_{next(self._counter)}"
 
     def enter_branch(self, node: DataNode) -> DataNode:
         """The node as it is seen inside the open branches."""

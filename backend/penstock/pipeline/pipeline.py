@@ -693,7 +693,7 @@ class Pipeline:
     def _reader(self, name: str) -> Any:
         if name not in self._readers:
             raise RuntimeError(
-                f"There is no reader called '{name}' in this pipeline; its readers: {sorted(self._readers)}"
+                f"Operator {name} not found or does not expose valid metadata; the pipeline's readers: {sorted(self._readers)}"
             )
         return self._readers[name]
 

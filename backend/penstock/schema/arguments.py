@@ -96,11 +96,13 @@ class Deprecation:
         since: the DALI version that deprecated it.
         renamed_to: the argument that took its place.
         removed: the argument is accepted, warned about and dropped.
+        instead: an argument of another meaning that users should turn to.
     """
 
     since: str = ""
     renamed_to: str | None = None
     removed: bool = False
+    instead: str | None = None
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def test_zeros_behind_the_array_are_ignored() -> None:
     ("encoded", "message"),
     [
         (np.zeros(0, np.uint8), "no data"),
-        (np.zeros(3, np.uint8), "Not an NPY file"),
+        (np.zeros(3, np.uint8), "not a numpy file"),
         (_npy(np.arange(9))[:-1], "Truncated NPY file"),
         (_npy(np.arange(9))[:8], "Truncated NPY file"),
         (_npy(np.arange(3).astype(np.complex64)), "complex64"),

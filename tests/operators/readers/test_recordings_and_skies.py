@@ -73,3 +73,12 @@ def test_images_of_the_sky(tmp_path: Path) -> None:
         _run(lambda: fn.experimental.readers.fits(files=[str(tmp_path / "a.fits")], hdu_indices=[4]), 1)
     with pytest.raises(ValueError, match="holds no image"):
         _run(lambda: fn.experimental.readers.fits(files=[str(tmp_path / "a.fits")], hdu_indices=[1]), 1)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.uint32, np.uint64])
+def test_fits_types_that_are_stored_with_an_offset(tmp_path: Path, dtype: type) -> None:
+    image = np.arange(6).reshape(2, 3).astype(dtype)
+    fits.HDUList([fits.PrimaryHDU(), fits.ImageHDU(image)]).writeto(tmp_path / "a.fits")
+    (read,) = _run(lambda: fn.experimental.readers.fits(files=[str(tmp_path / "a.fits")]), 1)
+    np.testing.assert_array_equal(read[0], image)
+    assert read[0].dtype == dtype

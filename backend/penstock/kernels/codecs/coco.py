@@ -52,12 +52,37 @@ class CocoImage:
         except ImportError as error:
             raise ImportError("pycocotools is needed for pixelwise masks: pip install pycocotools") from error
 
-        mask = np.zeros((self.height, self.width), np.int32)
+        mask = np.zeros((self.width, self.height), np.int32)
         for index in np.argsort(self.labels, kind="stable"):
-            encoded = coding.frPyObjects(self.segmentations[index], self.height, self.width)
+            segmentation = self.segmentations[index]
+            if not segmentation:
+                continue
+            encoded = coding.frPyObjects(segmentation, self.height, self.width)
             merged = coding.merge(encoded) if isinstance(encoded, list) else encoded
-            mask[coding.decode(merged) > 0] = self.labels[index]
-        return mask[..., np.newaxis]
+            mask.reshape(-1)[_inside(merged["counts"], mask.size)] = self.labels[index]
+        return np.ascontiguousarray(mask.T)[..., np.newaxis]
+
+
+def _inside(counts: bytes, size: int) -> np.ndarray:
+    """Which pixels (column by column) a compressed run-length encoding marks.
+
+    Runs outside and inside take turns. Each length is stored as its difference from the one but one before (from the
+    third on), in 5 bits per character from the lowest on, where the sixth bit announces more. Source: cocoapi's
+    ``rleFrString``. (pycocotools decodes, too, but warns with numpy 2.)
+    """
+    lengths: list[int] = []
+    position = 0
+    while position < len(counts):
+        value, shift, more = 0, 0, True
+        while more:
+            code = counts[position] - 48
+            value |= (code & 0x1F) << shift
+            position, shift, more = position + 1, shift + 5, bool(code & 0x20)
+        if code & 0x10:
+            value -= 1 << shift
+        lengths.append(value + (lengths[-2] if len(lengths) > 2 else 0))
+    inside = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
+    return np.pad(inside, (0, max(size - inside.size, 0)))[:size]
 
 
 @dataclass(frozen=True)
@@ -89,13 +114,13 @@ def read_annotations(path: str, settings: CocoSettings, only: Sequence[str] | No
     """
     try:
         content = json.loads(read_text(path))
-        images = {item["id"]: item for item in sorted(content["images"], key=lambda item: item["id"])}
+        images = {item["id"]: item for item in sorted(content.get("images", ()), key=lambda item: item["id"])}
         labels = {
             category["id"]: category["id"] if settings.category_ids else number
-            for number, category in enumerate(content["categories"], 1)
+            for number, category in enumerate(content.get("categories", ()), 1)
         }
         objects: dict[int, list[dict[str, Any]]] = {number: [] for number in images}
-        for annotation in content["annotations"]:
+        for annotation in content.get("annotations", ()):
             if annotation["image_id"] in objects and _wanted(annotation, settings):
                 objects[annotation["image_id"]].append(annotation)
         parsed = [_image(images[number], objects[number], labels, settings) for number in images]
@@ -124,7 +149,8 @@ def _image(
     if settings.corners:
         boxes[:, 2:] += boxes[:, :2]
     image.boxes = boxes / scale
-    image.labels = np.array([labels[o["category_id"]] for o in objects], np.int32)
+    # Objects of unlisted categories are labelled as the background.
+    image.labels = np.array([labels.get(o["category_id"], 0) for o in objects], np.int32)
     image.segmentations = [o.get("segmentation", []) for o in objects]
     polygons, vertices, start = [], [], 0
     for index, outlines in enumerate(image.segmentations):
@@ -145,19 +171,32 @@ def _image(
 _COUNT = np.dtype("<u4")
 
 
-def write_preprocessed(folder: str, images: Sequence[CocoImage]) -> None:
-    """Writes the annotations as tables that load faster than the annotations file."""
+def write_preprocessed(folder: str, images: Sequence[CocoImage], polygons: bool, numbers: bool) -> None:
+    """Writes the annotations as tables that load faster than the annotations file.
+
+    Args:
+        folder: for the tables.
+        images: the annotations.
+        polygons: write the objects' outlines, too.
+        numbers: write the images' numbers, too.
+    """
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "filenames.dat"), "w", encoding="utf-8") as file:
         file.writelines(f"{image.file_name}\n" for image in images)
     objects = [len(image.boxes) for image in images]
-    polygons = [len(image.polygons) for image in images]
-    vertices = [len(image.vertices) for image in images]
     _write(folder, "offsets", np.cumsum([0, *objects])[:-1], "<i4")
     _write(folder, "counts", objects, "<i4")
     _write(folder, "boxes", [image.boxes for image in images], "<f4")
     _write(folder, "labels", [image.labels for image in images], "<i4")
-    _write(folder, "original_ids", [image.id for image in images], "<i4")
+    if numbers:
+        _write(folder, "original_ids", [image.id for image in images], "<i4")
+    if polygons:
+        _write_outlines(folder, images)
+
+
+def _write_outlines(folder: str, images: Sequence[CocoImage]) -> None:
+    polygons = [len(image.polygons) for image in images]
+    vertices = [len(image.vertices) for image in images]
     _write(folder, "polygons_count", polygons, "<i8")
     _write(folder, "polygon_offset", np.cumsum([0, *polygons])[:-1], "<i8")
     _write(folder, "polygon_data", [image.polygons for image in images], "<i4", columns=3)

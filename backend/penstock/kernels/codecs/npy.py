@@ -10,6 +10,8 @@ import tokenize
 import numpy as np
 
 _MAGIC = b"\x93NUMPY"
+# In bytes: extended precision cannot be held in a tensor.
+_LARGEST_NUMBER = 8
 
 
 def view_npy(encoded: np.ndarray) -> np.ndarray:
@@ -29,8 +31,10 @@ def view_npy(encoded: np.ndarray) -> np.ndarray:
     if encoded.size == 0:
         raise ValueError("Expected an NPY file, got no data (0 bytes)")
     shape, fortran_order, dtype, start = _read_header(encoded)
-    if dtype.kind not in "biuf":
-        raise ValueError(f"Arrays of {dtype} cannot be read from NPY files: use booleans or real numbers")
+    if dtype.kind not in "biuf" or dtype.itemsize > _LARGEST_NUMBER:
+        raise ValueError(
+            f"Unknown Numpy type string: {dtype.str[1:]}. Arrays of {dtype} cannot be read: use booleans or real numbers"
+        )
     if any(extent < 0 for extent in shape):
         raise ValueError(f"Damaged NPY file: its shape is {shape}")
     size = math.prod(shape) * dtype.itemsize
@@ -44,7 +48,7 @@ def _read_header(encoded: np.ndarray) -> tuple[tuple[int, ...], bool, np.dtype, 
     """The shape, whether columns come first, the dtype, and where the values begin."""
     start = encoded[:12].tobytes()
     if not start.startswith(_MAGIC):
-        raise ValueError(f"Not an NPY file: it begins with {start[:6]!r} instead of {_MAGIC!r}")
+        raise ValueError(f"File is not a numpy file: it begins with {start[:6]!r} instead of {_MAGIC!r}")
     try:
         length = (
             10 + struct.unpack_from("<H", start, 8)[0] if start[6] == 1 else 12 + struct.unpack_from("<I", start, 8)[0]

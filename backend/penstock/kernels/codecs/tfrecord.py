@@ -93,6 +93,10 @@ def take(feature: Feature, name: str, found: dict[str, tuple[int, memoryview]]) 
     if kind != feature.kind:
         raise ValueError(f"The feature '{name}' holds {_NAMES[kind]}, not {_NAMES[feature.kind]}")
     if feature.kind == STRING:
+        if feature.shape != []:
+            raise ValueError(
+                f"Tensors of strings are not supported: the feature '{name}' must be a single string (shape ())"
+            )
         first = next((value for _, value in fields(values)), None)
         return np.frombuffer(bytearray(str(feature.default_value).encode()) if first is None else first, np.uint8)
     numbers = _floats(values) if kind == FLOAT32 else _integers(values)
@@ -100,7 +104,10 @@ def take(feature: Feature, name: str, found: dict[str, tuple[int, memoryview]]) 
         return numbers.reshape(-1, *(feature.partial_shape or ()))
     count = math.prod(feature.shape)
     if numbers.size > count:
-        raise ValueError(f"The feature '{name}' has {numbers.size} values, more than its shape {feature.shape} holds")
+        raise ValueError(
+            f"Output tensor shape is too small: {list(feature.shape)}. Expected at least {numbers.size} elements, which the "
+            f"feature '{name}' has"
+        )
     if numbers.size < count:
         rest = np.full(count - numbers.size, feature.default_value, feature.dtype)
         numbers = np.concatenate([numbers, rest])

@@ -26,9 +26,9 @@ class PathReader(Reader):
     def setup(self) -> None:
         args = self.args
         if args["files"] is not None and args["file_list"] is not None:
-            raise ValueError("Files are given by `files` or by `file_list`, not by both")
+            raise ValueError("File paths can be provided through `files` or `file_list` but not both")
         if args["files"] is None and args["file_list"] is None and args["file_root"] is None:
-            raise ValueError("`file_root` is needed where neither `files` nor `file_list` is given")
+            raise ValueError("The `file_root` argument is required when not using `files` or `file_list`")
         self._root = args["file_root"] or ""
         super().setup()
 

@@ -54,7 +54,10 @@ class Reader(Operator):
         items: what there is to read, in order; listed when first needed.
         shuffles_list: `random_shuffle` also shuffles the whole list once.
         shuffles_both_ways: `random_shuffle` and `shuffle_after_epoch` may be combined.
+        nothing_to_read: what is said of a data set without samples.
     """
+
+    nothing_to_read: ClassVar[str] = "No files found."
 
     shuffles_list: ClassVar[bool] = True
     shuffles_both_ways: ClassVar[bool] = False
@@ -63,12 +66,17 @@ class Reader(Operator):
         args = self.args
         shards, shard = args["num_shards"], args["shard_id"]
         if not 0 <= shard < shards:
-            raise ValueError(f"`shard_id` must be from 0 to `num_shards` - 1, got {shard} with {shards} shards")
+            raise ValueError(
+                f"num_shards needs to be greater than shard_id, which counts from 0: got shard_id={shard} "
+                f"with num_shards={shards}"
+            )
         if args.get("shuffle_after_epoch"):
             excluded = ("stick_to_shard",) if self.shuffles_both_ways else ("random_shuffle", "stick_to_shard")
             for other in excluded:
                 if args[other]:
-                    raise ValueError(f"`shuffle_after_epoch` and `{other}` exclude each other")
+                    raise ValueError(f"shuffle_after_epoch and {other} cannot be both true")
+        if args.get("use_o_direct") and not args["dont_use_mmap"]:
+            raise ValueError("Cannot use use_o_direct with `dont_use_mmap=False`")
         self._items: Sequence[Any] | None = None
         self._order: ReadingOrder | None = None
         if not args["lazy_init"]:
@@ -100,6 +108,10 @@ class Reader(Operator):
         """Where one output of the item comes from, or nothing."""
         return ""
 
+    def aligned(self, column: list[np.ndarray | None], output: int) -> list[np.ndarray | None]:
+        """A batch's samples of one output, brought into agreement where the reader knows how."""
+        return column
+
     # -- order ------------------------------------------------------------------------------------------------
 
     def _open(self) -> ReadingOrder:
@@ -111,9 +123,12 @@ class Reader(Operator):
     def _settings(self, size: int) -> OrderSettings:
         args = self.args
         if size == 0:
-            raise ValueError("No samples were found to read")
+            raise ValueError(self.nothing_to_read)
         if args["num_shards"] > size:
-            raise ValueError(f"{size} samples cannot be divided into {args['num_shards']} shards")
+            raise ValueError(
+                f"The number of input samples: {size}, needs to be at least equal to the requested number of shards: "
+                f"{args['num_shards']}."
+            )
         epoch_seed = args.get("shuffle_after_epoch_seed")
         return OrderSettings(
             size=size,
@@ -175,7 +190,7 @@ class Reader(Operator):
 
         workspace.parallel(task, len(items), [1] * len(items))
         for number, spec in enumerate(self.output_specs()):
-            column = [None if sample is None else sample[number] for sample in samples]
+            column = self.aligned([None if sample is None else sample[number] for sample in samples], number)
             infos = [self.source_info(item, number) for item in items]
             workspace.outputs.append(_batch(column, spec, infos, workspace.device))
 
@@ -187,11 +202,16 @@ def _batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[st
         first = np.empty((0,) * (spec.ndim or 1), numpy_dtype(spec.dtype) if spec.dtype.value >= 0 else np.uint8)
     empty = np.empty((0,) * first.ndim, first.dtype)
     arrays = [empty if array is None else array for array in column]
-    for array in arrays:
-        if array.dtype != first.dtype or array.ndim != first.ndim:
-            raise ValueError(
-                "All samples of a batch must be of one type and rank, got "
-                f"{first.ndim}-dimensional {first.dtype} and {array.ndim}-dimensional {array.dtype}"
-            )
+    for array, info in zip(arrays, infos):
+        if array.ndim != first.ndim:
+            raise _disagreement("number of dimensions", (infos[0], f"{first.ndim}"), (info, f"{array.ndim}"))
+        if array.dtype != first.dtype:
+            raise _disagreement("data type", (infos[0], f"{first.dtype}"), (info, f"{array.dtype}"))
     batch = TensorListCPU.of_samples(arrays, spec.layout, source_infos=infos)
     return batch if device == "cpu" else TensorListGPU.upload(batch)
+
+
+def _disagreement(what: str, *samples: tuple[str, str]) -> ValueError:
+    """Two samples, each with its source, differ in what is the same in a batch."""
+    found = " and ".join(f"{value} ('{source}')" if source else value for source, value in samples)
+    return ValueError(f"Inconsistent data: all samples in the batch must have the same {what}, got {found}")

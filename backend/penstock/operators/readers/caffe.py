@@ -57,8 +57,8 @@ class Caffe(LmdbReader):
         if self.args["image_available"]:
             outputs.append(np.frombuffer(bytearray(content.get(_DATA, b"")), np.uint8))
         if self.args["label_available"]:
-            label = next(integers(content[_LABEL]), 0) if _LABEL in content else 0
-            outputs.append(np.array([label], np.int32))
+            label = [next(integers(content[_LABEL]), 0)] if _LABEL in content else []
+            outputs.append(np.array(label, np.int32))
         return outputs
 
     def source_info(self, item: Entry, output: int) -> str:

@@ -84,6 +84,8 @@ class Caffe2(LmdbReader):
     def _labels(self, tensors: Iterator[np.ndarray]) -> np.ndarray:
         kind, count = self.args["label_type"], self.args["num_labels"]
         listed = next(tensors)
+        if listed.dtype != np.int32:
+            raise ValueError(f"Unsupported label data type: {listed.dtype}")
         if kind == _SINGLE:
             return listed.reshape(-1)[:1]
         if kind == _DENSE:

@@ -19,6 +19,9 @@ from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_A
 from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
 from penstock.types import FLOAT, INT32, UINT8
 
+# These say how an annotations file is read, which preprocessed annotations have behind them.
+_OF_THE_ANNOTATIONS_FILE = ("annotations_file", "skip_empty", "ratio", "ltrb", "images", "size_threshold")
+
 
 def _count_outputs(arguments: dict[str, Any]) -> int:
     polygons = arguments.get("polygon_masks") or arguments.get("masks")
@@ -27,6 +30,10 @@ def _count_outputs(arguments: dict[str, Any]) -> int:
 
 def _renamed(name: str, kind: str, default: Any, new: str) -> Argument:
     return Argument(name, kind, default, f"Old name of `{new}`.", deprecated=Deprecation("0.28", renamed_to=new))
+
+
+# From a polygon's object, first and last vertex to its object, first and last coordinate.
+_TO_COORDINATES = np.array([1, 2, 2], np.int32)
 
 
 @register_operator
@@ -60,8 +67,8 @@ class COCO(Reader):
                 "masks",
                 "bool",
                 False,
-                "Polygons as `polygon_masks` gives them.",
-                deprecated=Deprecation("0.28", renamed_to="polygon_masks"),
+                "Like `polygon_masks`, but polygons tell their first and last coordinates, two of which make a vertex.",
+                deprecated=Deprecation("0.28", instead="polygon_masks"),
             ),
             Argument("pixelwise_masks", "bool", False, "Give masks of labels, too."),
             Argument("polygon_masks", "bool", False, "Give the objects' outlines, too."),
@@ -85,22 +92,31 @@ class COCO(Reader):
 
     def setup(self) -> None:
         args = self.args
+        if args["preprocessed_annotations"]:
+            for name in _OF_THE_ANNOTATIONS_FILE:
+                if self.given(name):
+                    raise ValueError(
+                        f'When reading data from preprocessed annotation files, "{name}" is not supported.'
+                    )
         if not args["annotations_file"] and not args["preprocessed_annotations"]:
             raise ValueError("`annotations_file` or `preprocessed_annotations` is needed")
         if not args["file_root"]:
             raise ValueError("`file_root` is needed: the folder that holds the images")
-        if args["pixelwise_masks"] and args["polygon_masks"]:
-            raise ValueError("`pixelwise_masks` and `polygon_masks` exclude each other")
+        self._polygons = args["polygon_masks"] or args["masks"]
+        if args["pixelwise_masks"] and self._polygons:
+            raise ValueError("`pixelwise_masks` and `polygon_masks` are mutually exclusive")
         if args["pixelwise_masks"] and args["preprocessed_annotations"]:
             raise ValueError("`pixelwise_masks` need the annotations file: preprocessed annotations hold no masks")
-        if args["save_preprocessed_annotations"] and not args["save_preprocessed_annotations_dir"]:
-            raise ValueError("`save_preprocessed_annotations_dir` is needed to save the annotations")
+        if bool(args["save_preprocessed_annotations"]) != bool(args["save_preprocessed_annotations_dir"]):
+            raise ValueError(
+                "`save_preprocessed_annotations` and `save_preprocessed_annotations_dir` should be provided together"
+            )
         super().setup()
 
     def list_items(self) -> Sequence[CocoImage]:
         args = self.args
         if args["preprocessed_annotations"]:
-            return read_preprocessed(args["preprocessed_annotations"], args["polygon_masks"])
+            return read_preprocessed(args["preprocessed_annotations"], self._polygons)
         settings = CocoSettings(
             corners=args["ltrb"],
             relative=args["ratio"],
@@ -109,14 +125,16 @@ class COCO(Reader):
             category_ids=args["avoid_class_remapping"],
             skip_empty=args["skip_empty"],
         )
-        images = read_annotations(args["annotations_file"], settings, args["images"])
+        images = read_annotations(args["annotations_file"], settings, args["images"] or None)
         if args["save_preprocessed_annotations"]:
-            write_preprocessed(args["save_preprocessed_annotations_dir"], images)
+            write_preprocessed(
+                args["save_preprocessed_annotations_dir"], images, polygons=self._polygons, numbers=args["image_ids"]
+            )
         return images
 
     def output_specs(self) -> list[OutputSpec]:
         specs = [OutputSpec(UINT8, "", 1), OutputSpec(FLOAT, "", 2), OutputSpec(INT32, "", 1)]
-        if self.args["polygon_masks"]:
+        if self._polygons:
             specs += [OutputSpec(INT32, "", 2), OutputSpec(FLOAT, "", 2)]
         if self.args["pixelwise_masks"]:
             specs.append(OutputSpec(INT32, "HWC", 3))
@@ -124,8 +142,8 @@ class COCO(Reader):
 
     def read(self, item: CocoImage) -> list[np.ndarray]:
         outputs = [read_file(join(self.args["file_root"], item.file_name)), item.boxes, item.labels]
-        if self.args["polygon_masks"]:
-            outputs += [item.polygons, item.vertices]
+        if self._polygons:
+            outputs += [item.polygons * _TO_COORDINATES if self.args["masks"] else item.polygons, item.vertices]
         if self.args["pixelwise_masks"]:
             outputs.append(item.mask())
         if self.args["image_ids"]:

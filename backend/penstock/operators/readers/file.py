@@ -71,14 +71,14 @@ class File(Reader):
     def setup(self) -> None:
         args = self.args
         if args["files"] is not None and args["file_list"] is not None:
-            raise ValueError("Files are given by `files` or by `file_list`, not by both")
+            raise ValueError("File paths can be provided through `files` or `file_list` but not both")
         if args["files"] is None and args["file_list"] is None and args["file_root"] is None:
-            raise ValueError("`file_root` is needed where neither `files` nor `file_list` is given")
+            raise ValueError("The `file_root` argument is required when not using `files` or `file_list`")
         if args["labels"] is not None and args["files"] is None:
-            raise ValueError("`labels` belong to `files`, which are not given")
+            raise ValueError("The argument `labels` is valid only when file paths are provided as `files`")
         for name in ("file_filters", "dir_filters"):
             if args[name] is not None and not args[name]:
-                raise ValueError(f"`{name}` is empty: no file would be taken")
+                raise ValueError(f"The `{name}` list cannot be empty: no file would be taken")
         self._root = args["file_root"] or ""
         super().setup()
 
@@ -92,9 +92,9 @@ class File(Reader):
     @staticmethod
     def _from_files(files: list[str], labels: list[int] | None) -> list[_Item]:
         if not files:
-            raise ValueError("`files` is empty")
+            raise ValueError("`files` specified an empty list")
         if labels is not None and len(labels) != len(files):
-            raise ValueError(f"{len(labels)} labels are given for {len(files)} files")
+            raise ValueError(f"Provided {len(labels)} labels for {len(files)} files.")
         return [_Item(path, label) for path, label in zip(files, labels if labels is not None else range(len(files)))]
 
     def _from_list(self, path: str) -> list[_Item]:
@@ -110,7 +110,10 @@ class File(Reader):
             except ValueError:
                 name = ""
             if not name.strip():
-                raise ValueError(f"Line {number} of '{path}' is not a path and a label: {line!r}")
+                raise ValueError(
+                    f"Incorrect format of the list file '{path}':{number}: expected file name followed by a label, "
+                    f"got: {line}"
+                )
         return items
 
     def _from_folders(self) -> Iterator[_Item]:

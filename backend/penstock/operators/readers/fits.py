@@ -16,7 +16,7 @@ from penstock.types import NO_TYPE, numpy_dtype
 
 @register_operator
 class Fits(PathReader):
-    """Gives the image of each wanted header-data unit, as stored: compressed ones are decompressed, none is scaled.
+    """Gives the image of each wanted header-data unit: decompressed, and scaled where its header says so.
 
     >>> images = fn.experimental.readers.fits(file_root="sky", hdu_indices=[1])  # doctest: +SKIP
     """
@@ -39,9 +39,11 @@ class Fits(PathReader):
     def setup(self) -> None:
         units, dtypes = self.args["hdu_indices"], self.args["dtypes"]
         if any(unit < 1 for unit in units):
-            raise ValueError(f"`hdu_indices` count from 1, got {units}")
+            raise ValueError(f"Illegal HDU number: `hdu_indices` count from 1, got {units}")
         if dtypes is not None and len(dtypes) != len(units):
-            raise ValueError(f"{len(dtypes)} types are given for {len(units)} units")
+            raise ValueError(
+                f"Number of extensions does not match the number of provided types: {len(units)} and {len(dtypes)}"
+            )
         super().setup()
 
     def output_specs(self) -> list[OutputSpec]:
@@ -53,7 +55,7 @@ class Fits(PathReader):
         except ImportError as error:
             raise ImportError(f"astropy is needed to read '{item}': pip install astropy") from error
 
-        with fits.open(io.BytesIO(read_file(self.path(item)).tobytes()), do_not_scale_image_data=True) as file:
+        with fits.open(io.BytesIO(read_file(self.path(item)).tobytes())) as file:
             arrays = [_image(file, unit, item) for unit in self.args["hdu_indices"]]
         dtypes = self.args["dtypes"]
         return arrays if dtypes is None else [_as(array, numpy_dtype(t)) for array, t in zip(arrays, dtypes)]

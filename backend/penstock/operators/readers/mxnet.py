@@ -30,6 +30,7 @@ class MXNet(Reader):
     """
 
     shuffles_list = False
+    nothing_to_read = "RecordIO index file doesn't contain any indices"
 
     schema = Schema(
         name="readers__MXNet",
@@ -55,7 +56,10 @@ class MXNet(Reader):
     def list_items(self) -> Sequence[Record]:
         paths, indices = self.args["path"], self.args["index_path"]
         if len(paths) != 1 or len(indices) != 1:
-            raise ValueError(f"One RecordIO file with one index is read, got {len(paths)} with {len(indices)}")
+            raise ValueError(
+                "RecordIO reader supports only a single index file, and a single data file, "
+                f"got {len(indices)} and {len(paths)}"
+            )
         try:
             starts = sorted(int(line.split()[1]) for line in read_text(indices[0]).splitlines() if line.strip())
         except (IndexError, ValueError):
@@ -75,7 +79,9 @@ class MXNet(Reader):
         magic, length = _FRAME.unpack_from(record.data)
         # The upper 3 bits tell whether a record is cut into parts.
         if magic != _MAGIC or length >> 29 or _FRAME.size + length > record.size:
-            raise ValueError(f"No whole RecordIO record begins at byte {item.start} of '{item.path}'")
+            raise ValueError(
+                f"Invalid RecordIO: wrong magic number, or no whole record, at byte {item.start} of '{item.path}'"
+            )
         body = record[_FRAME.size : _FRAME.size + length]
         count, label, _, _ = _HEADER.unpack_from(body.data)
         rest = body[_HEADER.size :]

@@ -71,7 +71,11 @@ class NemoAsr(Reader):
 
     def setup(self) -> None:
         if self.args["dtype"] not in (FLOAT, INT16, INT32):
-            raise ValueError(f"Recordings are given as FLOAT, INT16 or INT32, not {dtype_name(self.args['dtype'])}")
+            raise ValueError(
+                f"Unsupported output type: {dtype_name(self.args['dtype'])}. Supported types are int16, int32, and float."
+            )
+        if not self.args["manifest_filepaths"]:
+            raise ValueError("`manifest_filepaths` can not be empty")
         self._lobes = lobes_of_quality(self.args["quality"])
         super().setup()
 

@@ -66,12 +66,15 @@ class Numpy(PathReader):
 
     def setup(self) -> None:
         for names in (_STARTS, _ENDS):
-            given = [name for name in names if self.given(name)]
-            if len(given) > 1:
-                raise ValueError(f"{' and '.join(f'`{name}`' for name in given)} exclude each other")
+            if sum(self._has(name) for name in names) > 1:
+                raise ValueError(f"{', '.join(f'`{name}`' for name in names)} arguments are mutually exclusive")
         check_policy(self.args["out_of_bounds_policy"])
-        self._has_region = any(self.given(name) for name in _STARTS + _ENDS)
+        self._has_region = any(self._has(name) for name in _STARTS + _ENDS)
         super().setup()
+
+    def _has(self, name: str) -> bool:
+        """Whether a part of the region is given: an empty list says nothing."""
+        return self.given(name) and self.args.get(name) != []
 
     def output_specs(self) -> list[OutputSpec]:
         return [OutputSpec(NO_TYPE)]
@@ -104,7 +107,10 @@ class _RegionOfInterest:
         self.shapes = [shape]
 
     def given(self, name: str) -> bool:
-        return name == "axes" or (name in self._NAMES and self._sample.given(self._NAMES[name]))
+        if name == "axes":
+            return True
+        own = self._NAMES.get(name)
+        return own is not None and self._sample.given(own) and len(self._sample[own]) > 0
 
     def __getitem__(self, name: str) -> Any:
         if name == "axes":

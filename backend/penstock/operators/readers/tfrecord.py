@@ -48,6 +48,7 @@ class TFRecord(Reader):
     """
 
     shuffles_list = False
+    nothing_to_read = "Content of index files should not be empty"
 
     schema = Schema(
         name="readers___TFRecord",
@@ -76,15 +77,14 @@ class TFRecord(Reader):
     def setup(self) -> None:
         args = self.args
         if len(args["path"]) != len(args["index_path"]):
-            raise ValueError(f"{len(args['index_path'])} indices are given for {len(args['path'])} files")
-        self._features: list[tuple[str, Feature]] = []
-        for name, given in self.named_features():
-            feature = Feature(given.kind, given.shape, given.default_value, getattr(given, "partial_shape", None))
-            if feature.kind == STRING and (feature.shape is None or len(feature.shape)):
-                raise ValueError(
-                    f"The feature '{name}' is a list of strings: only single strings (shape ()) can be read"
-                )
-            self._features.append((name, feature))
+            raise ValueError(
+                "Number of index files needs to match the number of data files: "
+                f"{len(args['index_path'])} and {len(args['path'])}"
+            )
+        self._features: list[tuple[str, Feature]] = [
+            (name, Feature(given.kind, given.shape, given.default_value, getattr(given, "partial_shape", None)))
+            for name, given in self.named_features()
+        ]
         super().setup()
 
     def list_items(self) -> Sequence[Record]:
@@ -99,10 +99,27 @@ class TFRecord(Reader):
 
     def read(self, item: Record) -> list[np.ndarray]:
         found = parse_example(record_data(read_range(item.path, item.start, item.size)))
-        return [take(feature, name, found) for name, feature in self._features]
+        return [
+            take(feature, name, found) if name in found else _placeholder(feature) for name, feature in self._features
+        ]
+
+    def aligned(self, column: list[np.ndarray | None], output: int) -> list[np.ndarray | None]:
+        """Features that some records lack have the others' rank; those that all records lack are scalars."""
+        found = next((sample for sample in column if sample is not None and sample.ndim), None)
+        if found is None:
+            return column
+        name, feature = self._features[output]
+        lacking = take(feature, name, {})
+        return [lacking if sample is not None and not sample.ndim else sample for sample in column]
 
     def source_info(self, item: Record, output: int) -> str:
         return f"{item.path} at index {item.start}"
+
+
+def _placeholder(feature: Feature) -> np.ndarray:
+    """What stands for a feature that a record lacks until it is known whether all records of the batch do."""
+    value = feature.default_value if feature.kind != STRING else 0
+    return np.array(value).astype(feature.dtype)
 
 
 @register_operator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -13,7 +14,21 @@ import numpy as np
 from penstock.kernels.storage import is_remote, read_file, read_range, read_text
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.schema import Argument, OutputSpec, Schema, register_operator
-from penstock.types import UINT8, numpy_dtype
+from penstock.types import (
+    FLOAT,
+    FLOAT16,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    dtype_name,
+    numpy_dtype,
+)
 
 
 class Component(NamedTuple):
@@ -23,6 +38,7 @@ class Component(NamedTuple):
     name: str
     start: int
     size: int
+    listed_extension: str = ""
 
     @property
     def stem(self) -> str:
@@ -32,17 +48,25 @@ class Component(NamedTuple):
 
     @property
     def extension(self) -> str:
-        return self.name.rpartition("/")[2].partition(".")[2]
+        return self.listed_extension or self.name.rpartition("/")[2].partition(".")[2]
 
 
 Sample = tuple["Component | None", ...]
 
 
 def list_archive(path: str) -> Iterator[list[Component]]:
-    """The samples of an archive: runs of files whose names differ only behind the first dot."""
+    """The samples of an archive: runs of files whose names differ only behind the first dot.
+
+    Files without a name before that dot are left out. An archive without files has one sample, without components.
+    """
     source: Any = {"fileobj": io.BytesIO(read_file(path).tobytes())} if is_remote(path) else {"name": path}
     with tarfile.open(mode="r:", **source) as archive:
-        files = [Component(path, member.name, member.offset_data, member.size) for member in archive if member.isfile()]
+        listed = [
+            Component(path, member.name, member.offset_data, member.size) for member in archive if member.isfile()
+        ]
+    files = [file for file in listed if file.stem]
+    if not files:
+        yield []
     for _, components in groupby(files, lambda component: component.stem):
         yield list(components)
 
@@ -51,20 +75,71 @@ def read_index(path: str, index_path: str) -> Iterator[list[Component]]:
     """The samples of an archive from its index: per line the extension, start, size (and name) of each file.
 
     Source: the index that DALI's ``wds2idx`` writes, versions 1.1 and 1.2.
+
+    Raises:
+        ValueError: the index is malformed, or speaks of another archive.
     """
     lines = read_text(index_path).splitlines()
-    version, *_ = lines[0].split() if lines else ("",)
-    if version not in ("v1.1", "v1.2"):
-        raise ValueError(f"'{index_path}' is no index of version 1.1 or 1.2: it begins with {version!r}")
-    width = 4 if version == "v1.2" else 3
-    for number, line in enumerate(lines[1:], 2):
-        words = line.split()
-        if not words or len(words) % width:
-            raise ValueError(f"Line {number} of '{index_path}' is not made of groups of {width} words: {line!r}")
-        yield [
-            Component(path, words[i + 3] if width == 4 else f".{words[i]}", int(words[i + 1]), int(words[i + 2]))
-            for i in range(0, len(words), width)
-        ]
+    head = lines[0].split() if lines else []
+    named = _names_files(head, index_path)
+    count = _sample_count(head, index_path)
+    extent = None if is_remote(path) else os.path.getsize(path)
+    for number in range(1, count + 1):
+        words = lines[number].split() if number < len(lines) else []
+        if not words:
+            raise _malformed(index_path, number, "no extensions provided for the sample")
+        sample = list(_components(path, words, named, index_path, number))
+        for component in sample:
+            if component.start % tarfile.BLOCKSIZE:
+                raise _malformed(
+                    index_path, number, f"tar offset is not a multiple of tar block size ({tarfile.BLOCKSIZE})"
+                )
+            if extent is not None and component.start >= extent:
+                raise _malformed(index_path, number, f"offset is outside of the archive file '{path}'")
+        yield sample
+
+
+def _names_files(head: list[str], index_path: str) -> bool:
+    """Whether an index with that first line holds the files' names."""
+    if not head:
+        raise _malformed(index_path, 0, "no version signature found")
+    if head[0] not in ("v1.1", "v1.2"):
+        raise _malformed(index_path, 0, f"Unsupported version of the index file ({head[0]}).")
+    return head[0] == "v1.2"
+
+
+def _sample_count(head: list[str], index_path: str) -> int:
+    try:
+        count = int(head[1])
+    except (IndexError, ValueError):
+        raise _malformed(index_path, 0, "no sample count found") from None
+    if count <= 0:
+        raise _malformed(index_path, 0, f"sample count must be positive, got {count}")
+    return count
+
+
+def _components(path: str, words: list[str], named: bool, index_path: str, number: int) -> Iterator[Component]:
+    """The files of one line of an index."""
+    width = 4 if named else 3
+    for i in range(0, len(words), width):
+        try:
+            extension, start, size, *name = words[i : i + width]
+            if len(name) != width - 3:
+                raise ValueError
+            yield Component(path, "".join(name), int(start), int(size), extension)
+        except ValueError:
+            parameters = "offset, size or filename" if named else "offset or size"
+            raise _malformed(
+                index_path, number, f"Could not find all necessary component parameters ({parameters})"
+            ) from None
+
+
+def _malformed(index_path: str, line: int, fault: str) -> ValueError:
+    return ValueError(f"Malformed index file at '{index_path}' line {line} - {fault}")
+
+
+# What the files' bytes may be taken for.
+_DTYPES = (UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FLOAT16, FLOAT, FLOAT64)
 
 
 @register_operator
@@ -82,6 +157,7 @@ class Webdataset(Reader):
 
     shuffles_list = False
     shuffles_both_ways = True
+    nothing_to_read = "The number of input samples: 0, needs to be at least equal to the requested number of shards"
 
     schema = Schema(
         name="readers__Webdataset",
@@ -111,14 +187,29 @@ class Webdataset(Reader):
 
     def setup(self) -> None:
         args = self.args
-        self._missing = args["missing_component_behavior"] or "empty"
+        self._missing = args["missing_component_behavior"].lower() or "empty"
         if self._missing not in ("empty", "skip", "error"):
-            raise ValueError(f"Unknown missing_component_behavior '{self._missing}': use `empty`, `skip` or `error`")
+            raise ValueError(
+                f"Invalid value for missing_component_behavior '{args['missing_component_behavior']}', "
+                "possible values are: skip, error, empty"
+            )
         self._dtypes = args["dtypes"] if args["dtypes"] is not None else [UINT8] * len(args["ext"])
+        for dtype in self._dtypes:
+            if dtype not in _DTYPES:
+                supported = ", ".join(map(dtype_name, _DTYPES))
+                raise ValueError(f"Unsupported output dtype {dtype_name(dtype)}. Supported types are: {supported}")
         if len(self._dtypes) != len(args["ext"]):
-            raise ValueError(f"{len(self._dtypes)} types are given for {len(args['ext'])} extensions")
+            raise ValueError(
+                "Number of extensions does not match the number of provided types: "
+                f"{len(args['ext'])} and {len(self._dtypes)}"
+            )
+        if not args["paths"]:
+            raise ValueError("No webdataset archives provided")
         if args["index_paths"] and len(args["index_paths"]) != len(args["paths"]):
-            raise ValueError(f"{len(args['index_paths'])} indices are given for {len(args['paths'])} archives")
+            raise ValueError(
+                "The number of index files, if any, must match the number of archives in the dataset: "
+                f"{len(args['index_paths'])} and {len(args['paths'])}"
+            )
         self._wanted = [self._spelling(entry).split(";") for entry in args["ext"]]
         super().setup()
 
@@ -140,14 +231,18 @@ class Webdataset(Reader):
             sample = tuple(self._find(components, extensions) for extensions in self._wanted)
             for component, dtype in zip(sample, self._dtypes):
                 if component is not None and component.size % numpy_dtype(dtype).itemsize:
-                    raise ValueError(f"'{component.name}' has {component.size} bytes: no whole number of {dtype.name}")
+                    raise ValueError(
+                        f"'{component.name}' in '{component.archive}': component size and dtype incompatible: "
+                        f"{component.size} bytes are no whole number of {dtype_name(dtype)}"
+                    )
             if None not in sample or self._missing == "empty":
                 yield sample
             elif self._missing == "error":
-                raise ValueError(f"The sample '{components[0].stem}' in '{components[0].archive}' lacks a file")
+                found = ", ".join(f"'{c.name or c.extension}' in '{c.archive}'" for c in components) or "nothing"
+                raise ValueError(f"Underful sample detected at {found}: it lacks a wanted file")
 
     def _find(self, components: Sequence[Component], extensions: Sequence[str]) -> Component | None:
-        return next((c for c in components if self._spelling(c.extension) in extensions), None)
+        return next((c for c in components if c.extension and self._spelling(c.extension) in extensions), None)
 
     def groups(self) -> tuple[int, ...]:
         return tuple(map(len, self._archives))
