@@ -189,3 +189,18 @@ def store(_context: Any, array: Any, index: Any, values: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, index, values), generate
+
+
+@intrinsic
+def total(_context: Any, values: Any) -> Any:
+    """The sum of the lanes, of which there are a power of two: those of each half are added, until one is left."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        left = args[0]
+        while left.type.count > 1:
+            half = left.type.count // 2
+            lower, upper = _picked(builder, left, list(range(half))), _picked(builder, left, list(range(half, 2 * half)))
+            left = builder.fadd(lower, upper)
+        return builder.extract_element(left, ir.Constant(_INT32, 0))
+
+    return types.float32(values), generate
