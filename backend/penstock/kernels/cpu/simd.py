@@ -199,7 +199,10 @@ def total(_context: Any, values: Any) -> Any:
         left = args[0]
         while left.type.count > 1:
             half = left.type.count // 2
-            lower, upper = _picked(builder, left, list(range(half))), _picked(builder, left, list(range(half, 2 * half)))
+            lower, upper = (
+                _picked(builder, left, list(range(half))),
+                _picked(builder, left, list(range(half, 2 * half))),
+            )
             left = builder.fadd(lower, upper)
         return builder.extract_element(left, ir.Constant(_INT32, 0))
 
