@@ -87,7 +87,8 @@ def at(_context: Any, array: Any, index: Any) -> Any:
     """``array[index]`` of a contiguous array."""
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.load(_element(context, builder, array, args[0], args[1]))
+        place = context.cast(builder, args[1], index, types.intp)
+        return builder.load(_element(context, builder, array, args[0], place))
 
     return array.dtype(array, index), generate
 

@@ -30,15 +30,18 @@ class Equalize(Operator):
         return sample.shapes[0]
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.opencv import opencv
+        from penstock.kernels.cpu.histogram import equalize
 
-        cv2, layout = opencv(), sample.workspace.state
-        source, target = sample.inputs[0], sample.outputs[0]
+        source, target = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
         if not target.size:
             return
-        if "C" not in layout:
-            source, target = source[None], target[None]
-        elif layout.endswith("C"):
-            source, target = np.moveaxis(source, -1, 0), np.moveaxis(target, -1, 0)
-        for plane, out in zip(source, target):
-            out[...] = cv2.equalizeHist(np.ascontiguousarray(plane))
+        if sample.workspace.state.endswith("C"):
+            equalize(source, target)
+            return
+        for plane, out in zip(_planes(source), _planes(target)):
+            equalize(plane, out)
+
+
+def _planes(image: np.ndarray) -> np.ndarray:
+    """An image of layout HW or CHW as planes of pixels of one channel."""
+    return image.reshape(-1, *image.shape[-2:], 1)
