@@ -22,9 +22,9 @@ def resample_signal(signal: np.ndarray, scale: float, length: int, lobes: int) -
     """``length`` samples of a float32 signal, (time) or (time, channels), at ``scale`` times its rate."""
     from penstock.kernels.cpu import audio
 
-    columns = np.ascontiguousarray(signal).reshape(len(signal), -1)
+    columns = signal.reshape(len(signal), -1)
     out = np.empty((length, columns.shape[1]), np.float32)
-    audio.resample(columns, 1 / scale, lobes, filter_table(lobes), out)
+    audio.resample(columns, 1 / scale, lobes, _filter_phases(lobes), out)
     return out.reshape(length, *signal.shape[1:])
 
 
@@ -34,3 +34,10 @@ def filter_table(lobes: int) -> np.ndarray:
     from penstock.kernels.cpu.audio import sinc_table
 
     return sinc_table(lobes)
+
+
+@cache
+def _filter_phases(lobes: int) -> np.ndarray:
+    from penstock.kernels.cpu.audio import sinc_phases
+
+    return sinc_phases(filter_table(lobes), lobes)

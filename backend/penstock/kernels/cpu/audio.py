@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from penstock.kernels.cpu.simd import load, total, zeros
+
 
 @njit(nogil=True, cache=True)
 def reflected(index: int, count: int) -> int:
@@ -104,6 +106,10 @@ def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.n
         out[i] = total / window
 
 
+# Taps of a filter that are taken at a time.
+_LANES = 8
+
+
 def sinc_table(lobes: int) -> np.ndarray:
     """A sinc function of so many lobes to each side under a Hann window, 32 entries a lobe."""
     count = lobes * 64 + 1
@@ -116,32 +122,61 @@ def sinc_table(lobes: int) -> np.ndarray:
     return table
 
 
+def sinc_phases(table: np.ndarray, lobes: int) -> np.ndarray:
+    """The entries of :func:`sinc_table` as :func:`resample` reads them.
+
+    Row p holds the entries p, p + 32, p + 64 and so on, then zeros; row 32 is row 0 from its second entry on.
+    """
+    stride = 2 * lobes + 2 + _LANES
+    padded = np.zeros(33 + 32 * stride, np.float32)
+    padded[: table.size] = table
+    return np.stack([padded[phase : phase + 32 * stride : 32] for phase in range(33)])
+
+
 @njit(nogil=True, cache=True)
-def resample(source: np.ndarray, scale: float, lobes: int, table: np.ndarray, out: np.ndarray) -> None:
-    """Resamples (time, channels): output ``i`` is at input position ``i * scale``; there is silence outside.
+def _resample(padded, silence, scale, lobes, phases, steps, out):  # type: ignore[no-untyped-def]
+    per_sample, center = np.float32(32), np.float32(lobes * 32 + 1)
+    taps = (2 * lobes + _LANES - 1) // _LANES * _LANES
+    flat, stride = phases.ravel(), phases.shape[1]
+    block = 256
+    for channel in range(padded.shape[0]):
+        signal = padded[channel]
+        for begin in range(0, out.shape[0], block):
+            block_position = begin * scale
+            base = math.floor(block_position)
+            position = np.float32(block_position - base)
+            for i in range(begin, min(begin + block, out.shape[0])):
+                first = math.ceil(position) - lobes
+                # The places in the table of one output's taps are 32 entries apart: they are in one row and the next.
+                x = np.float32(first) - position
+                entry = math.floor(x * per_sample + center)
+                low = (entry & 31) * stride + (entry >> 5)
+                place = min(max(base + first + silence, 0), signal.size - taps)
+                products = zeros(_LANES)
+                for k in range(0, taps, _LANES):
+                    step = load(steps, k, _LANES)
+                    rest = ((step + x) * per_sample + center) - (step * per_sample + np.float32(entry))
+                    before, behind = load(flat, low + k, _LANES), load(flat, low + stride + k, _LANES)
+                    products = products + load(signal, place + k, _LANES) * (before + rest * (behind - before))
+                out[i, channel] = total(products)
+                position += np.float32(scale)
+
+
+def resample(source: np.ndarray, scale: float, lobes: int, phases: np.ndarray, out: np.ndarray) -> None:
+    """Resamples (time, channels), float32: output ``i`` is at input position ``i * scale``; there is silence outside.
 
     The sinc's zeros are the input's samples, also where the output has fewer.
+
+    Args:
+        source: of float32.
+        scale: input samples for each one of the output.
+        lobes: to each side.
+        phases: of :func:`sinc_phases` for as many.
+        out: float32 of as many channels.
     """
     count, channels = source.shape
-    center = np.float32((lobes * 64) * 0.5 + 1)
-    per_sample = np.float32(32)
-    block = 256
-    for begin in range(0, out.shape[0], block):
-        block_position = begin * scale
-        base = math.floor(block_position)
-        position = np.float32(block_position - base)
-        for i in range(begin, min(begin + block, out.shape[0])):
-            first = max(math.ceil(position) - lobes, -base)
-            stop = min(math.floor(position) + lobes + 1, count - base)
-            for channel in range(channels):
-                total = np.float32(0)
-                x = np.float32(first) - position
-                for k in range(first, stop):
-                    place = x * per_sample + center
-                    x += np.float32(1)
-                    index = math.floor(place)
-                    low = table[index]
-                    weight = low + (place - index) * (table[index + 1] - low)
-                    total += source[base + k, channel] * weight
-                out[i, channel] = total
-            position += np.float32(scale)
+    silence = lobes + 1
+    end = max(count, math.ceil(len(out) * scale)) + lobes + 2 * _LANES
+    padded = np.zeros((channels, silence + end), np.float32)
+    padded[:, silence : silence + count] = source.T
+    _resample(padded, silence, scale, lobes, phases, np.arange(2 * lobes + _LANES, dtype=np.float32), out)

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.simd import load, load_pixels, store
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
@@ -33,6 +34,52 @@ def _to_planes(source, mirror, mean, factor, shift, target, like):  # type: igno
             else:
                 for x in range(width):
                     out[x] = converted(normalized(row[x, c], offset, scale, shift), like)
+
+
+# Pixels that are normalized at a time.
+_LANES = 8
+
+
+@njit(**_OPTIONS)
+def _pixels_to_planes(source, mirror, mean, factor, shift, target):  # type: ignore[no-untyped-def]
+    """source (H, W, 3) -> target (3, H, W) of float32; both contiguous in their last dimensions, W at least ``_LANES``."""
+    height, width, _ = source.shape
+    mean_r, mean_g, mean_b = mean[0], mean[1], mean[2]
+    factor_r, factor_g, factor_b = factor[0], factor[1], factor[2]
+    for y in range(height):
+        row = source[y]
+        red, green, blue = target[0, y], target[1, y], target[2, y]
+        x = 0
+        while x < width:
+            # The last block overlaps the one before it rather than to be shorter.
+            x = min(x, width - _LANES)
+            if mirror:
+                r, g, b = load_pixels(row, (width - _LANES - x) * 3, _LANES, 3, True)
+            else:
+                r, g, b = load_pixels(row, x * 3, _LANES, 3, False)
+            store(red, x, (r - mean_r) * factor_r + shift)
+            store(green, x, (g - mean_g) * factor_g + shift)
+            store(blue, x, (b - mean_b) * factor_b + shift)
+            x += _LANES
+
+
+@njit(**_OPTIONS)
+def _planes_to_planes(source, mirror, mean, factor, shift, target):  # type: ignore[no-untyped-def]
+    """source (C, H, W) -> target (C, H, W) of float32; both contiguous in W, which is at least ``_LANES``."""
+    channels, height, width = source.shape
+    for c in range(channels):
+        offset, scale = mean[c], factor[c]
+        for y in range(height):
+            row, out = source[c, y], target[c, y]
+            x = 0
+            while x < width:
+                x = min(x, width - _LANES)
+                if mirror:
+                    (values,) = load_pixels(row, width - _LANES - x, _LANES, 1, True)
+                else:
+                    values = load(row, x, _LANES)
+                store(out, x, (values - offset) * scale + shift)
+                x += _LANES
 
 
 @njit(**_OPTIONS)
@@ -106,7 +153,24 @@ def _normalize(part: np.ndarray, layout: str, plan: Any, window: np.ndarray, out
     planes = output.index("C") < output.index("W")
     order = (*outer, "C", "H", "W") if planes else (*outer, "H", "W", "C")
     result = window.transpose([output.index(letter) for letter in order])
-    kernel = _to_planes if planes else _to_pixels
     shift = np.float32(plan.shift)
     for index in np.ndindex(pixels.shape[: len(outer)]):
-        kernel(pixels[index], plan.mirror, plan.mean, plan.factor, shift, result[index], window.dtype.type(0))
+        image, out = pixels[index], result[index]
+        if planes and _vectorized(image, out):
+            if image.strides[1] == image.itemsize:
+                _planes_to_planes(image.transpose(2, 0, 1), plan.mirror, plan.mean, plan.factor, shift, out)
+            else:
+                _pixels_to_planes(image, plan.mirror, plan.mean, plan.factor, shift, out)
+        else:
+            kernel = _to_planes if planes else _to_pixels
+            kernel(image, plan.mirror, plan.mean, plan.factor, shift, out, window.dtype.type(0))
+
+
+def _vectorized(image: np.ndarray, out: np.ndarray) -> bool:
+    """Whether the kernels for blocks of pixels take (H, W, C) -> (C, H, W)."""
+    if image.shape[1] < _LANES or out.dtype != np.float32 or out.strides[2] != out.itemsize:
+        return False
+    if image.dtype != np.float32 and (image.dtype.kind not in "iu" or image.itemsize > 2):
+        return False
+    size = image.itemsize
+    return image.strides[1] == size or (image.shape[2] == 3 and image.strides[1:] == (3 * size, size))

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.simd import at
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
@@ -21,28 +22,104 @@ def _tap(source, y, x, c, fill):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _remap(source, mapx, mapy, shift, linear, fill, target, like):  # type: ignore[no-untyped-def]
+def _nearest_row(source, xs, ys, shift, fill, kept, rows, columns, out, like):  # type: ignore[no-untyped-def]
+    height, width, channels = source.shape
     # In one addition: where it is none, what is just below a pixel's edge stays there.
     to_nearest = shift + np.float32(0.5)
+    right, low = np.float32(width), np.float32(height)
+    for x in range(xs.size):
+        sx, sy = xs[x] + shift, ys[x] + shift
+        # Also false for NaN.
+        inside = (sx > -1) & (sx < right) & (sy > -1) & (sy < low)
+        column, row = np.int32(math.floor(xs[x] + to_nearest)), np.int32(math.floor(ys[x] + to_nearest))
+        inside &= (column >= 0) & (column < width) & (row >= 0) & (row < height)
+        columns[x] = column if inside else np.int32(-1)
+        rows[x] = row
+    flat, outside = source.ravel(), converted(fill, like)
+    for x in range(xs.size):
+        place, pixel = x * channels, (np.int64(rows[x]) * width + columns[x]) * channels
+        if columns[x] < 0:
+            for c in range(channels):
+                out[place + c] = outside
+        elif not kept:
+            for c in range(channels):
+                out[place + c] = converted(np.float32(at(flat, pixel + c)), like)
+        elif channels == 3:
+            out[place] = at(flat, pixel)
+            out[place + 1] = at(flat, pixel + 1)
+            out[place + 2] = at(flat, pixel + 2)
+        else:
+            for c in range(channels):
+                out[place + c] = at(flat, pixel + c)
+
+
+@njit(**_OPTIONS)
+def _linear_row(source, xs, ys, shift, fill, out, like):  # type: ignore[no-untyped-def]
+    height, width, channels = source.shape
+    for x in range(xs.size):
+        sx, sy = xs[x] + shift, ys[x] + shift
+        place = x * channels
+        # Also false for NaN.
+        if not (-1 < sx < width and -1 < sy < height):
+            out[place : place + channels] = converted(fill, like)
+            continue
+        x0, y0 = math.floor(sx), math.floor(sy)
+        fx, fy = np.float32(sx - x0), np.float32(sy - y0)
+        for c in range(channels):
+            a, b = _tap(source, y0, x0, c, fill), _tap(source, y0, x0 + 1, c, fill)
+            d, e = _tap(source, y0 + 1, x0, c, fill), _tap(source, y0 + 1, x0 + 1, c, fill)
+            top, low = a + (b - a) * fx, d + (e - d) * fx
+            out[place + c] = converted(np.float32(top + (low - top) * fy), like)
+
+
+@njit(**_OPTIONS)
+def _take_row(source, xs, ys, shift, linear, fill, kept, rows, columns, out, like):  # type: ignore[no-untyped-def]
+    """One row of the output, flat; ``rows`` and ``columns`` are int32 of its width, to be used."""
+    if linear:
+        _linear_row(source, xs, ys, shift, fill, out, like)
+    else:
+        _nearest_row(source, xs, ys, shift, fill, kept, rows, columns, out, like)
+
+
+@njit(**_OPTIONS)
+def _remap(source, mapx, mapy, shift, linear, fill, kept, target, like):  # type: ignore[no-untyped-def]
+    rows, columns = np.empty(target.shape[1], np.int32), np.empty(target.shape[1], np.int32)
     for y in range(target.shape[0]):
-        for x in range(target.shape[1]):
-            sx, sy = mapx[y, x] + shift, mapy[y, x] + shift
-            # Also false for NaN.
-            if not (-1 < sx < source.shape[1] and -1 < sy < source.shape[0]):
-                target[y, x, :] = converted(fill, like)
-                continue
-            if not linear:
-                x0, y0 = math.floor(mapx[y, x] + to_nearest), math.floor(mapy[y, x] + to_nearest)
-                for c in range(source.shape[2]):
-                    target[y, x, c] = converted(_tap(source, y0, x0, c, fill), like)
-                continue
-            x0, y0 = math.floor(sx), math.floor(sy)
-            fx, fy = np.float32(sx - x0), np.float32(sy - y0)
-            for c in range(source.shape[2]):
-                a, b = _tap(source, y0, x0, c, fill), _tap(source, y0, x0 + 1, c, fill)
-                d, e = _tap(source, y0 + 1, x0, c, fill), _tap(source, y0 + 1, x0 + 1, c, fill)
-                top, low = a + (b - a) * fx, d + (e - d) * fx
-                target[y, x, c] = converted(np.float32(top + (low - top) * fy), like)
+        out = target[y].ravel()
+        _take_row(source, mapx[y], mapy[y], shift, linear, fill, kept, rows, columns, out, like)
+
+
+@njit(**_OPTIONS)
+def _waves(source, across, down, shift, linear, fill, kept, target, like):  # type: ignore[no-untyped-def]
+    width = target.shape[1]
+    xs, ys = np.empty(width, np.float32), np.empty(width, np.float32)
+    rows, columns = np.empty(width, np.int32), np.empty(width, np.int32)
+    steps = np.arange(width).astype(np.float32)
+    for y in range(target.shape[0]):
+        for x in range(width):
+            xs[x] = steps[x] + across[y]
+            ys[x] = np.float32(y) + down[x]
+        _take_row(source, xs, ys, shift, linear, fill, kept, rows, columns, target[y].ravel(), like)
+
+
+@njit(**_OPTIONS)
+def _ball(source, radius, middle_x, middle_y, from_x, from_y, shift, linear, fill, kept, target, like):  # type: ignore[no-untyped-def]
+    width = target.shape[1]
+    xs, ys = np.empty(width, np.float32), np.empty(width, np.float32)
+    rows, columns = np.empty(width, np.int32), np.empty(width, np.int32)
+    for y in range(target.shape[0]):
+        dy = from_y[y]
+        for x in range(width):
+            dx = from_x[x]
+            distance = np.sqrt(dx * dx + dy * dy) / radius
+            xs[x] = middle_x + distance * dx
+            ys[x] = middle_y + distance * dy
+        _take_row(source, xs, ys, shift, linear, fill, kept, rows, columns, target[y].ravel(), like)
+
+
+def _is_kept(source: np.ndarray, target: np.ndarray) -> bool:
+    """Whether pixels that are taken as they are are what they are by way of float32."""
+    return source.dtype == target.dtype and (source.dtype == np.float32 or source.itemsize <= 2)
 
 
 def remap(
@@ -62,4 +139,42 @@ def remap(
         target: its dtype tells how results are rounded.
         fill: what lies beyond the source's border.
     """
-    _remap(source, mapx, mapy, np.float32(shift), linear, np.float32(fill), target, target.dtype.type(0))
+    kept, value = _is_kept(source, target), np.float32(fill)
+    _remap(source, mapx, mapy, np.float32(shift), linear, value, kept, target, target.dtype.type(0))
+
+
+def displace_by_waves(
+    source: np.ndarray,
+    across: np.ndarray,
+    down: np.ndarray,
+    shift: float,
+    linear: bool,
+    target: np.ndarray,
+    fill: float = 0.0,
+) -> None:
+    """As :func:`remap`, by maps that displace each row y by ``across[y]`` and each column x by ``down[x]``."""
+    kept, value = _is_kept(source, target), np.float32(fill)
+    _waves(source, across, down, np.float32(shift), linear, value, kept, target, target.dtype.type(0))
+
+
+def displace_on_ball(source: np.ndarray, shift: float, linear: bool, target: np.ndarray, fill: float = 0.0) -> None:
+    """As :func:`remap`, as on a ball: distances from the middle are squared, in units of half the longer side."""
+    height, width = source.shape[:2]
+    middle_x, middle_y = width / 2, height / 2
+    from_x = np.arange(width, dtype=np.float32) + np.float32(0.5 - middle_x)
+    from_y = np.arange(height, dtype=np.float32) + np.float32(0.5 - middle_y)
+    radius = np.float32(max(int(max(middle_x, middle_y)), 1))
+    _ball(
+        source,
+        radius,
+        np.float32(middle_x),
+        np.float32(middle_y),
+        from_x,
+        from_y,
+        np.float32(shift),
+        linear,
+        np.float32(fill),
+        _is_kept(source, target),
+        target,
+        target.dtype.type(0),
+    )

@@ -6,18 +6,19 @@ the machine has. Nothing checks bounds, and indices are not wrapped: a kernel an
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, register_model
+from numba.extending import intrinsic, models, overload, register_model
 
 _FLOAT, _INT32 = ir.FloatType(), ir.IntType(32)
 
 
 class FloatVector(types.Type):
-    """float32, ``lanes`` times."""
+    """float32, ``lanes`` times; vectors and float32 numbers are added, subtracted and multiplied as in Python."""
 
     def __init__(self, lanes: int) -> None:
         self.lanes = lanes
@@ -36,12 +37,58 @@ def _element(context: Any, builder: Any, array: Any, value: Any, index: Any) -> 
     return builder.gep(data, [index])
 
 
+def _spread(builder: Any, number: Any, kind: Any) -> Any:
+    """A vector of ``kind`` whose lanes are all ``number``."""
+    undefined = ir.Constant(kind, ir.Undefined)
+    first = builder.insert_element(undefined, number, ir.Constant(_INT32, 0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT32, kind.count), None))
+
+
+def _picked(builder: Any, values: Any, lanes: list[int]) -> Any:
+    """A vector of the lanes of ``values`` that are named."""
+    mask = ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes)
+    return builder.shuffle_vector(values, ir.Constant(values.type, ir.Undefined), mask)
+
+
+def _as_floats(builder: Any, values: Any, element: Any) -> Any:
+    """Values of type ``element``, float32 or an integer up to 16 bits, as floats."""
+    if isinstance(element, types.Float):
+        return values
+    extend, count = (builder.sext if element.signed else builder.zext), values.type.count
+    return builder.sitofp(extend(values, ir.VectorType(_INT32, count)), ir.VectorType(_FLOAT, count))
+
+
+def _define_arithmetic(function: Any, instruction: str) -> None:
+    @intrinsic
+    def compute(_context: Any, left: Any, right: Any) -> Any:
+        vector = left if isinstance(left, FloatVector) else right
+
+        def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            kind = ir.VectorType(_FLOAT, vector.lanes)
+            operands = (value if value.type == kind else _spread(builder, value, kind) for value in args)
+            return getattr(builder, instruction)(*operands)
+
+        return vector(left, right), generate
+
+    @overload(function, inline="always")
+    def _typed(left, right):  # type: ignore[no-untyped-def]
+        kinds = [isinstance(side, FloatVector) for side in (left, right)]
+        if any(kinds) and all(vector or side == types.float32 for vector, side in zip(kinds, (left, right))):
+            return lambda left, right: compute(left, right)
+        return None
+
+
+for _function, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul")):
+    _define_arithmetic(_function, _instruction)
+
+
 @intrinsic
 def at(_context: Any, array: Any, index: Any) -> Any:
     """``array[index]`` of a contiguous array."""
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.load(_element(context, builder, array, args[0], args[1]))
+        place = context.cast(builder, args[1], index, types.intp)
+        return builder.load(_element(context, builder, array, args[0], place))
 
     return array.dtype(array, index), generate
 
@@ -66,13 +113,51 @@ def load(_context: Any, array: Any, index: Any, lanes: Any) -> Any:
         pointer = _element(context, builder, array, args[0], args[1])
         stored = ir.VectorType(context.get_data_type(element), vector.lanes)
         values = builder.load(builder.bitcast(pointer, stored.as_pointer()), align=element.bitwidth // 8)
-        if isinstance(element, types.Float):
-            return values
-        extend = builder.sext if element.signed else builder.zext
-        wide = extend(values, ir.VectorType(_INT32, vector.lanes))
-        return builder.sitofp(wide, ir.VectorType(_FLOAT, vector.lanes))
+        return _as_floats(builder, values, element)
 
     return vector(array, index, lanes), generate
+
+
+@intrinsic(prefer_literal=True)
+def load_pixels(_context: Any, array: Any, index: Any, lanes: Any, channels: Any, mirrored: Any) -> Any:
+    """``lanes`` pixels from ``array[index]`` on, as a tuple of a vector for each channel.
+
+    Args:
+        array: contiguous, of float32 or integers up to 16 bits.
+        mirrored: the last pixel comes first.
+    """
+    vector, element, step = FloatVector(lanes.literal_value), array.dtype, channels.literal_value
+    result = types.UniTuple(vector, step)
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        pointer = _element(context, builder, array, args[0], args[1])
+        stored = ir.VectorType(context.get_data_type(element), vector.lanes * step)
+        pixels = builder.load(builder.bitcast(pointer, stored.as_pointer()), align=element.bitwidth // 8)
+        order = range(vector.lanes)[:: -1 if mirrored.literal_value else 1]
+        planes = [_picked(builder, pixels, [x * step + channel for x in order]) for channel in range(step)]
+        return context.make_tuple(builder, result, [_as_floats(builder, plane, element) for plane in planes])
+
+    return result(array, index, lanes, channels, mirrored), generate
+
+
+@intrinsic(prefer_literal=True)
+def copy_mirrored(_context: Any, source: Any, index: Any, target: Any, place: Any, lanes: Any, width: Any) -> Any:
+    """Copies ``lanes`` pixels of ``width`` elements from ``source[index]`` on to ``target[place]``, the last one first.
+
+    Both are contiguous and of one type.
+    """
+    pixels, step = lanes.literal_value, width.literal_value
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        begin, end = (_element(context, builder, array, *args[k : k + 2]) for k, array in ((0, source), (2, target)))
+        stored = ir.VectorType(context.get_data_type(source.dtype), pixels * step).as_pointer()
+        align = source.dtype.bitwidth // 8
+        values = builder.load(builder.bitcast(begin, stored), align=align)
+        order = [x * step + k for x in reversed(range(pixels)) for k in range(step)]
+        builder.store(_picked(builder, values, order), builder.bitcast(end, stored), align=align)
+        return context.get_dummy_value()
+
+    return types.void(source, index, target, place, lanes, width), generate
 
 
 @intrinsic
@@ -81,9 +166,7 @@ def add_product(_context: Any, total: Any, weight: Any, values: Any) -> Any:
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         kind = args[0].type
-        undefined = ir.Constant(kind, ir.Undefined)
-        first = builder.insert_element(undefined, args[1], ir.Constant(_INT32, 0))
-        weights = builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT32, kind.count), None))
+        weights = _spread(builder, args[1], kind)
         function = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fmuladd.v{kind.count}f32"
         )
@@ -94,11 +177,34 @@ def add_product(_context: Any, total: Any, weight: Any, values: Any) -> Any:
 
 @intrinsic
 def store(_context: Any, array: Any, index: Any, values: Any) -> Any:
-    """``array[index : index + lanes] = values`` of a contiguous array of float32."""
+    """``array[index : index + lanes] = values`` of a contiguous array of float32, or of uint8, for which they are cut off."""
+    element = array.dtype
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        pointer = _element(context, builder, array, args[0], args[1])
-        builder.store(args[2], builder.bitcast(pointer, args[2].type.as_pointer()), align=4)
+        pointer, stored = _element(context, builder, array, args[0], args[1]), args[2]
+        if isinstance(element, types.Integer):
+            # Through signed numbers, which machines convert to.
+            whole = builder.fptosi(stored, ir.VectorType(_INT32, values.lanes))
+            stored = builder.trunc(whole, ir.VectorType(context.get_data_type(element), values.lanes))
+        builder.store(stored, builder.bitcast(pointer, stored.type.as_pointer()), align=element.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(array, index, values), generate
+
+
+@intrinsic
+def total(_context: Any, values: Any) -> Any:
+    """The sum of the lanes, of which there are a power of two: those of each half are added, until one is left."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        left = args[0]
+        while left.type.count > 1:
+            half = left.type.count // 2
+            lower, upper = (
+                _picked(builder, left, list(range(half))),
+                _picked(builder, left, list(range(half, 2 * half))),
+            )
+            left = builder.fadd(lower, upper)
+        return builder.extract_element(left, ir.Constant(_INT32, 0))
+
+    return types.float32(values), generate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.colour import FROM_YCBCR, LUMA, TO_YCBCR, YCBCR_OFFSET
+from penstock.kernels.colour import COARSE_LUMA, FROM_YCBCR, LUMA, TO_YCBCR, YCBCR_OFFSET
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import ANY_DATA, BGR, GRAY, RGB, UINT8, DALIImageType, YCbCr, dtype_name
 
@@ -54,10 +54,12 @@ class ColorSpaceConversion(Operator):
         return (*shape[:-1], self.matrix.shape[0])
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.colour import scale_add, transform
+        from penstock.kernels.cpu.colour import scale_add, to_grey, transform
 
         source, target = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
-        if self.matrix.shape[1] == 3:
+        if self.args["output_type"] == GRAY and self.args["image_type"] != YCbCr:
+            to_grey(source, COARSE_LUMA if self.args["image_type"] == RGB else COARSE_LUMA[::-1], target)
+        elif self.matrix.shape[1] == 3:
             transform(source, self.matrix, self.offset, target)
         else:
             for channel in range(target.shape[-1]):

@@ -21,7 +21,7 @@ ARGUMENTS = (
 )
 
 # Maps count from the corner of the first pixel.
-_TO_CENTRES = -0.5
+TO_CENTRES = -0.5
 
 
 class DisplacementOperator(Operator):
@@ -50,8 +50,8 @@ class DisplacementOperator(Operator):
         sample.plan = mask is None or bool(sample["mask"])
         return sample.shapes[0]
 
-    def maps(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """The x and y from which each pixel is taken, float32 of shape (height, width)."""
+    def displace(self, source: np.ndarray, linear: bool, target: np.ndarray, fill: float) -> None:
+        """Fills the displaced image, on CPU."""
         raise NotImplementedError
 
     def waves(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray] | None:
@@ -59,15 +59,12 @@ class DisplacementOperator(Operator):
         return None
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.remap import remap
-
         source, target = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
         if not sample.plan or not source.size:
             target[...] = source
             return
-        mapx, mapy = self.maps(*source.shape[:2])
         linear = self.args["interp_type"] == INTERP_LINEAR
-        remap(source, mapx, mapy, _TO_CENTRES, linear, target, self._fill(sample.workspace))
+        self.displace(source, linear, target, self._fill(sample.workspace))
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.displacement import Displacement, displace_images
@@ -80,7 +77,7 @@ class DisplacementOperator(Operator):
             Displacement(source, target, fill, sample.plan, waves=waves.get(sample.shapes[0][:2]))
             for sample, source, target in zip(samples, sources, targets)
         ]
-        displace_images(self.kind, displacements, self.args["interp_type"] == INTERP_LINEAR, _TO_CENTRES)
+        displace_images(self.kind, displacements, self.args["interp_type"] == INTERP_LINEAR, TO_CENTRES)
 
     def _fill(self, workspace: Workspace) -> float:
         fill = self.args["fill_value"]

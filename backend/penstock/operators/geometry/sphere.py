@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.displacement import sphere_maps
-from penstock.operators.geometry._displacement import ARGUMENTS, INPUTS, DisplacementOperator
+from penstock.operators.geometry._displacement import ARGUMENTS, INPUTS, TO_CENTRES, DisplacementOperator
 from penstock.schema import Schema, register_operator
 
 
@@ -16,5 +15,7 @@ class Sphere(DisplacementOperator):
     schema = Schema(name="Sphere", inputs=INPUTS, arguments=ARGUMENTS)
     kind = "Ball"
 
-    def maps(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-        return sphere_maps(height, width)
+    def displace(self, source: np.ndarray, linear: bool, target: np.ndarray, fill: float) -> None:
+        from penstock.kernels.cpu.remap import displace_on_ball
+
+        displace_on_ball(source, TO_CENTRES, linear, target, fill)

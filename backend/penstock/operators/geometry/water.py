@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.displacement import Wave, water_displacements, water_maps
-from penstock.operators.geometry._displacement import ARGUMENTS, INPUTS, DisplacementOperator
+from penstock.kernels.displacement import Wave, water_displacements
+from penstock.operators.geometry._displacement import ARGUMENTS, INPUTS, TO_CENTRES, DisplacementOperator
 from penstock.schema import Argument, Schema, register_operator
 
 
@@ -28,8 +28,10 @@ class Water(DisplacementOperator):
     )
     kind = "Waves"
 
-    def maps(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-        return water_maps(height, width, self._wave("x"), self._wave("y"))
+    def displace(self, source: np.ndarray, linear: bool, target: np.ndarray, fill: float) -> None:
+        from penstock.kernels.cpu.remap import displace_by_waves
+
+        displace_by_waves(source, *self.waves(*source.shape[:2]), TO_CENTRES, linear, target, fill)
 
     def waves(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
         return water_displacements(height, width, self._wave("x"), self._wave("y"))

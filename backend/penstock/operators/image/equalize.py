@@ -30,12 +30,12 @@ class Equalize(Operator):
         return sample.shapes[0]
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.opencv import opencv
+        from penstock.kernels.cpu.histogram import equalize
 
-        cv2, layout = opencv(), sample.workspace.state
-        source, target = sample.inputs[0], sample.outputs[0]
+        source, target = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
         if not target.size:
             return
+<<<<<<< HEAD
         if "C" not in layout:
             source, target = source[None], target[None]
         elif layout.endswith("C"):
@@ -51,3 +51,15 @@ class Equalize(Operator):
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         planes = [plane for source, target in zip(sources, targets) for plane in planes_of(source, target, axis)]
         equalize_planes((plane, whole(plane)) for plane in planes)
+=======
+        if sample.workspace.state.endswith("C"):
+            equalize(source, target)
+            return
+        for plane, out in zip(_planes(source), _planes(target)):
+            equalize(plane, out)
+
+
+def _planes(image: np.ndarray) -> np.ndarray:
+    """An image of layout HW or CHW as planes of pixels of one channel."""
+    return image.reshape(-1, *image.shape[-2:], 1)
+>>>>>>> cpuspeed

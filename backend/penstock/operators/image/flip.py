@@ -40,7 +40,14 @@ class Flip(Operator):
         return sample.shapes[0]
 
     def compute(self, sample: Sample) -> None:
-        np.copyto(sample.outputs[0], sample.inputs[0][sample.plan])
+        from penstock.kernels.cpu.mirror import mirror_axis
+
+        source, steps, axis = sample.inputs[0], sample.plan, sample.workspace.state.index("W")
+        if steps[axis].step == 1:
+            np.copyto(sample.outputs[0], source[steps])
+        else:
+            others = (*steps[:axis], slice(None), *steps[axis + 1 :])
+            mirror_axis(source[others], axis, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all

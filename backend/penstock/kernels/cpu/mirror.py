@@ -1,0 +1,64 @@
+"""Mirrored copies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.simd import copy_mirrored
+
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+# Pixels that are turned round at a time.
+_LANES = 16
+
+
+@njit(**_OPTIONS)
+def _mirror_single(source, target):  # type: ignore[no-untyped-def]
+    """target[r, x] = source[r, -1 - x], for rows of at least ``_LANES`` elements."""
+    rows, width = source.shape
+    for r in range(rows):
+        row, out = source[r], target[r]
+        x = 0
+        while x < width:
+            # The last block overlaps the one before it rather than to be shorter.
+            x = min(x, width - _LANES)
+            copy_mirrored(row, width - _LANES - x, out, x, _LANES, 1)
+            x += _LANES
+
+
+@njit(**_OPTIONS)
+def _mirror_triple(source, target):  # type: ignore[no-untyped-def]
+    """The same for pixels of three elements each."""
+    rows, elements = source.shape
+    width = elements // 3
+    for r in range(rows):
+        row, out = source[r], target[r]
+        x = 0
+        while x < width:
+            x = min(x, width - _LANES)
+            copy_mirrored(row, (width - _LANES - x) * 3, out, x * 3, _LANES, 3)
+            x += _LANES
+
+
+def mirror_axis(source: np.ndarray, axis: int, target: np.ndarray) -> None:
+    """``target[..., x, ...] = source[..., -1 - x, ...]``.
+
+    Args:
+        source: any array.
+        axis: the dimension of x.
+        target: of the source's type and shape, contiguous.
+    """
+    width, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
+    kernel = {1: _mirror_single, 3: _mirror_triple}.get(inner)
+    if kernel is None or width < _LANES:
+        np.copyto(target, np.flip(source, axis))
+        return
+    # Elements are moved as they are, so that types of one size share one kernel.
+    bits, shape = f"u{source.itemsize}", (-1, width * inner)
+    rows = source.view(bits).reshape(shape)
+    if rows.strides[1] != rows.itemsize:
+        rows = np.ascontiguousarray(rows)
+    kernel(rows, target.view(bits).reshape(shape))
