@@ -35,13 +35,11 @@ class Equalize(Operator):
         source, target = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
         if not target.size:
             return
-<<<<<<< HEAD
-        if "C" not in layout:
-            source, target = source[None], target[None]
-        elif layout.endswith("C"):
-            source, target = np.moveaxis(source, -1, 0), np.moveaxis(target, -1, 0)
-        for plane, out in zip(source, target):
-            out[...] = cv2.equalizeHist(np.ascontiguousarray(plane))
+        if sample.workspace.state.endswith("C"):
+            equalize(source, target)
+            return
+        for plane, out in zip(_planes(source), _planes(target)):
+            equalize(plane, out)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.histogram import equalize_planes, planes_of, whole
@@ -51,15 +49,8 @@ class Equalize(Operator):
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         planes = [plane for source, target in zip(sources, targets) for plane in planes_of(source, target, axis)]
         equalize_planes((plane, whole(plane)) for plane in planes)
-=======
-        if sample.workspace.state.endswith("C"):
-            equalize(source, target)
-            return
-        for plane, out in zip(_planes(source), _planes(target)):
-            equalize(plane, out)
 
 
 def _planes(image: np.ndarray) -> np.ndarray:
     """An image of layout HW or CHW as planes of pixels of one channel."""
     return image.reshape(-1, *image.shape[-2:], 1)
->>>>>>> cpuspeed
