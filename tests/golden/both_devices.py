@@ -179,6 +179,9 @@ EXACT: dict[str, Define] = {
         _everywhere(device, np.float32([[0.9, 0.1, 0.0, 2.0], [-0.1, 0.8, 0.1, 1.0], [0.0, 0.01, 1.1, -0.1]])),
         inverse_map=False,
     ),
+    "slice at numbers on the device": lambda device: fn.slice(
+        images(device), _everywhere(device, np.float32([0.1, 0.3])), _everywhere(device, np.float32([0.5, 0.6]))
+    ),
     "boxes": lambda device: _boxes(device, criteria=0.3),
     "equalize": lambda device: fn.equalize(images(device)),
     "equalize planes of frames": lambda device: fn.equalize(fn.transpose(frames(device), perm=[0, 3, 1, 2])),
