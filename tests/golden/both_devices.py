@@ -100,6 +100,11 @@ def _boxes(device: str, **arguments: Any) -> Any:
     return fn.cat(encoded[0], fn.cast(fn.reshape(encoded[1], shape=[-1, 1]), dtype=types.FLOAT), axis=1)
 
 
+def _affine_by_input(node: Any, device: str, **arguments: Any) -> Any:
+    matrix = np.float32([[0.9, 0.2, 3.0], [-0.1, 1.1, 2.0]])
+    return fn.warp_affine(node, _everywhere(device, matrix), fill_value=5.0, **arguments)
+
+
 def _mosaic(device: str, kind: str) -> Any:
     """Images of one channel and of even extents."""
     return fn.crop(fn.slice(typed(device, kind), 0, 1, axes=[2]), crop=[28, 26])
@@ -167,6 +172,16 @@ EXACT: dict[str, Define] = {
         )
         for height, width in ((1, 1), (2, 5), (17, 4), (16, 16), (9, 6), (32, 27))
     },
+    "affine by an input": lambda device: _affine_by_input(images(device), device),
+    "affine by an input, inverted": lambda device: _affine_by_input(frames(device), device, inverse_map=False),
+    "affine of volumes by an input": lambda device: fn.warp_affine(
+        fn.reinterpret(frames(device), layout="DHWC"),
+        _everywhere(device, np.float32([[0.9, 0.1, 0.0, 2.0], [-0.1, 0.8, 0.1, 1.0], [0.0, 0.01, 1.1, -0.1]])),
+        inverse_map=False,
+    ),
+    "slice at numbers on the device": lambda device: fn.slice(
+        images(device), _everywhere(device, np.float32([0.1, 0.3])), _everywhere(device, np.float32([0.5, 0.6]))
+    ),
     "boxes": lambda device: _boxes(device, criteria=0.3),
     "equalize": lambda device: fn.equalize(images(device)),
     "equalize planes of frames": lambda device: fn.equalize(fn.transpose(frames(device), perm=[0, 3, 1, 2])),

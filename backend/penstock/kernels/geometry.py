@@ -52,13 +52,13 @@ def about_centres(rotation: np.ndarray, size_in: Sequence[float], size_out: Sequ
 
 
 def inverted(matrix: np.ndarray) -> np.ndarray:
-    """The inverse of an affine matrix [M|t]; raises RuntimeError where there is none."""
+    """The inverse of an affine matrix [M|t]; raises ValueError where there is none."""
     linear, translation = matrix[:, :-1].astype(np.float32), matrix[:, -1].astype(np.float32)
     try:
         inverse = np.linalg.inv(linear.astype(np.float64)).astype(np.float32)
         return np.column_stack([inverse, -(inverse @ translation)])
     except np.linalg.LinAlgError:
-        raise RuntimeError(f"The affine matrix {matrix.tolist()} cannot be inverted") from None
+        raise ValueError(f"Cannot calculate the inverse of a singular matrix: {matrix.tolist()}") from None
 
 
 def affine(linear: np.ndarray, centre: Sequence[float] | np.ndarray | None = None) -> np.ndarray:

@@ -45,3 +45,15 @@ FAMILY.add(
     "warp_affine with the matrix as an input",
     lambda m: m.fn.warp_affine(INPUTS["pixels"](m), m.types.Constant(np.float32([[1, 0, 3], [0, 1, 2]]))),
 )
+SINGULAR = np.float32([[1, 2, 0], [2, 4, 0]])
+for name, matrix in {
+    "singular": SINGULAR,
+    "double": SINGULAR.astype(np.float64),
+    "flat": SINGULAR.reshape(-1),
+    "volumetric": np.eye(3, 4, dtype=np.float32),
+}.items():
+    FAMILY.add(
+        f"warp_affine with a {name} matrix as an input",
+        lambda m, matrix=matrix: m.fn.warp_affine(INPUTS["pixels"](m), feed([matrix] * 3)(m), inverse_map=False),
+    )
+FAMILY.each("warp_affine", PIXELS, [{"matrix": SINGULAR.reshape(-1).tolist(), "inverse_map": False}])

@@ -58,7 +58,7 @@ INSTANCES = {
     ],
     "sinc": ["resample_signals<uint8, int32>", "resample_signals<float, float>"],
     "spectrum": ["power_spectra<true>", "power_spectra<false>"],
-    "warp": ["warp<uint8, uint8>", "warp<int32, float>"],
+    "warp": ["prepare", "warp<uint8, uint8>", "warp<int32, float>"],
     "weighted_sums": ["weighted_sums"],
     "window": [
         "window<uint8, float, uint32>",

@@ -5,6 +5,7 @@
 
 struct Warp {
     uint64 source, target;
+    uint64 matrix_at;           // where the prepared matrix is; 0: it is `matrix`
     int32 depth, height, width, channels;
     int32 out_depth, out_height, out_width;
     int32 tiles, rows;          // of a row; rows of a block, more than one only where a tile is a row
@@ -13,6 +14,43 @@ struct Warp {
     float fill;
     int32 padding;
 };
+
+// What becomes of a matrix [M|t] that a user gave, of type float.
+struct Given {
+    uint64 source, target;
+    int32 rank, inverted;
+};
+
+__global__ void prepare(const int64 *__restrict__, const Given *__restrict__ matrices, int samples) {
+    int sample = blockIdx.x * blockDim.x + threadIdx.x;
+    if (sample >= samples) return;
+    const Given &p = matrices[sample];
+    const float *source = reinterpret_cast<const float *>(p.source);
+    float *target = reinterpret_cast<float *>(p.target);
+    // Of three dimensions, whatever it is of; without translation.
+    double m[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, inverse[9], determinant = 0.0;
+    float moved[3] = {0.0f, 0.0f, 0.0f};
+    for (int i = 0; i < p.rank; i++) {
+        for (int j = 0; j < p.rank; j++) m[3 * i + j] = source[i * (p.rank + 1) + j];
+        moved[i] = source[i * (p.rank + 1) + p.rank];
+    }
+    if (p.inverted) {
+        for (int i = 0; i < 9; i++) {
+            int a = (i % 3 + 1) % 3 * 3, b = (i % 3 + 2) % 3 * 3, c = (i / 3 + 1) % 3, d = (i / 3 + 2) % 3;
+            inverse[i] = m[a + c] * m[b + d] - m[a + d] * m[b + c];
+        }
+        for (int j = 0; j < 3; j++) determinant += m[3 * j] * inverse[j];
+        for (int i = 0; i < 9; i++) m[i] = inverse[i] / determinant;
+    }
+    for (int i = 0; i < 3; i++) {
+        float translation = 0.0f;
+        for (int j = 0; j < 3; j++) {
+            target[4 * i + j] = float(m[3 * i + j]);
+            translation += float(m[3 * i + j]) * moved[j];
+        }
+        target[4 * i + 3] = p.inverted ? -translation : moved[i];
+    }
+}
 
 const int TILE = 256;
 const int MARK = 16;            // pixels from mark to mark
@@ -59,6 +97,7 @@ __global__ void warp(const int64 *__restrict__ first_blocks, const Warp *__restr
     __shared__ float marks[3 * TILE];
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Warp &w = warps[sample];
+    const float *matrix = w.matrix_at ? reinterpret_cast<const float *>(w.matrix_at) : w.matrix;
     int block = int(blockIdx.x - first_blocks[sample]);
     int begin_x = block % w.tiles * TILE, begin_row = block / w.tiles * w.rows;
     int all_rows = w.out_depth * w.out_height;
@@ -67,7 +106,7 @@ __global__ void warp(const int64 *__restrict__ first_blocks, const Warp *__restr
     for (int i = threadIdx.x; i < w.rows * axes; i += blockDim.x) {
         int row = begin_row + i / axes, axis = i % axes;
         if (row >= all_rows) break;
-        const float *m = w.matrix + 4 * axis;
+        const float *m = matrix + 4 * axis;
         float cy = row % w.out_height + 0.5f, cz = row / w.out_height + 0.5f;
         float value = beginning(m, begin_x, cy, cz, w.volumetric), step = m[0];
         float *own = marks + axis * TILE + i / axes * marks_per_row;
@@ -82,7 +121,7 @@ __global__ void warp(const int64 *__restrict__ first_blocks, const Warp *__restr
     if (local >= w.rows || row >= all_rows || x >= w.out_width) return;
     float position[3] = {0.0f, 0.0f, 0.0f};
     for (int axis = 0; axis < axes; axis++) {
-        float value = marks[axis * TILE + local * marks_per_row + column / MARK], step = w.matrix[4 * axis];
+        float value = marks[axis * TILE + local * marks_per_row + column / MARK], step = matrix[4 * axis];
         for (int j = 0; j < column % MARK; j++) value += step;
         position[axis] = w.linear ? value - 0.5f : value;
     }

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import THREADS, cuda_type, kernel, launch, locate
+from penstock.kernels.cuda.launch import THREADS, Located, blocks_for, cuda_type, kernel, launch, locate, scratch
 
 _WARP = np.dtype(
     [
         ("source", np.uint64),
         ("target", np.uint64),
+        ("matrix_at", np.uint64),
         *(
             (name, np.int32)
             for name in ("depth", "height", "width", "channels", "out_depth", "out_height", "out_width")
@@ -26,12 +27,16 @@ _WARP = np.dtype(
     align=True,
 )
 
+_GIVEN = np.dtype([("source", np.uint64), ("target", np.uint64), ("rank", np.int32), ("inverted", np.int32)])
+_NO_ROWS = np.zeros((3, 4), np.float32).tolist()
 
-def warp_images(jobs: Sequence[tuple[Any, np.ndarray, Any]], linear: bool, fill: float | None) -> None:
+
+def warp_images(jobs: Sequence[tuple[Any, np.ndarray | Located, Any]], linear: bool, fill: float | None) -> None:
     """Warps images (H, W, C) or volumes (D, H, W, C): ``(source, matrix, target)``, in one launch.
 
     Args:
-        jobs: the matrices, 2x3 or 3x4, map output to input coordinates.
+        jobs: the matrices, 2x3 or 3x4, map output to input coordinates; arrays in host memory, or of
+            :func:`prepared_matrices`.
         linear: interpolate; else the nearest pixel is taken.
         fill: what lies outside of the source; None: the nearest pixel of its border.
     """
@@ -43,13 +48,14 @@ def warp_images(jobs: Sequence[tuple[Any, np.ndarray, Any]], linear: bool, fill:
         (
             source.address,
             target.address,
+            matrix.address if isinstance(matrix, Located) else 0,
             *(1, *source.shape)[-4:],
             *(1, *target.shape[:-1])[-3:],
             *_blocks(target.shape[-2]),
             len(source.shape) == 4,
             linear,
             fill is not None,
-            _rows(matrix),
+            _NO_ROWS if isinstance(matrix, Located) else _rows(matrix),
             0.0 if fill is None else fill,
             0,
         )
@@ -61,6 +67,23 @@ def warp_images(jobs: Sequence[tuple[Any, np.ndarray, Any]], linear: bool, fill:
         tiles, rows = _blocks(target.shape[-2])
         counts.append(tiles * -(-math.prod(target.shape[:-2]) // rows))
     launch(kernel("warp", f"warp<{types}>"), np.array(entries, _WARP), counts)
+
+
+def prepared_matrices(matrices: Sequence[Any], rank: int, inverted: bool) -> list[Located]:
+    """Matrices of float32 on the GPU as :func:`warp_images` takes them, in one launch.
+
+    Args:
+        matrices: [M|t], of ``rank`` rows.
+        rank: 2 or 3.
+        inverted: they map input to output coordinates. What has no inverse gives infinities and NaN.
+    """
+    given = [locate(matrix) for matrix in matrices]
+    prepared = scratch([(3, 4)] * len(given), np.float32)
+    entries = [(one.address, other.address, rank, inverted) for one, other in zip(given, prepared)]
+    # A thread for each matrix.
+    counts = [blocks_for(len(given)), *[0] * (len(given) - 1)]
+    launch(kernel("warp", "prepare"), np.array(entries, _GIVEN), counts)
+    return prepared
 
 
 def _blocks(width: int) -> tuple[int, int]:

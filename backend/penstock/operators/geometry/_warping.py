@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +18,11 @@ class WarpPlan:
     """How one image is warped.
 
     Attributes:
-        matrix: output to input coordinates, 2x3 or 3x4 in x, y(, z) order.
+        matrix: output to input coordinates, 2x3 or 3x4 in x, y(, z) order; None where it is on the GPU.
         extents: of the output: (height, width) or (depth, height, width).
     """
 
-    matrix: np.ndarray
+    matrix: np.ndarray | None
     extents: tuple[int, ...]
 
 
@@ -62,13 +63,17 @@ class WarpingOperator(Operator):
             raise RuntimeError(f"`size` has {len(size)} entries, expected {count}")
         return tuple(int(extent) for extent in size)
 
+    def matrices(self, workspace: Workspace) -> Sequence[Any]:
+        """The matrix of each sample, as the kernel for GPU takes it."""
+        return [sample.plan.matrix for sample in workspace.live]
+
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.warp import warp_images
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        jobs = [(source, s.plan.matrix, target) for s, source, target in zip(samples, sources, targets)]
+        jobs = list(zip(sources, self.matrices(workspace), targets))
         warp_images(jobs, self.args["interp_type"] == INTERP_LINEAR, self.args["fill_value"])
 
     def compute(self, sample: Sample) -> None:

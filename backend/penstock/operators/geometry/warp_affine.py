@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from penstock.kernels.geometry import inverted
 from penstock.operators.geometry._warping import WarpingOperator, WarpPlan
-from penstock.schema import Argument, Deprecation, Input, Sample, Schema, register_operator
-from penstock.types import INTERP_LINEAR
+from penstock.schema import Argument, Deprecation, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.tensors import TensorListGPU
+from penstock.types import FLOAT, INTERP_LINEAR, dtype_name
 
 
 @register_operator
@@ -60,23 +62,45 @@ class WarpAffine(WarpingOperator):
         volumetric=True,
     )
 
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        if len(workspace.inputs) > 1 and workspace.inputs[1].dtype != FLOAT:
+            raise RuntimeError(f"Matrices must be of float, got {dtype_name(workspace.inputs[1].dtype)}")
+        return super().describe(workspace)
+
     def plan(self, sample: Sample, extents: Sequence[int]) -> WarpPlan:
         rank = len(extents)
         matrix = self._matrix(sample, rank)
-        if not self.args["inverse_map"]:
+        if matrix is not None and not self.args["inverse_map"]:
             matrix = inverted(matrix)
         return WarpPlan(matrix, self.wanted_extents(sample, rank) or tuple(extents))
 
-    def _matrix(self, sample: Sample, rank: int) -> np.ndarray:
+    def _matrix(self, sample: Sample, rank: int) -> np.ndarray | None:
+        """The matrix that was given; None where it is on the GPU."""
         if len(sample.shapes) > 1:
-            data = sample.inputs[1]
-            values = data if isinstance(data, np.ndarray) else data.get()
+            if sample.shapes[1] != (rank, rank + 1):
+                raise RuntimeError(
+                    f"The matrices must be of shape ({rank}, {rank + 1}), got a tensor of shape {list(sample.shapes[1])}"
+                )
+            if isinstance(sample.workspace.inputs[1], TensorListGPU):
+                return None
+            values = sample.inputs[1]
         elif sample.given("matrix"):
             values = np.asarray(sample["matrix"], np.float64)
+            if values.size != rank * (rank + 1):
+                raise RuntimeError(
+                    f"The matrix has {values.size} elements, expected {rank * (rank + 1)} ({rank}x{rank + 1}) for "
+                    f"{rank}-dimensional images"
+                )
         else:
             raise RuntimeError("`warp_affine` needs a matrix: as an argument, or as the second input")
-        if values.size != rank * (rank + 1):
-            raise RuntimeError(
-                f"The matrix has {values.size} elements, expected {rank * (rank + 1)} ({rank}x{rank + 1}) for {rank}-dimensional images"
-            )
         return values.astype(np.float64).reshape(rank, rank + 1)
+
+    def matrices(self, workspace: Workspace) -> Sequence[Any]:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.warp import prepared_matrices
+
+        samples = workspace.live
+        if len(workspace.inputs) < 2 or not isinstance(workspace.inputs[1], TensorListGPU):
+            return super().matrices(workspace)
+        rank = len(samples[0].plan.extents)
+        return prepared_matrices(locate_all(workspace.inputs[1], samples), rank, not self.args["inverse_map"])

@@ -79,8 +79,10 @@ class Slice(Operator):
         check_box_arguments(self)
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
-        batch = workspace.inputs[0]
+        batch, *boxes = workspace.inputs
         check_box_inputs(self, workspace)
+        # Shapes depend on them: from a GPU, all are fetched at once.
+        workspace.inputs = [batch, *(box.as_cpu() for box in boxes)]
         return [OutputSpec(window_type(self, batch.dtype), batch.layout(), batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

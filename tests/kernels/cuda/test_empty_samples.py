@@ -1,0 +1,66 @@
+"""Samples without elements, alone and among others, give on GPU what they give on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import fn, pipeline_def
+
+IDENTITY = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+OPERATORS: dict[str, Callable[[Any], Any]] = {
+    "clahe": lambda x: fn.clahe(x, tiles_x=2, tiles_y=2, clip_limit=1.0),
+    "dilate": fn.experimental.dilate,
+    "equalize": fn.equalize,
+    "filter": lambda x: fn.filter(x, np.ones((3, 1), np.float32)),
+    "grid_mask": fn.grid_mask,
+    "jpeg": fn.jpeg_compression_distortion,
+    "median": fn.experimental.median_blur,
+    "remap": lambda x: fn.experimental.remap(x, np.ones((3, 3), np.float32), np.ones((3, 3), np.float32)),
+    "shots": fn.noise.shot,
+    "sphere": fn.sphere,
+    "warp_affine": lambda x: fn.warp_affine(x, matrix=IDENTITY),
+    "water": fn.water,
+}
+SHAPES = {
+    "some": [(0, 5, 3), (6, 4, 3), (5, 0, 3)],
+    "all": [(0, 5, 3)] * 3,
+}
+
+
+def run(define: Callable[[Any], Any], samples: list[np.ndarray], device: str, condition: Any = None) -> list[Any]:
+    @pipeline_def(batch_size=len(samples), num_threads=1, device_id=0, seed=3, enable_conditionals=True)
+    def pipeline() -> Any:
+        data = fn.external_source(lambda: samples, layout="HWC")
+        data = data.gpu() if device == "gpu" else data
+        if condition is None:
+            return define(data)
+        if fn.external_source(lambda: [np.bool_(condition)] * len(samples)):
+            result = define(data)
+        else:
+            result = data
+        return result
+
+    built = pipeline()
+    built.build()
+    return [np.array(tensor) for tensor in built.run()[0].as_cpu()]
+
+
+@pytest.mark.parametrize("shapes", SHAPES)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_samples_without_elements(name: str, shapes: str) -> None:
+    rng = np.random.default_rng(0)
+    samples = [rng.integers(0, 256, shape, np.uint8) for shape in SHAPES[shapes]]
+    for expected, result in zip(run(OPERATORS[name], samples, "cpu"), run(OPERATORS[name], samples, "gpu")):
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_batches_without_samples(name: str) -> None:
+    samples = [np.full((4, 5, 3), index, np.uint8) for index in range(2)]
+    for expected, result in zip(samples, run(OPERATORS[name], samples, "gpu", condition=False)):
+        np.testing.assert_array_equal(result, expected)
