@@ -37,7 +37,8 @@ def to_decibels(
         (source.address, target.address, address, target.size) for (source, target), address in zip(located, references)
     ]
     counts = [blocks_for(target.size) for _, target in located]
-    per_reference = np.float32(0 if reference is None else 1 / reference)
+    with np.errstate(over="ignore"):
+        per_reference = np.float32(0) if reference is None else np.float32(1) / reference
     descriptors = np.array(entries, _DECIBELS)
     launch(kernel("decibels", "to_decibels"), descriptors, counts, per_reference, smallest, factor)
 
