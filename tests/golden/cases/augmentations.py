@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import Any
 
 from case import Define, Family, feed, images
@@ -22,7 +23,10 @@ def alone(name: str, bin: Any, bins: int = 11, **settings: Any) -> Define:
         data = SOURCE(module)
         keywords = {"shape": data.shape()} if name in ("translate_x", "translate_y") else {}
         given = bin(module) if callable(bin) else bin
-        return augmentation(data, magnitude_bin=given, num_magnitude_bins=bins, **keywords)
+        with warnings.catch_warnings():
+            # Signs that are drawn by the augmentation itself are warned of.
+            warnings.simplefilter("ignore", UserWarning)
+            return augmentation(data, magnitude_bin=given, num_magnitude_bins=bins, **keywords)
 
     return define
 
