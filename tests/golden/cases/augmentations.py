@@ -46,7 +46,9 @@ def policy(name: str, function: str, *arguments: Any, shape: bool = False, **key
         given = dict(keywords, interp_type=module.types.INTERP_NN)
         if shape:
             given["shape"] = data.shape()
-        return getattr(part(module, name), function)(data, *arguments, **given)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return getattr(part(module, name), function)(data, *arguments, **given)
 
     return define
 
