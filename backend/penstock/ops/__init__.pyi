@@ -54,7 +54,7 @@ class Compose:
     """Several operators called one after the other.
 
     Args:
-        op_list: operators (or functions of nodes); each gets the outputs of the one before.
+        op_list: operators (or functions of nodes); each gets the outputs of the one before. Of none the inputs come back.
     """
 
     def __init__(self, op_list: Sequence[Any]) -> None:
@@ -68,6 +68,18 @@ class Compose:
     def device(self) -> str:
         """Where the operators run: that of the first."""
         ...
+
+def cpu_ops() -> set[str]:
+    """The names of operators that run on CPU."""
+    ...
+
+def gpu_ops() -> set[str]:
+    """The names of operators that run on GPU."""
+    ...
+
+def mixed_ops() -> set[str]:
+    """The names of operators that take data on CPU and give it on GPU."""
+    ...
 
 class ArithmeticGenericOp(OperatorFace):
     """One function of inputs and constants, element by element; shapes are broadcast as numpy does.
@@ -430,7 +442,7 @@ class COCOReader(OperatorFace):
         initial_fill (int, default 1024): Samples in the buffer from which `random_shuffle` picks.
         lazy_init (bool, default False): List the samples at the first run, not when the pipeline is built.
         ltrb (bool, default False): Boxes are left, top, right, bottom; else left, top, width, height.
-        masks (bool, default False): Polygons as `polygon_masks` gives them.
+        masks (bool, default False): Like `polygon_masks`, but polygons tell their first and last coordinates, two of which make a vertex.
         meta_files_path (str, default ''): Old name of `preprocessed_annotations`.
         num_shards (int, default 1): Number of parts into which the samples are divided.
         pad_last_batch (bool, default False): Fill up a shard's last batch with its last sample; without it, batches run on into the next epoch.
@@ -3673,9 +3685,7 @@ class SubscriptDimCheck(OperatorFace):
         name: str | None = None,
     ) -> None: ...
 
-from penstock.tfrecord import TFRecord as _TFRecord
-
-TFRecordReader = _TFRecord
+from penstock.tfrecord import TFRecordReader as TFRecordReader
 
 class TensorResize(OperatorFace):
     """Resamples chosen dimensions of tensors with a separable filter; layouts do not matter.
