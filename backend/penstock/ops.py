@@ -12,10 +12,10 @@ from penstock.graph.calls import DEVICES
 from penstock.python_function import DLTensorPythonFunction, NumbaFunction, PythonFunction, TorchPythonFunction
 from penstock.schema import Schema
 from penstock.schema.documentation import docstring, signature
-from penstock.schema.registry import load_package, subscribe
+from penstock.schema.registry import all_schemas, load_package, subscribe
 from penstock.tfrecord import TFRecord, TFRecordReader
 
-__all__ = ["Compose", "ExternalSource"]
+__all__ = ["Compose", "ExternalSource", "cpu_ops", "gpu_ops", "mixed_ops"]
 
 _SPECIAL: dict[str, Any] = {
     "DLTensorPythonFunction": DLTensorPythonFunction,
@@ -111,6 +111,25 @@ class Compose:
     def device(self) -> str:
         """Where the operators run: that of the first."""
         return self._operators[0].device
+
+
+def _names(device: str) -> set[str]:
+    return {schema.name for schema in all_schemas() if device in schema.devices and not schema.hidden}
+
+
+def cpu_ops() -> set[str]:
+    """The names of operators that run on CPU."""
+    return _names("cpu")
+
+
+def gpu_ops() -> set[str]:
+    """The names of operators that run on GPU."""
+    return _names("gpu")
+
+
+def mixed_ops() -> set[str]:
+    """The names of operators that take data on CPU and give it on GPU."""
+    return _names("mixed")
 
 
 __path__: list[str] = []

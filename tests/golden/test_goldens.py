@@ -33,6 +33,7 @@ def test_equals_dali(family: str, case: Case) -> None:
     expected = recorded(family)[case.name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", UserWarning)
         if isinstance(expected, dict):
             kinds = tuple(kind for kind in BUILT_IN if kind.__name__ in expected["error"])
             with pytest.raises(kinds or Exception):

@@ -1,8 +1,8 @@
-"""These tests are about other people's frameworks, and collected where those are installed (`penstock[pytorch]`, `penstock[jax]`)."""
+"""These tests are about other people's frameworks, and collected where those are installed, e.g. by `penstock[pytorch]`."""
 
 from __future__ import annotations
 
 import importlib.util
 
-_NEEDS = {"test_pytorch.py": "torch", "test_jax.py": "jax"}
+_NEEDS = {"test_pytorch.py": "torch", "test_jax.py": "jax", "test_paddle.py": "paddle"}
 collect_ignore = [name for name, module in _NEEDS.items() if importlib.util.find_spec(module) is None]

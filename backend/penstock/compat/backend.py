@@ -1,7 +1,40 @@
-"""The module ``nvidia.dali.backend``: tensors, batches and types."""
+"""The module ``nvidia.dali.backend``: tensors, batches and types, and what there is of operators and devices."""
 
-from penstock import types
-from penstock.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+from __future__ import annotations
+
+from penstock import ops, types
+from penstock.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, cuda
 from penstock.tensors.tensor import DLDeviceType
 
-__all__ = ["DLDeviceType", "TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU", "types"]
+__all__ = [
+    "DLDeviceType",
+    "GetCUDADeviceCount",
+    "RegisteredCPUOps",
+    "RegisteredGPUOps",
+    "RegisteredMixedOps",
+    "TensorCPU",
+    "TensorGPU",
+    "TensorListCPU",
+    "TensorListGPU",
+    "types",
+]
+
+
+def RegisteredCPUOps() -> list[str]:
+    """The names of operators that run on CPU."""
+    return sorted(ops.cpu_ops())
+
+
+def RegisteredGPUOps() -> list[str]:
+    """The names of operators that run on GPU."""
+    return sorted(ops.gpu_ops())
+
+
+def RegisteredMixedOps() -> list[str]:
+    """The names of operators that take data on CPU and give it on GPU."""
+    return sorted(ops.mixed_ops())
+
+
+def GetCUDADeviceCount() -> int:
+    """How many GPUs there are."""
+    return cuda.device_count()

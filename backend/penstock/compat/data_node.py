@@ -1,5 +1,5 @@
 """The module ``nvidia.dali.data_node``."""
 
-from penstock.graph import DataNode
+from penstock.graph import DataNode, newaxis
 
-__all__ = ["DataNode"]
+__all__ = ["DataNode", "newaxis"]

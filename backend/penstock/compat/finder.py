@@ -14,6 +14,7 @@ _ROOT = "nvidia.dali"
 # What is at another place here; all else has the same path below `penstock`.
 _ELSEWHERE = {
     _ROOT: "penstock.compat.dali",
+    f"{_ROOT}.auto_aug.core.decorator": "penstock.auto_aug.core._augmentation",
     f"{_ROOT}.backend": "penstock.compat.backend",
     f"{_ROOT}.backend_impl": "penstock.compat.backend",
     f"{_ROOT}.data_node": "penstock.compat.data_node",

@@ -75,6 +75,7 @@ def call_operator(
             group,
             sites,
             payload,
+            scope.detached,
         )
         scope.register(op)
         outputs = op.outputs if scope.debug is None else scope.debug.evaluate(op)

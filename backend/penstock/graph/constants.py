@@ -69,7 +69,8 @@ def constant_node(
             f"Expected scalar value of type 'bool', 'int' or 'float', or an array of them, got {type(value)}."
         )
     if dtype is None:
-        dtype = _default_dtype(array)
+        of_torch = type(value).__module__.partition(".")[0] == "torch"
+        dtype = from_numpy_dtype(array.dtype) if of_torch else _default_dtype(array)
         if isinstance(value, np.ndarray):
             _check_range(array, dtype)
     if shape is None:

@@ -30,6 +30,7 @@ class OpNode:
         group: equal for the instances that one call with multiple input sets made.
         sites: where the user called it.
         payload: what belongs to it and is no argument: a callback, a source.
+        detached: it was called outside of any pipeline.
     """
 
     schema: Schema
@@ -43,6 +44,7 @@ class OpNode:
     group: object = None
     sites: tuple[CallSite, ...] = ()
     payload: Any = None
+    detached: bool = False
     outputs: list[DataNode] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -20,9 +20,11 @@ class Scope:
         conditions: the open branches, where conditionals are enabled.
         sinks: operators that stay although no output depends on them.
         debug: evaluates operators as they are called, where the pipeline runs in debug mode.
+        detached: operators are called outside of any pipeline, and may become part of several.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, detached: bool = False) -> None:
+        self.detached = detached
         self._counter = itertools.count()
         self.tracer: CodeType | None = None
         self.conditions: ConditionStack | None = None
@@ -31,7 +33,7 @@ class Scope:
 
     def next_name(self, class_name: str) -> str:
         """A name for an operator that the user did not name."""
-        return f"__{class_name.lstrip('_')}_{next(self._counter)}"
+        return f"__{class_name.lstrip('_')}_{'detached_' if self.detached else ''}{next(self._counter)}"
 
     def enter_branch(self, node: DataNode) -> DataNode:
         """The node as it is seen inside the open branches."""
@@ -52,7 +54,7 @@ class Scope:
 
 
 _local = threading.local()
-_outside = Scope()
+_outside = Scope(detached=True)
 
 
 def scope_stack() -> list[Scope]:

@@ -69,6 +69,18 @@ class Compose:
         """Where the operators run: that of the first."""
         ...
 
+def cpu_ops() -> set[str]:
+    """The names of operators that run on CPU."""
+    ...
+
+def gpu_ops() -> set[str]:
+    """The names of operators that run on GPU."""
+    ...
+
+def mixed_ops() -> set[str]:
+    """The names of operators that take data on CPU and give it on GPU."""
+    ...
+
 class ArithmeticGenericOp(OperatorFace):
     """One function of inputs and constants, element by element; shapes are broadcast as numpy does.
 

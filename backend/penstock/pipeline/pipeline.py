@@ -393,6 +393,8 @@ class Pipeline:
         graph = self.graph
         self.output_dtype(), self.output_ndim(), self.output_layout()
         graph.verify()
+        if self._enable_checkpointing:
+            _check_checkpointing(graph)
         self._choose_device(graph)
         improved = improve(graph)
         self._sources = _sources_of(improved)
@@ -425,6 +427,10 @@ class Pipeline:
             )
         if min(self._depths) < 1:
             raise ValueError("The prefetch queue depth must be greater than 0.")
+        if self._checkpoint is not None and not self._enable_checkpointing:
+            raise RuntimeError(
+                "Cannot restore checkpoint. The `enable_checkpointing` was not specified when creating the pipeline."
+            )
 
     def _choose_device(self, graph: Graph) -> None:
         if self._device_id is not None:
@@ -945,6 +951,25 @@ def _as_output(value: Any, index: int) -> DataNode:
             "to `types.Constant` (numerical constants, 1D lists/tuple of numbers and ND arrays)."
         )
     return constant_node(value)
+
+
+def _check_checkpointing(graph: Graph) -> None:
+    """Raises RuntimeError for operators whose state is not the pipeline's own; warns of sources whose state cannot be kept."""
+    detached = [op.name for op in graph.operators if op.detached]
+    if detached:
+        raise RuntimeError(
+            "The pipeline does not support checkpointing, because it contains operators that were defined outside the pipeline: "
+            f"{', '.join(detached)}. Call them in the function that defines it."
+        )
+    for source in _sources_of(graph):
+        if not source._wants_info:
+            warnings.warn(
+                "Checkpointing is enabled in a pipeline with an external source operator whose source does not take the number of "
+                "the sample or batch. Penstock doesn't capture state of such 'source'. Items of an iterable are skipped when a "
+                "checkpoint is loaded; a callback continues wherever it is.",
+                UserWarning,
+                stacklevel=3,
+            )
 
 
 def _sources_of(graph: Graph) -> list[Source]:

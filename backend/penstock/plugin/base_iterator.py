@@ -298,6 +298,9 @@ class BaseIterator:
         self._pipes: list[Pipeline] = list(pipelines) if isinstance(pipelines, (list, tuple)) else [pipelines]  # type: ignore[list-item]
         _require(self._pipes, "Number of provided pipelines has to be at least 1")
         self._num_gpus = len(self._pipes)
+        for pipe in self._pipes:
+            if pipe.max_batch_size is None:
+                raise ValueError("The batch size must be set.")
         self.batch_size: int = self._pipes[0].max_batch_size or 0
         _require(
             all(pipe.max_batch_size == self.batch_size for pipe in self._pipes),

@@ -47,6 +47,9 @@ class PythonOperator(Operator):
     Subclasses say how samples become what the function takes (``given``), and its results arrays (``taken``).
     """
 
+    # Of a tuple that the function of a single output returns, the first counts.
+    takes_first = True
+
     def setup(self) -> None:
         layouts = self.args["output_layouts"] or ()
         if len(layouts) > self.args["num_outputs"]:
@@ -81,6 +84,9 @@ class PythonOperator(Operator):
             self._batch(workspace, number, {index: row[number] for index, row in results.items()})
             for number in range(self.args["num_outputs"])
         ] or [self._nothing(workspace)]
+        if len(workspace.inputs) == 1 and self.args["num_outputs"]:
+            for output in workspace.outputs:
+                output.source_infos = workspace.inputs[0].source_infos
 
     def _call_on_samples(self, workspace: Workspace, live: Sequence[int]) -> dict[int, Sequence[Any]]:
         results: dict[int, Sequence[Any]] = {}
@@ -122,8 +128,13 @@ class PythonOperator(Operator):
             if expected > 1:
                 raise TypeError(f"A function of several outputs returns a tuple, got a {_name(result)}")
             return (result,)[:expected]
+        if expected == 1 and result and self.takes_first:
+            return result[:1]
         if len(result) != expected:
-            raise ValueError(f"Unexpected number of outputs of the function: got {len(result)}, expected {expected}")
+            raise ValueError(
+                f"Unexpected number of outputs of the function: got {len(result)}, expected {expected} (`num_outputs={expected}` "
+                f"outputs, but returned {len(result)})"
+            )
         return result
 
     def _batch(self, workspace: Workspace, number: int, arrays: dict[int, Any]) -> Any:

@@ -37,9 +37,15 @@ class JaxFunction(PythonOperator):
         hidden=True,
     )
 
+    takes_first = False
+
     def run(self, workspace: Workspace) -> None:
         if self.device == "gpu":
             synchronize_stream()
+        if not all(batch.is_dense_tensor() for batch in workspace.inputs):
+            raise RuntimeError(
+                "The function takes arrays of whole batches: a batch of samples with different shapes has none."
+            )
         inputs = [self._to_jax(batch.as_tensor()._array) for batch in workspace.inputs]
         outputs = self._outputs(self._called(inputs))
         if self.device == "gpu":
@@ -48,6 +54,9 @@ class JaxFunction(PythonOperator):
         workspace.outputs = [self._to_batch(output, number, workspace) for number, output in enumerate(outputs)] or [
             self._nothing(workspace)
         ]
+        infos = [batch.source_infos for batch in workspace.inputs if batch.source_infos]
+        for output in workspace.outputs if infos and self.args["num_outputs"] else ():
+            output.source_infos = [";".join(of_sample) for of_sample in zip(*infos)]
 
     def _outputs(self, result: Any) -> Sequence[Any]:
         return super()._outputs(tuple(result) if isinstance(result, list) else result)
@@ -71,10 +80,13 @@ class JaxFunction(PythonOperator):
                 f"The function returned an array on {len(devices)} devices, expected one on a single device"
             )
         if devices[0].platform != self.device:
-            raise ValueError(f"The {self.device} operator's function returned an array on {devices[0].platform}")
+            raise ValueError(
+                f"The function returned an array residing on the device of kind `{devices[0].platform}`, expected `{self.device}`"
+            )
         if not output.ndim or len(output) != workspace.batch_size:
             raise ValueError(
-                f"The function returned an array of shape {output.shape} for {workspace.batch_size} samples"
+                f"The function must return as many samples as the current batch size of {workspace.batch_size}, but the output at "
+                f"index {number} has the shape {' x '.join(map(str, output.shape))}"
             )
         layout = self._layout(number, output.ndim - 1, workspace)
         if self.device == "cpu":

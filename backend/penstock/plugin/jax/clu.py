@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from penstock.pipeline import Pipeline
 from penstock.plugin.base_iterator import LastBatchPolicy
 from penstock.plugin.jax.iterators import DALIGenericIterator, decorator_of
 
@@ -28,18 +29,52 @@ def get_spec_for_array(jax_array: jax.Array) -> Any:
 class DALIGenericPeekableIterator(DALIGenericIterator):
     """A :class:`~penstock.plugin.jax.DALIGenericIterator` that shows its next batch without taking it.
 
-    Shapes and types must be the same in all batches.
+    Shapes and types must be the same in all batches; ``next`` and ``peek`` raise ValueError where they are not.
+
+    Args:
+        pipelines: one, or a list (one for each device), of equal batch size.
+        output_map: names for the pipeline's outputs, in their order.
+        size, reader_name, auto_reset, last_batch_padded, last_batch_policy, prepare_first_batch: see
+            :class:`~penstock.plugin.base_iterator.BaseIterator`. ``LastBatchPolicy.PARTIAL`` is not supported.
+        sharding: the shards of all pipelines become one global array of this sharding.
+        pmap_compatible: arrays get a leading dimension: one entry for each pipeline.
 
     Raises:
-        ValueError: by ``next`` and ``peek``, where they are not.
+        AssertionError, ValueError, RuntimeError: see there.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        output_map: Sequence[str],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: str | bool | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+        sharding: jax.sharding.Sharding | None = None,
+        pmap_compatible: bool | None = None,
+        *,
+        _devices: Sequence[jax.Device] | None = None,
+    ) -> None:
         self._lock = threading.RLock()
         self._pool: ThreadPoolExecutor | None = None
         self._peeked: dict[str, jax.Array] | None = None
         self._element_spec: dict[str, Any] | None = None
-        super().__init__(*args, **kwargs)
+        super().__init__(
+            pipelines,
+            output_map,
+            size,
+            reader_name,
+            auto_reset,
+            last_batch_padded,
+            last_batch_policy,
+            prepare_first_batch,
+            sharding,
+            pmap_compatible,
+            _devices=_devices,
+        )
 
     def __next__(self) -> dict[str, jax.Array]:
         with self._lock:
@@ -90,7 +125,9 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         if self._element_spec is None:
             self._element_spec = spec
         if spec != self._element_spec:
-            raise ValueError(f"Shapes or types differ from those of the first batch: {spec} and {self._element_spec}")
+            raise ValueError(
+                f"The shape or type of the output changed between iterations: {spec} and {self._element_spec}"
+            )
         return batch
 
 

@@ -21,19 +21,19 @@ _DEFAULT_NUM_THREADS = 4
 class DALIGenericIterator(BaseIterator):
     """Gives batches as ``{name: jax.Array}``; samples of one output must be equal in shape.
 
+    >>> for batch in DALIGenericIterator(pipe, ["images", "labels"], reader_name="files"):  # doctest: +SKIP
+    ...     images, labels = batch["images"], batch["labels"]
+
     Args:
         pipelines: one, or a list (one for each device), of equal batch size.
         output_map: names for the pipeline's outputs, in their order.
-        sharding: the shards of all pipelines become one global array of this sharding.
-        pmap_compatible: arrays get a leading dimension: one entry for each pipeline.
         size, reader_name, auto_reset, last_batch_padded, last_batch_policy, prepare_first_batch: see
             :class:`~penstock.plugin.base_iterator.BaseIterator`. ``LastBatchPolicy.PARTIAL`` is not supported.
+        sharding: the shards of all pipelines become one global array of this sharding.
+        pmap_compatible: arrays get a leading dimension: one entry for each pipeline.
 
     Raises:
         AssertionError, ValueError, RuntimeError: see there.
-
-    >>> for batch in DALIGenericIterator(pipe, ["images", "labels"], reader_name="files"):  # doctest: +SKIP
-    ...     images, labels = batch["images"], batch["labels"]
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class DALIGenericIterator(BaseIterator):
         prepare_first_batch: bool = True,
         sharding: jax.sharding.Sharding | None = None,
         pmap_compatible: bool | None = None,
+        *,
         _devices: Sequence[jax.Device] | None = None,
     ) -> None:
         if len(set(output_map)) != len(output_map):
@@ -141,10 +142,12 @@ def data_iterator(
     Args:
         pipeline_fn: with ``sharding`` or ``devices``: it takes ``shard_id`` and ``num_shards``; one pipeline is made
             for each device of this process, and ``batch_size`` at the call is that of all devices together.
+        output_map: names for the pipeline's outputs, in their order.
+        size, reader_name, auto_reset, last_batch_padded, last_batch_policy, prepare_first_batch: see
+            :class:`~penstock.plugin.base_iterator.BaseIterator`. ``LastBatchPolicy.PARTIAL`` is not supported.
         sharding: batches are global arrays of this sharding.
         devices: batches have a leading dimension that is spread over these devices.
-        output_map, size, reader_name, auto_reset, last_batch_padded, last_batch_policy, prepare_first_batch,
-            pmap_compatible: see :class:`DALIGenericIterator`.
+        pmap_compatible: see :class:`DALIGenericIterator`.
 
     Raises:
         ValueError: both ``sharding`` and ``devices`` are given.

@@ -1,6 +1,6 @@
 """Numba: functions that it compiles, as operators."""
 
-from penstock.plugin.numba import fn
+from penstock.plugin.numba import experimental, fn
 from penstock.python_function import NumbaFunction
 
-__all__ = ["NumbaFunction", "fn"]
+__all__ = ["NumbaFunction", "experimental", "fn"]

@@ -34,7 +34,9 @@ class _TorchIterator(BaseIterator):
         return [self._batch(pipe, of_pipe) for pipe, of_pipe in zip(self._pipes, outputs)]
 
     def _batch(self, pipe: Pipeline, outputs: tuple[Any, ...]) -> Batch:
-        if len(outputs) != len(self.output_map):
+        if len(outputs) < len(self.output_map):
+            raise KeyError(self.output_map[len(outputs)])
+        if len(outputs) > len(self.output_map):
             raise IndexError(
                 f"`output_map` has {len(self.output_map)} names, and the pipeline {len(outputs)} outputs: one name is needed "
                 "for each"
