@@ -48,7 +48,7 @@ def VarLenFeature(*arguments: Any) -> Feature:
     return _feature(dtype, None, default, None if shape is None else list(shape))
 
 
-_PYTHON_TYPES: dict[int, tuple[type, str]] = {INT64: (int, "int"), STRING: (str, "string"), FLOAT32: (float, "float")}
+_PYTHON_TYPES: dict[int, tuple[Any, str]] = {INT64: (int, "int"), STRING: (str, "string"), FLOAT32: (float, "float")}
 
 
 def _feature(dtype: int, shape: list[int] | None, default: Any, partial_shape: list[int] | None = None) -> Feature:

@@ -12,6 +12,7 @@ from penstock.graph import DataNode
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from . import decoders as decoders
 from . import experimental as experimental
+from . import io as io
 from . import noise as noise
 from . import random as random
 from . import readers as readers
@@ -430,7 +431,7 @@ class COCOReader(OperatorFace):
         initial_fill (int, default 1024): Samples in the buffer from which `random_shuffle` picks.
         lazy_init (bool, default False): List the samples at the first run, not when the pipeline is built.
         ltrb (bool, default False): Boxes are left, top, right, bottom; else left, top, width, height.
-        masks (bool, default False): Polygons as `polygon_masks` gives them.
+        masks (bool, default False): Like `polygon_masks`, but polygons tell their first and last coordinates, two of which make a vertex.
         meta_files_path (str, default ''): Old name of `preprocessed_annotations`.
         num_shards (int, default 1): Number of parts into which the samples are divided.
         pad_last_batch (bool, default False): Fill up a shard's last batch with its last sample; without it, batches run on into the next epoch.
@@ -3673,9 +3674,7 @@ class SubscriptDimCheck(OperatorFace):
         name: str | None = None,
     ) -> None: ...
 
-from penstock.tfrecord import TFRecord as _TFRecord
-
-TFRecordReader = _TFRecord
+from penstock.tfrecord import TFRecordReader as TFRecordReader
 
 class TensorResize(OperatorFace):
     """Resamples chosen dimensions of tensors with a separable filter; layouts do not matter.

@@ -20,7 +20,7 @@ def check_box_arguments(operator: Operator) -> None:
     for names in (_STARTS, _ENDS):
         given = [name for name in names if operator.given(name)]
         if len(given) > 1:
-            raise RuntimeError(f"{' and '.join('`' + name + '`' for name in given)} cannot be given together")
+            raise RuntimeError(f"{', '.join(f'`{name}`' for name in names)} arguments are mutually exclusive")
 
 
 def check_box_inputs(operator: Operator, workspace: Workspace) -> None:
@@ -43,11 +43,9 @@ def box_region(sample: Sample, shape: Sequence[int], layout: str) -> Region:
         RuntimeError: the box is of another rank, or ends before it starts.
     """
     anchor, extents = [0] * len(shape), list(shape)
-    count = _count(sample)
     named_axes = _axes(sample, layout, len(shape))
+    count = _count(sample, None if named_axes is None else len(named_axes))
     axes = named_axes if named_axes is not None else list(range(count))
-    if count not in (len(axes), 1) and named_axes is not None:
-        raise RuntimeError(f"The box has {count} entries, but {len(axes)} axes are named")
     sizes = [shape[axis] for axis in axes[:count] if axis < len(shape)]
     if len(sizes) != count:
         raise RuntimeError(f"The box has {count} entries, but the data has {len(shape)} dimensions")
@@ -70,11 +68,26 @@ def _axes(sample: Sample, layout: str, ndim: int) -> list[int] | None:
     return resolve_axes(None, names, layout, ndim)
 
 
-def _count(sample: Sample) -> int:
+def _count(sample: Sample, axes: int | None) -> int:
+    """The number of dimensions of the box: that of the named axes, which all its parts must fit."""
     if len(sample.shapes) > 1:
-        return math.prod(sample.shapes[1])
-    name = next(name for name in _STARTS + _ENDS if sample.given(name))
-    return len(sample[name])
+        anchor, shape = math.prod(sample.shapes[1]), math.prod(sample.shapes[2])
+        if anchor != shape:
+            raise RuntimeError(
+                f"Slice anchor and shape should have the same number of arguments. Got: {anchor} and {shape}"
+            )
+        if axes not in (None, anchor):
+            raise RuntimeError(f"Expected {axes} elements for slice arguments (start/shape). Got {anchor}")
+        return anchor
+    counts = {name: len(sample[name]) for name in _STARTS + _ENDS if sample.given(name)}
+    wanted = max(counts.values()) if axes is None else axes
+    for name, count in counts.items():
+        if count not in (1, wanted):
+            raise RuntimeError(
+                f'Argument "{name}" expected shape {wanted} but got {count} values, '
+                "which can't be interpreted as the expected shape."
+            )
+    return wanted
 
 
 def _bounds(sample: Sample, sizes: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -99,20 +112,27 @@ def _whole_bounds(starts: Sequence[float], ends: Sequence[float]) -> tuple[list[
 
 def _starts(sample: Sample, sizes: Sequence[int]) -> list[float]:
     if sample.given("rel_start"):
-        return [value * size for value, size in zip(sample["rel_start"], sizes)]
-    return [float(value) for value in sample["start"]] if sample.given("start") else [0.0] * len(sizes)
+        return [value * size for value, size in zip(_values(sample, "rel_start", sizes), sizes)]
+    return _values(sample, "start", sizes) if sample.given("start") else [0.0] * len(sizes)
 
 
 def _ends(sample: Sample, sizes: Sequence[int], starts: Sequence[float]) -> list[float]:
     if sample.given("end"):
-        return [float(value) for value in sample["end"]]
+        return _values(sample, "end", sizes)
     if sample.given("rel_end"):
-        return [value * size for value, size in zip(sample["rel_end"], sizes)]
+        return [value * size for value, size in zip(_values(sample, "rel_end", sizes), sizes)]
     if sample.given("shape"):
-        return [start + value for start, value in zip(starts, sample["shape"])]
+        return [start + value for start, value in zip(starts, _values(sample, "shape", sizes))]
     if sample.given("rel_shape"):
-        return [start + value * size for start, value, size in zip(starts, sample["rel_shape"], sizes)]
+        parts = _values(sample, "rel_shape", sizes)
+        return [start + value * size for start, value, size in zip(starts, parts, sizes)]
     return [float(size) for size in sizes]
+
+
+def _values(sample: Sample, name: str, sizes: Sequence[int]) -> list[float]:
+    """The values of an argument; a single one stands for all dimensions."""
+    values = [float(value) for value in sample[name]]
+    return values * len(sizes) if len(values) == 1 else values
 
 
 def _host(data: object) -> np.ndarray:

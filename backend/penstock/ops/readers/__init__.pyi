@@ -38,7 +38,7 @@ class COCO(OperatorFace):
         initial_fill (int, default 1024): Samples in the buffer from which `random_shuffle` picks.
         lazy_init (bool, default False): List the samples at the first run, not when the pipeline is built.
         ltrb (bool, default False): Boxes are left, top, right, bottom; else left, top, width, height.
-        masks (bool, default False): Polygons as `polygon_masks` gives them.
+        masks (bool, default False): Like `polygon_masks`, but polygons tell their first and last coordinates, two of which make a vertex.
         meta_files_path (str, default ''): Old name of `preprocessed_annotations`.
         num_shards (int, default 1): Number of parts into which the samples are divided.
         pad_last_batch (bool, default False): Fill up a shard's last batch with its last sample; without it, batches run on into the next epoch.

@@ -39,7 +39,7 @@ def fits(
     device: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Gives the image of each wanted header-data unit, as stored: compressed ones are decompressed, none is scaled.
+    """Gives the image of each wanted header-data unit: decompressed, and scaled where its header says so.
 
     >>> images = fn.experimental.readers.fits(file_root="sky", hdu_indices=[1])  # doctest: +SKIP
 

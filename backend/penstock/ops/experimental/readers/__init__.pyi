@@ -13,7 +13,7 @@ from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from penstock.ops import OperatorFace
 
 class Fits(OperatorFace):
-    """Gives the image of each wanted header-data unit, as stored: compressed ones are decompressed, none is scaled.
+    """Gives the image of each wanted header-data unit: decompressed, and scaled where its header says so.
 
     >>> images = fn.experimental.readers.fits(file_root="sky", hdu_indices=[1])  # doctest: +SKIP
 
