@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -62,32 +63,57 @@ def box_region(sample: Sample, shape: Sequence[int], layout: str) -> Region:
         RuntimeError: the box is of another rank, or ends before it starts.
     """
     anchor, extents = [0] * len(shape), list(shape)
-    axes = _axes(sample, layout, len(shape))
-    starts, ends = _bounds(sample, [shape[axis] for axis in axes])
+    named_axes = _axes(sample, layout, len(shape))
+    count = _count(sample, None if named_axes is None else len(named_axes))
+    axes = named_axes if named_axes is not None else list(range(count))
+    sizes = [shape[axis] for axis in axes[:count] if axis < len(shape)]
+    if len(sizes) != count:
+        raise RuntimeError(f"The box has {count} entries, but the data has {len(shape)} dimensions")
+    starts, ends = _bounds(sample, sizes)
     for axis, start, end in zip(axes, starts, ends):
         anchor[axis], extents[axis] = start, end - start
     return Region(tuple(anchor), tuple(extents))
 
 
-def _axes(sample: Sample, layout: str, ndim: int) -> list[int]:
-    """The dimensions that the box speaks of; all in order where an empty list is given."""
+def _axes(sample: Sample, layout: str, ndim: int) -> list[int] | None:
+    """The dimensions that the box speaks of; None: the first ones, in order."""
     layout = layout or _DEFAULT_LAYOUTS.get(ndim, "")
     if sample.given("axes"):
-        axes = resolve_axes(sample["axes"], None, layout, ndim)
-    else:
-        axes = resolve_axes(None, sample["axis_names"], layout, ndim)
-    return axes or list(range(ndim))
+        axes = sample["axes"]
+        return resolve_axes(axes, None, layout, ndim) if axes else None
+    names = sample["axis_names"]
+    if not layout and not sample.given("axis_names"):
+        return resolve_axes(sample["axes"], None, layout, ndim)
+    if not names:
+        return None
+    return resolve_axes(None, names, layout, ndim)
+
+
+def _count(sample: Sample, axes: int | None) -> int:
+    """The number of dimensions of the box: that of the named axes, which all its parts must fit."""
+    if len(sample.shapes) > 1:
+        anchor, shape = math.prod(sample.shapes[1]), math.prod(sample.shapes[2])
+        if anchor != shape:
+            raise RuntimeError(
+                f"Slice anchor and shape should have the same number of arguments. Got: {anchor} and {shape}"
+            )
+        if axes not in (None, anchor):
+            raise RuntimeError(f"Expected {axes} elements for slice arguments (start/shape). Got {anchor}")
+        return anchor
+    counts = {name: len(sample[name]) for name in _STARTS + _ENDS if sample.given(name)}
+    wanted = max(counts.values()) if axes is None else axes
+    for name, count in counts.items():
+        if count not in (1, wanted):
+            raise RuntimeError(
+                f'Argument "{name}" expected shape {wanted} but got {count} values, '
+                "which can't be interpreted as the expected shape."
+            )
+    return wanted
 
 
 def _bounds(sample: Sample, sizes: Sequence[int]) -> tuple[list[int], list[int]]:
     if len(sample.shapes) == 3:
         anchor, shape = (_host(data).reshape(-1).astype(np.float64).tolist() for data in sample.inputs[1:])
-        if len(anchor) != len(shape):
-            raise RuntimeError(
-                f"Slice anchor and shape should have the same number of arguments. Got: {len(anchor)} and {len(shape)}"
-            )
-        if len(anchor) != len(sizes):
-            raise RuntimeError(f"Expected {len(sizes)} elements for slice arguments (start/shape). Got {len(anchor)}")
         integral = [data.dtype.kind in "iu" for data in sample.inputs[1:]]
         if sample["normalized_anchor"] and not integral[0]:
             anchor = [value * size for value, size in zip(anchor, sizes)]
@@ -107,25 +133,26 @@ def _whole_bounds(starts: Sequence[float], ends: Sequence[float]) -> tuple[list[
 
 def _starts(sample: Sample, sizes: Sequence[int]) -> list[float]:
     if sample.given("rel_start"):
-        return [value * size for value, size in zip(_spread(sample, "rel_start", sizes), sizes)]
-    return _spread(sample, "start", sizes) if sample.given("start") else [0.0] * len(sizes)
+        return [value * size for value, size in zip(_values(sample, "rel_start", sizes), sizes)]
+    return _values(sample, "start", sizes) if sample.given("start") else [0.0] * len(sizes)
 
 
 def _ends(sample: Sample, sizes: Sequence[int], starts: Sequence[float]) -> list[float]:
-    name = next((name for name in _ENDS if sample.given(name)), None)
-    if name is None:
-        return [float(size) for size in sizes]
-    values = _spread(sample, name, sizes)
-    if name.startswith("rel_"):
-        values = [value * size for value, size in zip(values, sizes)]
-    return [start + value for start, value in zip(starts, values)] if name.endswith("shape") else values
+    if sample.given("end"):
+        return _values(sample, "end", sizes)
+    if sample.given("rel_end"):
+        return [value * size for value, size in zip(_values(sample, "rel_end", sizes), sizes)]
+    if sample.given("shape"):
+        return [start + value for start, value in zip(starts, _values(sample, "shape", sizes))]
+    if sample.given("rel_shape"):
+        parts = _values(sample, "rel_shape", sizes)
+        return [start + value * size for start, value, size in zip(starts, parts, sizes)]
+    return [float(size) for size in sizes]
 
 
-def _spread(sample: Sample, name: str, sizes: Sequence[int]) -> list[float]:
-    """An argument's values, one for each axis: a single one counts for all."""
+def _values(sample: Sample, name: str, sizes: Sequence[int]) -> list[float]:
+    """The values of an argument; a single one stands for all dimensions."""
     values = [float(value) for value in sample[name]]
-    if len(values) not in (1, len(sizes)):
-        raise RuntimeError(f'Argument "{name}" has {len(values)} values, expected 1 or {len(sizes)}, one for each axis')
     return values * len(sizes) if len(values) == 1 else values
 
 
