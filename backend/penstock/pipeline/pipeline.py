@@ -396,6 +396,7 @@ class Pipeline:
         self._choose_device(graph)
         improved = improve(graph)
         self._sources = _sources_of(improved)
+        _warn_of_unused_outputs(self._sources, improved)
         plan = Plan(improved, self._seed if self._checkpoint is None else checkpoint_seed(self._checkpoint, self._seed))
         depth = max(self._depths) if self._exec_pipelined and self._exec_async else 0
         self._executor = Executor(
@@ -953,3 +954,18 @@ def _sources_of(graph: Graph) -> list[Source]:
         if isinstance(op.payload, Source) and op.payload not in found:
             found.append(op.payload)
     return found
+
+
+def _warn_of_unused_outputs(sources: Sequence[Source], graph: Graph) -> None:
+    used = {op.name for op in graph.operators}
+    for source in sources:
+        unused = [str(index) for index, name in enumerate(source.names) if name not in used]
+        if not unused:
+            continue
+        which = "outputs at the indices" if len(unused) > 1 else "output at the index"
+        warnings.warn(
+            f"The external source node '{str(source.source)[:100]}' produces {len(source.names)} outputs, but the {which} "
+            f"{', '.join(unused)} {'are' if len(unused) > 1 else 'is'} not used: its callback could do less.",
+            Warning,
+            stacklevel=3,
+        )
