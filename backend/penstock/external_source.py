@@ -68,7 +68,9 @@ def external_source(
     _check_outputs(source, num_outputs, name)
     if batch is None:
         batch = not parallel
-    if not parallel:
+    if parallel:
+        _check_parallel(prefetch_queue_depth, bytes_per_sample_hint, no_copy)
+    else:
         _check_sequential(prefetch_queue_depth, bytes_per_sample_hint)
     if source is not None and blocking and not repeat_last:
         # A callback is asked whenever data is needed, so there is nothing to wait for.
@@ -116,6 +118,19 @@ def _check_outputs(source: Any, num_outputs: int | None, name: str | None) -> No
         )
     if name is not None:
         raise RuntimeError("`num_outputs` is not compatible with a named `external_source`")
+
+
+def _check_parallel(prefetch_queue_depth: int | None, bytes_per_sample_hint: Any, no_copy: bool | None) -> None:
+    if no_copy is False:
+        raise ValueError(
+            "The argument `no_copy` cannot be False with `parallel=True`: workers' memory is used in place"
+        )
+    for name, value in (
+        ("prefetch_queue_depth", prefetch_queue_depth),
+        ("bytes_per_sample_hint", bytes_per_sample_hint),
+    ):
+        if isinstance(value, int) and value < 1:
+            raise ValueError(f"`{name}` must be a positive integer, got {value}")
 
 
 def _check_sequential(prefetch_queue_depth: int | None, bytes_per_sample_hint: Any) -> None:
