@@ -11,11 +11,9 @@ from penstock.runtime.sources import Source
 __all__ = ["ExternalSource", "external_source"]
 
 
-def _per_output(value: Any, count: int, name: str) -> list[Any]:
+def _per_output(value: Any, count: int) -> list[Any]:
     if isinstance(value, (list, tuple)):
-        if len(value) > count:
-            raise ValueError(f"`{name}` has {len(value)} entries for {count} outputs")
-        return [*value, *[None] * (count - len(value))]
+        return [*value, *[None] * (count - len(value))][:count]
     return [value] * count
 
 
@@ -24,7 +22,7 @@ def external_source(
     num_outputs: int | None = None,
     *,
     cycle: bool | str | None = None,
-    name: str | Sequence[str] | None = None,
+    name: str | None = None,
     device: str = "cpu",
     layout: Any = None,
     dtype: Any = None,
@@ -50,7 +48,7 @@ def external_source(
         num_outputs: how many outputs the source gives at each step, as a sequence; None: one, given as it is.
         cycle: for iterables: True or ``"quiet"``: begin again at the end; ``"raise"``: raise StopIteration at the end,
             and begin again after ``reset``.
-        name: of the node (a sequence for several outputs).
+        name: of the node; not possible together with ``num_outputs``.
         device: ``cpu`` or ``gpu``: where the data is wanted.
         layout, dtype, ndim: what is promised about the data, for each output; data that breaks the promise is refused.
         blocking: a run waits until data is fed.
@@ -67,17 +65,20 @@ def external_source(
     >>> images = external_source(lambda: [np.zeros((4, 6, 3), np.uint8)] * 2, layout="HWC")  # doctest: +SKIP
     """
     count = 1 if num_outputs is None else num_outputs
+    _check_outputs(source, num_outputs, name)
     if batch is None:
         batch = not parallel
+    if parallel:
+        _check_parallel(prefetch_queue_depth, bytes_per_sample_hint, no_copy)
+    else:
+        _check_sequential(prefetch_queue_depth, bytes_per_sample_hint)
     if source is not None and blocking and not repeat_last:
         # A callback is asked whenever data is needed, so there is nothing to wait for.
         blocking = None
-    layouts, dtypes, ndims = (
-        _per_output(value, count, label) for value, label in ((layout, "layout"), (dtype, "dtype"), (ndim, "ndim"))
-    )
-    names: list[Any] = _per_output(name, count, "name") if isinstance(name, (list, tuple)) else [name] * count
-    if count > 1 and isinstance(name, str):
-        names = [f"{name}[{i}]" for i in range(count)]
+    if num_outputs is None:
+        layouts, dtypes, ndims = [layout], [dtype], [ndim]
+    else:
+        layouts, dtypes, ndims = (_per_output(value, count) for value in (layout, dtype, ndim))
     shared = _source_of(
         source,
         cycle,
@@ -101,10 +102,42 @@ def external_source(
             ndim=ndims[index],
             bytes_per_sample_hint=bytes_per_sample_hint,
         )
-        nodes.append(call_operator("ExternalSource", (), given, device=device, name=names[index], payload=shared))
+        nodes.append(call_operator("ExternalSource", (), given, device=device, name=name, payload=shared))
     if shared is not None:
         shared.names = [node.name for node in nodes]
     return nodes[0] if num_outputs is None else nodes
+
+
+def _check_outputs(source: Any, num_outputs: int | None, name: str | None) -> None:
+    if num_outputs is None:
+        return
+    if source is None:
+        raise ValueError(
+            "The parameter `num_outputs` is only valid with a `source`, which provides the data. Use one external source for each "
+            "name that is fed."
+        )
+    if name is not None:
+        raise RuntimeError("`num_outputs` is not compatible with a named `external_source`")
+
+
+def _check_parallel(prefetch_queue_depth: int | None, bytes_per_sample_hint: Any, no_copy: bool | None) -> None:
+    if no_copy is False:
+        raise ValueError(
+            "The argument `no_copy` cannot be False with `parallel=True`: workers' memory is used in place"
+        )
+    for name, value in (
+        ("prefetch_queue_depth", prefetch_queue_depth),
+        ("bytes_per_sample_hint", bytes_per_sample_hint),
+    ):
+        if isinstance(value, int) and value < 1:
+            raise ValueError(f"`{name}` must be a positive integer, got {value}")
+
+
+def _check_sequential(prefetch_queue_depth: int | None, bytes_per_sample_hint: Any) -> None:
+    given = {"prefetch_queue_depth": prefetch_queue_depth, "bytes_per_sample_hint": bytes_per_sample_hint}
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"The argument `{name}` is valid only for parallel external sources")
 
 
 def _source_of(
@@ -119,7 +152,7 @@ def _source_of(
     prefetch_queue_depth: int | None,
 ) -> Source | None:
     if source is None:
-        if cycle is not None:
+        if cycle is not None and cycle is not False:
             raise ValueError("The argument `cycle` can only be specified if `source` is iterable")
         if parallel:
             raise ValueError("The argument `parallel` can only be specified with a `source`")
@@ -145,17 +178,47 @@ def _source_of(
             no_copy,
             prefetch_queue_depth=prefetch_queue_depth or 1,
         )
-    if prefetch_queue_depth is not None:
-        raise ValueError("The argument `prefetch_queue_depth` is valid only for parallel external sources")
     return Source(source, cycle, batch, batch_info, num_outputs, layouts, no_copy)
 
 
-class ExternalSource:
-    """The class face of :func:`external_source`: arguments are given at construction or at the call."""
+# Of the arguments that can be given only once, those whose repetition is a RuntimeError; the others' is a ValueError.
+_ONCE = ("source", "layout", "dtype", "ndim", "cuda_stream", "use_copy_kernel")
+_ONCE_VALUES = ("batch_info", "parallel", "batch", "prefetch_queue_depth", "bytes_per_sample_hint", "no_copy")
 
-    def __init__(self, source: Any = None, num_outputs: int | None = None, **arguments: Any) -> None:
-        self._arguments = dict(arguments, source=source, num_outputs=num_outputs)
+
+class ExternalSource:
+    """The class face of :func:`external_source`: each argument is given either at construction or at the call."""
+
+    def __init__(
+        self,
+        source: Any = None,
+        num_outputs: int | None = None,
+        *,
+        name: str | None = None,
+        device: str = "cpu",
+        **arguments: Any,
+    ) -> None:
+        if name is not None and num_outputs is not None:
+            raise ValueError("`num_outputs` is not compatible with a named `ExternalSource`")
+        self._device = device
+        self._arguments = dict(arguments, source=source, num_outputs=num_outputs, name=name, device=device)
+
+    @property
+    def device(self) -> str:
+        """Where the data is wanted."""
+        return self._device
 
     def __call__(self, **arguments: Any) -> Any:
         """The node; see :func:`external_source`."""
-        return external_source(**(self._arguments | arguments))
+        given = {key for key, value in self._arguments.items() if value is not None}
+        for key in (key for key, value in arguments.items() if value is not None and key in given):
+            if key in _ONCE:
+                raise RuntimeError(f"`{key}` already specified in constructor")
+            if key in _ONCE_VALUES:
+                raise ValueError(f"The argument `{key}` already specified in constructor")
+        if arguments.get("repeat_last") and (arguments.get("source") or self._arguments["source"]) is not None:
+            raise ValueError("`repeat_last` must not be set with a `source`: it is for sources that are fed by hand")
+        if arguments.get("cycle") is not None and arguments.get("source") is None:
+            raise ValueError("The argument `cycle` can only be specified together with a `source` that is iterable")
+        own = {key: value for key, value in arguments.items() if value is not None}
+        return external_source(**({"batch": None} | self._arguments | own))

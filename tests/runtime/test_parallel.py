@@ -41,10 +41,12 @@ def raising(info: types.SampleInfo) -> Any:
     raise LookupError("mine")
 
 
-def pipeline(source: Any, batch: bool = False, depth: int = 1, **options: Any) -> Pipeline:
-    @pipeline_def(batch_size=3, num_threads=1, py_num_workers=2, **options)
+def pipeline(
+    source: Any, batch: bool = False, depth: int = 1, cycle: Any = None, py_num_workers: int = 2, **options: Any
+) -> Pipeline:
+    @pipeline_def(batch_size=3, num_threads=1, py_num_workers=py_num_workers, **options)
     def define() -> Any:
-        return fn.external_source(source, parallel=True, batch=batch, prefetch_queue_depth=depth)
+        return fn.external_source(source, parallel=True, batch=batch, prefetch_queue_depth=depth, cycle=cycle)
 
     return define()
 
@@ -131,8 +133,41 @@ def test_a_callback_defined_where_conditionals_are_rewritten_is_refused() -> Non
 
 
 def test_iterables_keep_their_order() -> None:
-    pipe = pipeline([np.int32(i) for i in range(9)])
+    pipe = pipeline([[np.int32(3 * i + j) for j in range(3)] for i in range(3)], batch=True, py_num_workers=1)
     assert epoch(pipe) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    pipe.close()
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_each_epoch_of_an_iterable_begins_at_its_beginning(depth: int) -> None:
+    rounds = [[np.int32(3 * i + j) for j in range(3)] for i in range(3)]
+    pipe = pipeline(rounds, batch=True, depth=depth, cycle="raise", py_num_workers=1)
+    for _ in range(3):
+        assert epoch(pipe) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    pipe.close()
+
+
+def test_samples_of_iterables_are_refused() -> None:
+    with pytest.raises(TypeError, match="an iterable must be run in a batch mode"):
+        pipeline([np.int32(1)])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"no_copy": False}, {"prefetch_queue_depth": 0}, {"bytes_per_sample_hint": 0}],
+    ids=lambda o: next(iter(o)),
+)
+def test_settings_out_of_range(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        fn.external_source(samples, batch=False, parallel=True, **options)
+
+
+def test_number_of_workers() -> None:
+    with pytest.raises(RuntimeError, match="py_num_workers"):
+        pipeline(samples, py_num_workers=0).build()
+    pipe = pipeline([[np.int32(0)] * 3], batch=True, py_num_workers=2)
+    with pytest.warns(Warning, match="only 1 python worker"):
+        pipe.build()
     pipe.close()
 
 

@@ -9,7 +9,7 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
@@ -21,10 +21,11 @@ from penstock.passes import improve
 from penstock.runtime import Executor, Plan
 from penstock.runtime.checkpoints import checkpoint_seed
 from penstock.runtime.feeding import to_batch
+from penstock.runtime.parallel import check_workers
 from penstock.runtime.sources import Source
 from penstock.schema.registry import load_package
 from penstock.tensors import cuda
-from penstock.types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPIType
+from penstock.types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPIType, dtype_name
 
 _NOT_DEFINED = object()
 
@@ -50,7 +51,7 @@ class OperatorConcurrency(Enum):
 _local = threading.local()
 
 
-def _pipelines() -> list[Pipeline]:
+def _pipelines() -> list[Callable[[], Pipeline | None]]:
     if not hasattr(_local, "pipelines"):
         _local.pipelines = []
     return _local.pipelines
@@ -293,13 +294,12 @@ class Pipeline:
     def current() -> Pipeline | None:
         """The pipeline that is being defined on this thread, or None."""
         pipelines = _pipelines()
-        return pipelines[-1] if pipelines else None
+        return pipelines[-1]() if pipelines else None
 
     @staticmethod
     def push_current(pipeline: Pipeline) -> None:
         """Operators that are called from now on belong to ``pipeline``, until :meth:`pop_current`."""
-        _pipelines().append(pipeline)
-        scope_stack().append(pipeline._scope)
+        _push(lambda: pipeline, pipeline._scope)
 
     @staticmethod
     def pop_current() -> None:
@@ -398,6 +398,7 @@ class Pipeline:
         self._choose_device(graph)
         improved = improve(graph)
         self._sources = _sources_of(improved)
+        _warn_of_unused_outputs(self._sources, improved)
         plan = Plan(improved, self._seed if self._checkpoint is None else checkpoint_seed(self._checkpoint, self._seed))
         depth = max(self._depths) if self._exec_pipelined and self._exec_async else 0
         self._executor = Executor(
@@ -405,7 +406,7 @@ class Pipeline:
         )
         self._executor.enable_memory_stats = self._enable_memory_stats
         self._executor.keep_states = self._enable_checkpointing
-        self._executor.surroundings = functools.partial(_as_current, weakref.ref(self))
+        self._executor.surroundings = functools.partial(_as_current, weakref.ref(self), self._scope)
         self._feeds: dict[str, Any] = {
             step.node.name: step for step in plan.operators if hasattr(step.operator, "feed")
         }
@@ -438,7 +439,7 @@ class Pipeline:
                 cuda.require_cupy(f"a pipeline with device_id={self._device_id}")
                 raise DeviceError(f"There is no GPU {self._device_id}: this machine has {cuda.device_count()}.")
         elif graph.uses_gpu():
-            cupy = cuda.require_cupy("this pipeline, which has GPU operators,")
+            cupy = cuda.require_cupy("this pipeline with its GPU operators")
             self._device_id = int(cupy.cuda.Device().id)
 
     def _affinity(self) -> list[int] | None:
@@ -449,7 +450,9 @@ class Pipeline:
 
     def start_py_workers(self) -> None:
         """Starts the worker processes of parallel external sources; done by :meth:`build` if not before."""
-        for source in self._sources if self._executor is not None else _sources_of(self.graph):
+        sources = self._sources if self._executor is not None else _sources_of(self.graph)
+        check_workers(sources, self._py_num_workers)
+        for source in sources:
             start = getattr(source, "start", None)
             if start is not None:
                 start(self)
@@ -633,8 +636,9 @@ class Pipeline:
                 ("Layout", layout or None, batch.layout()),
             ):
                 if expected is not None and expected != received:
+                    names = [dtype_name(x) if isinstance(x, DALIDataType) else x for x in (expected, received)]
                     raise RuntimeError(
-                        f"{what} in the output_idx={index} does not match. Expected: {expected}. Received: {received}."
+                        f"{what} in the output_idx={index} does not match. Expected: {names[0]}. Received: {names[1]}."
                     )
 
     @contextlib.contextmanager
@@ -850,15 +854,15 @@ class Pipeline:
             self.close()
 
 
+def _push(reference: Callable[[], Pipeline | None], scope: Scope) -> None:
+    _pipelines().append(reference)
+    scope_stack().append(scope)
+
+
 @contextlib.contextmanager
-def _as_current(reference: weakref.ref[Pipeline]) -> Iterator[None]:
-    """Makes a pipeline the current one, if it still exists, for the Python functions that it calls."""
-    pipeline = reference()
-    if pipeline is None:
-        yield
-        return
-    Pipeline.push_current(pipeline)
-    del pipeline
+def _as_current(reference: weakref.ref[Pipeline], scope: Scope) -> Iterator[None]:
+    """Makes a pipeline the current one for the Python functions that it calls, without keeping it alive."""
+    _push(reference, scope)
     try:
         yield
     finally:
@@ -978,3 +982,18 @@ def _sources_of(graph: Graph) -> list[Source]:
         if isinstance(op.payload, Source) and op.payload not in found:
             found.append(op.payload)
     return found
+
+
+def _warn_of_unused_outputs(sources: Sequence[Source], graph: Graph) -> None:
+    used = {op.name for op in graph.operators}
+    for source in sources:
+        unused = [str(index) for index, name in enumerate(source.names) if name not in used]
+        if not unused:
+            continue
+        which = "outputs at the indices" if len(unused) > 1 else "output at the index"
+        warnings.warn(
+            f"The external source node '{str(source.source)[:100]}' produces {len(source.names)} outputs, but the {which} "
+            f"{', '.join(unused)} {'are' if len(unused) > 1 else 'is'} not used: its callback could do less.",
+            Warning,
+            stacklevel=3,
+        )

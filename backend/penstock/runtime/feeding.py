@@ -54,7 +54,9 @@ def _as_tensor_list(data: Any, layout: str | None) -> TensorList:
     else:
         array = host_view(data)
         if array.ndim == 0:
-            raise RuntimeError("A batch must have at least one dimension: its samples. Got a single value.")
+            raise RuntimeError(
+                f"Don't know how to extract the shape out of {type(data)}: a batch has at least one dimension, that of its samples."
+            )
         from_numpy_dtype(array.dtype)
         batch = TensorListCPU(np.ascontiguousarray(array))
     if layout and len(batch):

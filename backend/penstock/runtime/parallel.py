@@ -10,6 +10,7 @@ import mmap
 import os
 import pickle
 import traceback
+import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import pickling
-from penstock.runtime.sources import Source
+from penstock.runtime.sources import Source, _is_generator_function
 from penstock.tensors.tensor import host_view
 from penstock.types import BatchInfo, SampleInfo
 
@@ -39,10 +40,11 @@ class WorkerError(RuntimeError):
 
 @dataclass(frozen=True)
 class _Task:
-    """Calls to make: one for each set of arguments, into buffer ``slot``."""
+    """Calls to make: one for each set of arguments, into buffer ``slot``, for the source's round ``number``."""
 
     calls: Sequence[tuple[Any, ...]]
     slot: int
+    number: int
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,7 @@ def _serve(channel: Any, load: Callable[[], Callable[..., Any]], foreign: Sequen
         os.close(descriptor)
     call: Callable[..., Any] | None = None
     memories: dict[int, _Memory] = {}
+    over = -1
     while True:
         try:
             task = channel.recv()
@@ -133,11 +136,16 @@ def _serve(channel: Any, load: Callable[[], Callable[..., Any]], foreign: Sequen
             return
         memory, renewed = memories.setdefault(task.slot, _Memory()), False
         try:
+            if task.number == over:
+                # Asked for ahead, before the end was known: what begins again at the end must not do so for this.
+                raise StopIteration
             if call is None:
                 call = load()
             results, renewed = _work(call, task, memory)
             reply = _Reply(results, None, memory.size if renewed else None)
         except BaseException as error:
+            if isinstance(error, StopIteration):
+                over = task.number
             reply = _Reply(None, _portable(error))
         try:
             channel.send(reply)
@@ -246,11 +254,16 @@ class ParallelSource(Source):
         self._pending: deque[_Batch] = deque()
         self._turn = 0
         self._scheduled = self._scheduled_samples = 0
+        # Of the rounds through the source: what was asked for ahead in a round ends with it.
+        self._round = 0
         if not self._is_iterable and not self._wants_info:
             raise TypeError(
-                "A parallel external source's callback must take one argument: a SampleInfo, or with batch=True the batch's "
-                "number or BatchInfo"
+                "A callable passed to an external source in parallel mode must accept exactly one argument, a SampleInfo, or with "
+                "batch=True the batch's number or BatchInfo: got a callable that does not accept arguments"
             )
+        if self._is_iterable and not self.batch:
+            what = "a generator function" if _is_generator_function(self.source) else "an iterable"
+            raise TypeError(f"A parallel external source with {what} must be run in a batch mode: with `batch=True`")
 
     def start(self, pipeline: Pipeline) -> None:
         """Starts the worker processes; iterables have one, for they have an order."""
@@ -280,6 +293,7 @@ class ParallelSource(Source):
             except StopIteration as stop:
                 stopped = stop
         if stopped is not None:
+            self._drop_pending()
             self.reset()
             raise StopIteration
         self.iteration += 1
@@ -301,7 +315,7 @@ class ParallelSource(Source):
         if self.batch or self._is_iterable:
             worker = self._turn = (self._turn + 1) % len(self._workers)
             calls = self._batch_calls(batch_size, epoch)
-            self._send(worker, _Task(calls, slot))
+            self._send(worker, _Task(calls, slot, self._round))
             batch.parts.append((worker, slot))
         else:
             infos = [(SampleInfo(self._scheduled_samples + i, i, self._scheduled, epoch),) for i in range(batch_size)]
@@ -309,7 +323,7 @@ class ParallelSource(Source):
             for worker in range(len(self._workers)):
                 calls = infos[worker * share : (worker + 1) * share]
                 if calls:
-                    self._send(worker, _Task(calls, slot))
+                    self._send(worker, _Task(calls, slot, self._round))
                     batch.parts.append((worker, slot))
         self._scheduled += 1
         self._scheduled_samples += batch_size
@@ -327,7 +341,15 @@ class ParallelSource(Source):
             raise self._workers[worker]._death() from None
 
     def reset(self) -> None:
-        """A new epoch: what was prepared beyond the end of the old one is dropped."""
+        """A new epoch; iterables that are not at their end go on where they are."""
+        if not self._is_iterable:
+            self._drop_pending()
+            self._scheduled = self._scheduled_samples = 0
+        super().reset()
+
+    def _drop_pending(self) -> None:
+        """Drops what was prepared beyond the end of the epoch."""
+        self._round += 1
         while self._pending:
             for worker, slot in self._pending.popleft().parts:
                 try:
@@ -335,7 +357,6 @@ class ParallelSource(Source):
                 except StopIteration:
                     continue
         self._scheduled = self._scheduled_samples = 0
-        super().reset()
 
     def skip(self, iterations: int, batch_size: int) -> None:
         self.iteration = self._scheduled = iterations
@@ -377,6 +398,25 @@ class _Pickled:
     def __call__(self) -> Callable[..., Any]:
         module, _, arguments = _pickler_parts(self.pickler)
         return _single_argument(Source(module.loads(self.data, **arguments), self.cycle))
+
+
+def check_workers(sources: Sequence[Source], workers: Any) -> None:
+    """Raises RuntimeError where there are parallel sources and no workers; warns where there are more than can be used."""
+    parallel = [source for source in sources if isinstance(source, ParallelSource)]
+    if not parallel:
+        return
+    if not isinstance(workers, int) or workers <= 0:
+        raise RuntimeError(
+            f"The pipeline contains an external source with `parallel=True`, but `py_num_workers` is {workers}: it must be a "
+            "positive integer."
+        )
+    if workers > len(parallel) and all(source._is_iterable for source in parallel):
+        warnings.warn(
+            f"There will be run only {len(parallel)} python worker{'s' if len(parallel) > 1 else ''}, even though {workers} were "
+            "specified to run: each iterable source has one.",
+            Warning,
+            stacklevel=4,
+        )
 
 
 def _single_argument(source: Source) -> Callable[..., Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from inspect import Parameter
 from typing import Any
 
 from penstock.types import BatchInfo, SampleInfo
@@ -55,18 +57,21 @@ def _cycle_mode(cycle: Any) -> str | None:
 def _accepted_positional(function: Callable[..., Any]) -> int:
     """How many positional arguments a callback wants: 0 or 1."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return 0
-    wanted = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    required = [p for p in wanted if p.default is p.empty]
-    if len(required) > 1:
+    if isinstance(function, functools.partial):
+        # What has a default can be left out there, as that is how arguments are bound.
+        parameters = [p for p in parameters if p.default is p.empty]
+    kinds = [p.kind for p in parameters]
+    if len(kinds) > 1 or any(
+        kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds
+    ):
         raise TypeError(
-            f"An external source callback takes at most one positional argument, {function!r} takes {len(required)}"
+            "The `source` callable must accept either 0 or 1 positional arguments, and no others: it gets what tells the batch or "
+            f"the sample, if anything. {function!r} takes ({', '.join(map(str, parameters))})."
         )
-    if required or any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return 1
-    return min(len(wanted), 1)
+    return len(kinds)
 
 
 @dataclass(eq=False)
@@ -103,10 +108,10 @@ class Source:
         if self._is_iterable:
             self._call = self._iterating(mode).__next__
             return
-        if not callable(self.source):
-            raise TypeError("Source must be callable, iterable or a parameterless generator function")
         if self.cycle is not None:
             raise ValueError("The argument `cycle` can only be specified if `source` is iterable")
+        if not callable(self.source):
+            raise TypeError("Source must be callable, iterable or a parameterless generator function")
         self._call = self.source
         self._wants_info = _accepted_positional(self.source) == 1
 
@@ -160,9 +165,9 @@ class Source:
             raise TypeError(
                 f"The external source must give {self.num_outputs} outputs, it gave a {type(data).__name__}"
             )
-        if len(data) != self.num_outputs:
-            raise RuntimeError(f"The external source must give {self.num_outputs} outputs, it gave {len(data)}")
-        return list(data)
+        if len(data) < (self.num_outputs or 0):
+            raise IndexError(f"The external source must give {self.num_outputs} outputs, it gave {len(data)}")
+        return list(data)[: self.num_outputs]
 
     def skip(self, iterations: int, batch_size: int) -> None:
         """Continues as if ``iterations`` steps of the epoch were over: counted for callbacks, taken from iterables."""

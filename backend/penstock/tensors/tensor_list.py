@@ -250,8 +250,8 @@ def check_samples(samples: Sequence[Any]) -> None:
             )
         if sample.ndim != first.ndim:
             raise RuntimeError(
-                f"Samples of one batch must have the same sample dim: the number of dimensions is {first.ndim} in sample 0, "
-                f"but {sample.ndim} in sample {index}."
+                "All tensors in a batch must have the same number of dimensions. "
+                f"Got: {sample.ndim} at index {index} and {first.ndim} at index 0."
             )
 
 

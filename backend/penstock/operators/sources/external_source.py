@@ -35,7 +35,10 @@ class ExternalSource(Operator):
     def setup(self) -> None:
         ndim, layout = self.args["ndim"], self.args["layout"]
         if ndim is not None and layout and len(layout) != ndim:
-            raise RuntimeError(f"Number of dimensions in the layout '{layout}' does not match the given `ndim`: {ndim}")
+            raise RuntimeError(
+                "Number of dimensions in the provided layout does not match the ndim argument: "
+                f'ndim = {ndim}, layout: "{layout}"'
+            )
         if ndim is not None and ndim < 0:
             raise RuntimeError(
                 f"Incorrect number of dimensions ({ndim}). Use positive values for tensors or 0 for scalars."
@@ -68,8 +71,8 @@ class ExternalSource(Operator):
             raise RuntimeError(f"ExternalSource expected data of type {dtype_name(dtype)} and got: {name}")
         if self._previous is not None and batch.dtype != self._previous[0]:
             raise RuntimeError(
-                "Type of the data fed to the external source has changed from the previous iteration: "
-                f"it was {dtype_name(self._previous[0])}, the current type is {name}."
+                "Type of the data fed to the external source has changed from the previous iteration. "
+                f"Type in the previous iteration was {dtype_name(self._previous[0])} and the current type is {name}."
             )
 
     def _check_ndim(self, batch: TensorList) -> None:
@@ -81,8 +84,8 @@ class ExternalSource(Operator):
             )
         if self._previous is not None and batch.ndim() != self._previous[1]:
             raise RuntimeError(
-                "Number of dimensions of the data fed to the external source has changed from previous iteration: "
-                f"it was {self._previous[1]}, the current is {batch.ndim()}."
+                "Number of dimensions of the data fed to the external source has changed from previous iteration. "
+                f"Dimensionality in the previous iteration was {self._previous[1]} and the current is {batch.ndim()}."
             )
 
     def _check_layout(self, batch: TensorList) -> None:
@@ -91,8 +94,8 @@ class ExternalSource(Operator):
             raise RuntimeError(f'Expected data with layout: "{layout}" and got: "{batch.layout()}".')
         if self._previous is not None and batch.layout() != self._previous[2] != "":
             raise RuntimeError(
-                "Layout of the data fed to the external source has changed from previous iteration: "
-                f'it was "{self._previous[2]}", the current is "{batch.layout()}".'
+                "Layout of the data fed to the external source has changed from previous iteration. "
+                f'Layout in the previous iteration was "{self._previous[2]}" and the current is "{batch.layout()}".'
             )
 
     def pending_batch_size(self) -> int | None:
