@@ -86,7 +86,8 @@ class OneHot(Operator):
         target, place = sample.outputs[0], sample.workspace.state
         outer, inner = math.prod(target.shape[:place]), math.prod(target.shape[place + 1 :])
         pillars = target.reshape(outer, self.args["num_classes"], inner)
-        mark(_numbers(sample.inputs[0]), *self._bits, pillars)
+        on, off = self._bits
+        mark(_numbers(sample.inputs[0]), on, off, pillars)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.elementwise import evaluate_batch
