@@ -28,21 +28,23 @@ def look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _mark(numbers, value, target):  # type: ignore[no-untyped-def]
-    count = target.shape[1]
-    for o in range(numbers.shape[0]):
-        for i in range(numbers.shape[1]):
-            if 0 <= numbers[o, i] < count:
-                target[o, numbers[o, i], i] = value
+def _mark(numbers, on, off, target):  # type: ignore[no-untyped-def]
+    outer, count, inner = target.shape
+    target[:] = off
+    for o in range(outer):
+        for i in range(inner):
+            number = numbers[o * inner + i]
+            # Before fractions are cut off; also false for NaN.
+            if -1 < number < count:
+                target[o, int(number), i] = on
 
 
-def mark(numbers: np.ndarray, value: np.generic, target: np.ndarray) -> None:
-    """Writes ``value`` to the places that ``numbers`` tell.
+def mark(numbers: np.ndarray, on: np.generic, off: np.generic, target: np.ndarray) -> None:
+    """Fills ``target`` with ``off``, but with ``on`` at the places that ``numbers`` tell.
 
     Args:
-        numbers: int32 of shape (outer, inner), contiguous; those that are no place are passed over.
-        value: of the target's type.
+        numbers: contiguous, of (outer, inner) elements; fractions are cut off, and those that are no place passed over.
+        on, off: unsigned integers of the target's size: the bits of the values.
         target: of shape (outer, places, inner), contiguous.
     """
-    bits = f"u{target.itemsize}"
-    _mark(numbers, np.array(value).view(bits)[()], target.view(bits))
+    _mark(numbers.reshape(-1), on, off, target.view(on.dtype))

@@ -154,7 +154,7 @@ def _normalize(part: np.ndarray, layout: str, plan: Any, window: np.ndarray, out
     order = (*outer, "C", "H", "W") if planes else (*outer, "H", "W", "C")
     result = window.transpose([output.index(letter) for letter in order])
     shift = np.float32(plan.shift)
-    for index in np.ndindex(pixels.shape[: len(outer)]):
+    for index in np.ndindex(pixels.shape[: len(outer)]) if outer else ((),):
         image, out = pixels[index], result[index]
         if planes and _vectorized(image, out):
             if image.strides[1] == image.itemsize:

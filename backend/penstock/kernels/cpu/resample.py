@@ -197,10 +197,17 @@ def _gather_plane(source, channels, rows, columns, target, like):  # type: ignor
     for y in range(rows.size):
         line = source[rows[y]]
         out = target[y]
-        for x in range(columns.size):
-            base = channels * columns[x]
-            for c in range(channels):
-                out[channels * x + c] = converted(at(line, base + c), like)
+        if channels == 3:
+            for x in range(columns.size):
+                base, place = 3 * columns[x], 3 * x
+                out[place] = converted(at(line, base), like)
+                out[place + 1] = converted(at(line, base + 1), like)
+                out[place + 2] = converted(at(line, base + 2), like)
+        else:
+            for x in range(columns.size):
+                base, place = channels * columns[x], channels * x
+                for c in range(channels):
+                    out[place + c] = converted(at(line, base + c), like)
 
 
 def resample_image(

@@ -160,6 +160,52 @@ def copy_mirrored(_context: Any, source: Any, index: Any, target: Any, place: An
     return types.void(source, index, target, place, lanes, width), generate
 
 
+@intrinsic(prefer_literal=True)
+def copy_split(_context: Any, source: Any, index: Any, target: Any, place: Any, stride: Any, lanes: Any) -> Any:
+    """Copies ``lanes`` pixels of three elements from ``source[index]`` on to places ``stride`` apart, by channel.
+
+    Both are contiguous and of one type: ``target[place + c * stride + x] = source[index + x * 3 + c]``.
+    """
+    pixels = lanes.literal_value
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        element, align = context.get_data_type(source.dtype), source.dtype.bitwidth // 8
+        begin, end = (_element(context, builder, array, *args[k : k + 2]) for k, array in ((0, source), (2, target)))
+        interleaved = ir.VectorType(element, pixels * 3).as_pointer()
+        values = builder.load(builder.bitcast(begin, interleaved), align=align)
+        for channel in range(3):
+            plane = _picked(builder, values, [x * 3 + channel for x in range(pixels)])
+            builder.store(plane, builder.bitcast(end, plane.type.as_pointer()), align=align)
+            end = builder.gep(end, [args[4]])
+        return context.get_dummy_value()
+
+    return types.void(source, index, target, place, stride, lanes), generate
+
+
+@intrinsic(prefer_literal=True)
+def copy_joined(_context: Any, source: Any, index: Any, stride: Any, target: Any, place: Any, lanes: Any) -> Any:
+    """The reverse of :func:`copy_split`: ``target[place + x * 3 + c] = source[index + c * stride + x]``."""
+    pixels = lanes.literal_value
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        element, align = context.get_data_type(source.dtype), source.dtype.bitwidth // 8
+        begin, end = (_element(context, builder, array, *args[k : k + 2]) for k, array in ((0, source), (3, target)))
+        planes, plane = [], ir.VectorType(element, pixels)
+        for _ in range(3):
+            planes.append(builder.load(builder.bitcast(begin, plane.as_pointer()), align=align))
+            begin = builder.gep(begin, [args[2]])
+        both = ir.Constant(ir.VectorType(_INT32, 2 * pixels), list(range(2 * pixels)))
+        pair = builder.shuffle_vector(planes[0], planes[1], both)
+        last = builder.shuffle_vector(planes[2], ir.Constant(plane, ir.Undefined), both)
+        order = [c * pixels + x for x in range(pixels) for c in range(3)]
+        mask = ir.Constant(ir.VectorType(_INT32, 3 * pixels), order)
+        values = builder.shuffle_vector(pair, last, mask)
+        builder.store(values, builder.bitcast(end, values.type.as_pointer()), align=align)
+        return context.get_dummy_value()
+
+    return types.void(source, index, stride, target, place, lanes), generate
+
+
 @intrinsic
 def add_product(_context: Any, total: Any, weight: Any, values: Any) -> Any:
     """``total + weight * values``, rounded once where the machine can do that, for a float32 ``weight``."""

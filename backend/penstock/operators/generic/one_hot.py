@@ -41,6 +41,8 @@ class OneHot(Operator):
         if self.args["dtype"] in (BOOL, FLOAT16):
             raise RuntimeError(f"Unsupported output type: {dtype_name(self.args['dtype'])}")
         self._on, self._off = self._truncated("on_value"), self._truncated("off_value")
+        # Values are moved as they are, so that types of one size share one kernel.
+        self._bits = [value.view(f"u{value.itemsize}") for value in (self._on, self._off)]
 
     def _truncated(self, name: str) -> Any:
         """The value in the output's type, as C converts it: through int32 or int64, whose upper bits are cut off."""
@@ -84,8 +86,8 @@ class OneHot(Operator):
         target, place = sample.outputs[0], sample.workspace.state
         outer, inner = math.prod(target.shape[:place]), math.prod(target.shape[place + 1 :])
         pillars = target.reshape(outer, self.args["num_classes"], inner)
-        target.fill(self._off)
-        mark(_whole(sample.inputs[0]).reshape(outer, inner), self._on, pillars)
+        on, off = self._bits
+        mark(_numbers(sample.inputs[0]), on, off, pillars)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.elementwise import evaluate_batch
@@ -109,8 +111,6 @@ class OneHot(Operator):
         evaluate_batch(f"return (&c)[({known} ? int32(a) : -1) == b];", jobs, promoted=False)
 
 
-def _whole(numbers: np.ndarray) -> np.ndarray:
-    """Class numbers as int32; those out of its range become -1."""
-    if numbers.dtype.kind != "f":
-        return numbers.astype(np.int32)
-    return np.where(np.abs(numbers) < 2**31, numbers, -1).astype(np.int32)
+def _numbers(classes: np.ndarray) -> np.ndarray:
+    """Class numbers as int32 or floating point, contiguous."""
+    return np.ascontiguousarray(classes, None if classes.dtype.kind == "f" else np.int32)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
 
@@ -54,8 +52,10 @@ class Transpose(Operator):
         return tuple(shape[axis] for axis in self.permutation(len(shape)))
 
     def compute(self, sample: Sample) -> None:
+        from penstock.kernels.cpu.transpose import transpose
+
         data = sample.inputs[0]
-        np.copyto(sample.outputs[0], data.transpose(self.permutation(data.ndim)))
+        transpose(data, self.permutation(data.ndim), sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all

@@ -41,6 +41,7 @@ class CoordTransform(Operator):
     def setup(self) -> None:
         if self.given("MT") and (self.given("M") or self.given("T")):
             raise RuntimeError("`MT` cannot be used together with `M` and `T`")
+        self._maps: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def _has_frames(self, workspace: Workspace) -> bool:
         batches = (*workspace.inputs, *workspace.arguments.values())
@@ -64,7 +65,15 @@ class CoordTransform(Operator):
         return (*shape[:-1], len(sample.plan[0]))
 
     def _map(self, sample: Sample, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """M and T for points of ``count`` coordinates."""
+        """M and T for points of ``count`` coordinates; where they are constant, they are worked out once."""
+        if count in self._maps:
+            return self._maps[count]
+        matrix, translation = map(np.ascontiguousarray, self._map_of(sample, count))
+        if not self.tensor_arguments:
+            self._maps[count] = matrix, translation
+        return matrix, translation
+
+    def _map_of(self, sample: Sample, count: int) -> tuple[np.ndarray, np.ndarray]:
         if sample.given("MT"):
             both = _matrix(sample, "MT", count + 1)
             if both.ndim:
@@ -76,15 +85,10 @@ class CoordTransform(Operator):
         return matrix, _translation(sample, len(matrix))
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.convert import cast
+        from penstock.kernels.cpu.points import transform_points
 
         matrix, translation = sample.plan
-        points = sample.inputs[0].astype(np.float32, copy=False)
-        # Column by column: the points are many and their coordinates few.
-        moved = np.empty(sample.outputs[0].shape, np.float32)
-        for row, (factors, offset) in enumerate(zip(matrix, translation)):
-            moved[..., row] = points @ factors + offset
-        cast(moved, sample.outputs[0])
+        transform_points(np.ascontiguousarray(sample.inputs[0]), matrix, translation, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.colour import fits, transform_colours

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -132,10 +133,15 @@ class ResamplePlan:
         outputs = range(window.start, window.stop)
         if self.filters[axis] == INTERP_NN:
             starts = nearest(plan, axis == len(self.axes) - 1, outputs)
-            table = Taps(starts, np.ones((len(starts), 1), np.float32))
+            table = Taps(starts, _ones(len(starts)))
         else:
             table = taps(plan, self.filters[axis], self.antialias, outputs)
         return Taps(*(np.ascontiguousarray(array[::-1]) for array in table)) if window.mirrored else table
+
+
+@functools.lru_cache(maxsize=64)
+def _ones(count: int) -> np.ndarray:
+    return np.ones((count, 1), np.float32)
 
 
 class ResizingOperator(Operator):

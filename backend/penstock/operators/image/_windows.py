@@ -159,6 +159,11 @@ def _fill(target: np.ndarray, values: Sequence[float], channel_axis: int | None)
     if target.dtype.kind in "iu":
         limits = np.iinfo(target.dtype)
         fill = np.clip(np.where(fill >= 0, np.floor(fill + 0.5), np.ceil(fill - 0.5)), limits.min, limits.max)
+    fill = fill.astype(target.dtype)
     if len(fill) > 1 and channel_axis is not None:
-        fill = fill.reshape([-1 if axis == channel_axis else 1 for axis in range(target.ndim)])
-    target[...] = fill.astype(target.dtype)
+        if channel_axis == target.ndim - 1 and target.flags.c_contiguous:
+            # Whole rows are copied, which is much quicker than pixels.
+            fill, target = np.tile(fill, target.shape[-2]), target.reshape(*target.shape[:-2], -1)
+        else:
+            fill = fill.reshape([-1 if axis == channel_axis else 1 for axis in range(target.ndim)])
+    target[...] = fill

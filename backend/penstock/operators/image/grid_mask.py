@@ -47,15 +47,9 @@ class GridMask(Operator):
         return sample.shapes[0]
 
     def compute(self, sample: Sample) -> None:
-        source, grid = sample.inputs[0], sample.plan
-        x = np.arange(source.shape[1], dtype=np.float32)
-        y = np.arange(source.shape[0], dtype=np.float32)[:, None]
-        along_x = x * grid.cosine - y * grid.sine - grid.shift_x
-        along_y = x * grid.sine + y * grid.cosine - grid.shift_y
-        along_x -= np.floor(along_x)
-        along_y -= np.floor(along_y)
-        kept = (along_x >= grid.ratio) | (along_y >= grid.ratio)
-        np.multiply(source, kept[..., None], out=sample.outputs[0])
+        from penstock.kernels.cpu.grid_mask import mask_grid
+
+        mask_grid(np.ascontiguousarray(sample.inputs[0]), sample.plan, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.grid_mask import mask_grids

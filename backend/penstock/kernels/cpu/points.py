@@ -1,0 +1,35 @@
+"""Points under linear maps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.convert import converted
+
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+
+
+@njit(**_OPTIONS)
+def _transform(points, matrix, offset, target, like):  # type: ignore[no-untyped-def]
+    columns, rows = matrix.shape
+    for p in range(points.size // rows):
+        for column in range(columns):
+            value = np.float32(0)
+            for row in range(rows):
+                value += np.float32(points[p * rows + row]) * matrix[column, row]
+            target[p * columns + column] = converted(value + offset[column], like)
+
+
+def transform_points(points: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray) -> None:
+    """``matrix @ point + offset`` for each point, in single precision.
+
+    Args:
+        points: of any type and shape (..., n), contiguous.
+        matrix: float32 of shape (m, n).
+        offset: float32 of m elements.
+        target: of shape (..., m), contiguous; its type tells how results are rounded.
+    """
+    _transform(points.reshape(-1), matrix, offset, target.reshape(-1), target.dtype.type(0))

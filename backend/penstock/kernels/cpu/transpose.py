@@ -1,0 +1,63 @@
+"""Transposed copies: channels that come first or last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.simd import copy_joined, copy_split
+
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+# Pixels that are copied at a time.
+_LANES = 16
+
+
+@njit(**_OPTIONS)
+def _split(source, outer, pixels, target):  # type: ignore[no-untyped-def]
+    """source (outer, pixels, 3) -> target (outer, 3, pixels), both flat, of at least ``_LANES`` pixels."""
+    for begin in range(0, outer * pixels * 3, pixels * 3):
+        p = 0
+        while p < pixels:
+            # The last block overlaps the one before it rather than to be shorter.
+            p = min(p, pixels - _LANES)
+            copy_split(source, begin + p * 3, target, begin + p, pixels, _LANES)
+            p += _LANES
+
+
+@njit(**_OPTIONS)
+def _join(source, outer, pixels, target):  # type: ignore[no-untyped-def]
+    """source (outer, 3, pixels) -> target (outer, pixels, 3), both flat, of at least ``_LANES`` pixels."""
+    for begin in range(0, outer * pixels * 3, pixels * 3):
+        p = 0
+        while p < pixels:
+            p = min(p, pixels - _LANES)
+            copy_joined(source, begin + p, pixels, target, begin + p * 3, _LANES)
+            p += _LANES
+
+
+def transpose(source: np.ndarray, permutation: Sequence[int], target: np.ndarray) -> None:
+    """``target[...] = source.transpose(permutation)``; of one type, ``target`` is contiguous."""
+    kernel, outer = _kernel_for(source.shape, list(permutation))
+    pixels = source.size // max(3 * outer, 1)
+    if kernel is None or pixels < _LANES or not source.flags.c_contiguous:
+        np.copyto(target, source.transpose(permutation))
+        return
+    # Elements are moved as they are, so that types of one size share one kernel.
+    bits = f"u{source.itemsize}"
+    kernel(source.reshape(-1).view(bits), outer, pixels, target.reshape(-1).view(bits))
+
+
+def _kernel_for(shape: tuple[int, ...], permutation: list[int]) -> tuple[Any, int]:
+    """The kernel that moves three channels as the permutation says, if any, and the number of images."""
+    ndim = len(shape)
+    for axis in range(ndim - 1):
+        others = [other for other in range(ndim) if other != axis]
+        if shape[-1] == 3 and permutation == [*range(axis), ndim - 1, *range(axis, ndim - 1)]:
+            return _split, math.prod(shape[:axis])
+        if shape[axis] == 3 and permutation == [*others, axis]:
+            return _join, math.prod(shape[:axis])
+    return None, 0
