@@ -183,7 +183,11 @@ def split_arguments(
                     "Named arguments must be on CPU."
                 )
             nodes[argument.name] = value
-        elif argument.tensor and isinstance(value, np.ndarray) and value.ndim > 0:
+        elif (
+            argument.tensor
+            and isinstance(value, np.ndarray)
+            and value.ndim > (0 if argument.is_list else value.size == 1)
+        ):
             nodes[argument.name] = constant_node(value, argument.element.tensor_dtype)
         else:
             constants[argument.name] = argument.convert(value)
@@ -202,18 +206,20 @@ def _current_arguments(schema: Schema, arguments: dict[str, Any], display: str) 
         if deprecation is None:
             yield argument, value
             continue
-        text = f"The argument `{key}` of operator `{display}` is deprecated"
         if deprecation.removed:
-            warnings.warn(f"{text} since {deprecation.since}: it has no effect.", DeprecationWarning, stacklevel=5)
+            text = f"The argument `{key}` is no longer used: since {deprecation.since} it has no effect."
+            warnings.warn(text, DeprecationWarning, stacklevel=5)
         elif deprecation.renamed_to:
             new = deprecation.renamed_to
             if arguments.get(new) is not None:
                 raise TypeError(
                     f"Operator `{display}` got an unexpected '{key}' deprecated argument when '{new}' was already provided"
                 )
-            warnings.warn(f"{text}: use `{new}` instead.", DeprecationWarning, stacklevel=5)
+            text = f"The argument `{key}` is a deprecated alias for `{new}`. Use `{new}` instead."
+            warnings.warn(text, DeprecationWarning, stacklevel=5)
             yield schema.all_arguments[new], value
         else:
             advice = f": use `{deprecation.instead}` instead" if deprecation.instead else ""
-            warnings.warn(f"{text}{advice}.", DeprecationWarning, stacklevel=5)
+            text = f"The argument `{key}` of operator `{display}` is deprecated{advice}."
+            warnings.warn(text, DeprecationWarning, stacklevel=5)
             yield argument, value

@@ -46,6 +46,11 @@ def test_sequences_of_blocks() -> None:
     np.testing.assert_array_equal(np.array(batch[1]), frames[2][np.newaxis])
 
 
+def test_less_than_the_shape() -> None:
+    batch = _run([_packed(np.arange(4, dtype=np.uint8))], shape=[6])
+    assert np.array(batch[0]).tolist() == [0, 1, 2, 3, 0, 0]
+
+
 def test_offsets_alone() -> None:
     packed = [_packed(np.full(100, i, np.uint8)) for i in range(2)]
     batch = _run([np.concatenate(packed)], shape=[100], chunk_offsets=[0, packed[0].size])
@@ -56,9 +61,12 @@ def test_offsets_alone() -> None:
     ("arguments", "message"),
     [
         ({"shape": [5]}, "does not inflate"),
-        ({"shape": [200]}, "inflates to 100 bytes"),
-        ({"shape": [100], "chunk_offsets": [0, 999]}, "is not in the"),
-        ({"shape": [100], "algorithm": "zip"}, "Unknown algorithm"),
+        ({"shape": [200], "check_output_size": True}, "inflates to 100 bytes"),
+        ({"shape": [100], "chunk_offsets": [0, 999]}, "offset 999 while the sample size"),
+        ({"shape": [100], "chunk_offsets": [1, 1]}, "would be non-positive"),
+        ({"shape": [100], "chunk_sizes": [999]}, "cannot exceed the sample size"),
+        ({"shape": [100], "chunk_sizes": [5, 0]}, "Got chunk size 0"),
+        ({"shape": [100], "algorithm": "zip"}, "Unknown inflate algorithm"),
     ],
 )
 def test_errors(arguments: dict[str, Any], message: str) -> None:

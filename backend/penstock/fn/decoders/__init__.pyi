@@ -531,7 +531,7 @@ def inflate(
         shape (int | Sequence[int] | DataNode, required): Shape of an inflated block.
         algorithm (str, default 'LZ4'): The compression: LZ4.
         bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
-        check_output_size (bool, default False): Accepted for compatibility; the size is always checked.
+        check_output_size (bool, default False): Refuse blocks that inflate to less than `shape` instead of filling the rest with zeros.
         chunk_offsets (int | Sequence[int] | DataNode): Where the blocks begin; by default one follows the other.
         chunk_sizes (int | Sequence[int] | DataNode): Bytes of the blocks; by default up to the next one.
         dtype (DALIDataType, default <DALIDataType.UINT8: 0>): Type of the output.

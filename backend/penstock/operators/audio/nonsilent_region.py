@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import BOOL, FLOAT16, FLOAT64, INT32, dtype_name
+from penstock.types import BOOL, FLOAT, FLOAT16, FLOAT64, INT32, dtype_name
 
 
 @register_operator
@@ -34,14 +34,10 @@ class NonsilentRegion(Operator):
     )
 
     def setup(self) -> None:
-        window, interval = self.args["window_length"], self.args["reset_interval"]
-        if window <= 0:
-            raise RuntimeError(f"`window_length` must be positive, got {window}")
-        if interval != -1 and (interval <= 0 or interval % window):
-            raise RuntimeError(f"`reset_interval` shall be a multiple of `window_length`. Got: {interval} and {window}")
-        reference = self.args["reference_power"]
-        if self.given("reference_power") and reference <= 0:
-            raise RuntimeError(f"`reference_power` has to be positive. Got: {reference:g}")
+        if self.args["window_length"] <= 0:
+            raise RuntimeError(f"`window_length` must be positive, got {self.args['window_length']}")
+        if self.given("reference_power") and self.args["reference_power"] <= 0:
+            raise RuntimeError(f"`reference_power` has to be positive. Got: {self.args['reference_power']:g}")
 
         self._ratio = 10 ** (self.args["cutoff_db"] / 10)
 
@@ -51,6 +47,13 @@ class NonsilentRegion(Operator):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}; float32 and integers are supported")
         if len(batch) and batch.ndim() != 1:
             raise RuntimeError(f"Input with dimension ({batch.ndim()}) is no signal, which has dimension (1)")
+        window, interval = self.args["window_length"], self.args["reset_interval"]
+        # Sums of integers are exact and never computed anew.
+        if batch.dtype == FLOAT and interval != -1 and (interval <= 0 or interval % window):
+            raise RuntimeError(
+                f"`reset_interval` shall be a multiple of `window_length`. Got: reset_interval: {interval} vs "
+                f"window_length: {window}"
+            )
         return [OutputSpec(INT32, ndim=0)] * 2
 
     def infer(self, sample: Sample) -> list[tuple[int, ...]]:

@@ -36,8 +36,9 @@ class PowerSpectrum(Operator):
         return [spectral_spec(workspace)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
-        shape, axis = list(sample.shapes[0]), self.args["axis"]
-        if not -len(shape) <= axis < len(shape):
+        # Any negative axis is the last one.
+        shape, axis = list(sample.shapes[0]), max(self.args["axis"], -1)
+        if axis >= len(shape):
             raise RuntimeError(f"Transform axis {axis} is out of bounds [0, {len(shape)})")
         # Without a size, or with one that is not positive, the axis is transformed as it is.
         sample.plan = self.args["nfft"] if (self.args["nfft"] or 0) > 0 else shape[axis]
@@ -50,7 +51,7 @@ class PowerSpectrum(Operator):
         from scipy import fft
 
         out = sample.outputs[0]
-        spectrum = fft.rfft(sample.inputs[0], n=sample.plan, axis=self.args["axis"])
+        spectrum = fft.rfft(sample.inputs[0], n=sample.plan, axis=max(self.args["axis"], -1))
         np.abs(spectrum, out=out)
         if self.args["power"] == 2:
             np.square(out, out=out)

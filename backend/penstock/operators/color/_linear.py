@@ -8,19 +8,20 @@ from penstock.schema import Operator, OutputSpec, Sample, Workspace
 from penstock.types import FLOAT, FLOAT16, INT16, INT32, UINT8, DALIDataType, dtype_name
 
 _INPUTS = (UINT8, INT16, INT32, FLOAT)
-_MATRIX_OUTPUTS = (*_INPUTS, FLOAT16)
+_MATRIX_TYPES = (*_INPUTS, FLOAT16)
 
 
 class LinearColourOperator(Operator):
     """The base of operators whose output pixels are linear in the input pixels."""
 
+    input_types: tuple[DALIDataType, ...] = _INPUTS
     output_types: tuple[DALIDataType, ...] = _INPUTS
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         layout = self.input_layout(workspace)
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
-        for what, kind, supported in (("input", batch.dtype, _INPUTS), ("output", dtype, self.output_types)):
+        for what, kind, supported in (("input", batch.dtype, self.input_types), ("output", dtype, self.output_types)):
             if kind not in supported:
                 names = ", ".join(map(dtype_name, supported))
                 raise RuntimeError(f"Unsupported {what} type: {dtype_name(kind)}. Supported are: {names}")
@@ -39,6 +40,8 @@ class LinearColourOperator(Operator):
 
         matrix, offset = sample.plan
         source = np.ascontiguousarray(sample.inputs[0])
+        if source.dtype == np.float16:
+            source = source.astype(np.float32)
         if matrix.size == 1:
             scale_add(source, float(matrix[0, 0]), float(offset[0]), sample.outputs[0])
         else:
@@ -62,7 +65,7 @@ class LinearColourOperator(Operator):
 class ColourMatrixOperator(LinearColourOperator):
     """The base of operators that mix the three channels."""
 
-    output_types = _MATRIX_OUTPUTS
+    input_types = output_types = _MATRIX_TYPES
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         if sample.shapes[0][-1] != 3:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.tensors import TensorListCPU, TensorListGPU
-from penstock.types import UINT8, dtype_name, numpy_dtype
+from penstock.types import BOOL, UINT8, dtype_name, numpy_dtype
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,12 @@ class Inflate(Operator):
         inputs=(Input("input", device="match_or_cpu", doc="LZ4 blocks: uint8 of shape (n,)."),),
         arguments=(
             Argument("algorithm", "string", "LZ4", "The compression: LZ4."),
-            Argument("check_output_size", "bool", False, "Accepted for compatibility; the size is always checked."),
+            Argument(
+                "check_output_size",
+                "bool",
+                False,
+                "Refuse blocks that inflate to less than `shape` instead of filling the rest with zeros.",
+            ),
             Argument(
                 "chunk_offsets",
                 "int32[]",
@@ -60,31 +66,38 @@ class Inflate(Operator):
 
     def setup(self) -> None:
         if self.args["algorithm"].upper() != "LZ4":
-            raise ValueError(f"Unknown algorithm '{self.args['algorithm']}': use LZ4")
+            raise ValueError(f"Unknown inflate algorithm '{self.args['algorithm']}': use LZ4")
         if len(self.args["sequence_axis_name"]) != 1:
-            raise ValueError(f"`sequence_axis_name` is one letter, got '{self.args['sequence_axis_name']}'")
+            name = self.args["sequence_axis_name"]
+            raise ValueError(f'The `sequence_axis_name` must be a single character, got "{name}"')
+        if not 0 <= self.args["dtype"] <= BOOL:
+            raise ValueError(
+                f"The inflate output type must have floating point or integral type, got {self.args['dtype']!r}"
+            )
         self._sequence = self.given("chunk_offsets") or self.given("chunk_sizes")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype != UINT8:
-            raise ValueError(f"Compressed data are bytes (uint8), got {dtype_name(batch.dtype)}")
+            raise ValueError(
+                f"Compressed data are bytes (uint8). Got tensor of type `{dtype_name(batch.dtype)}` instead."
+            )
+        if len(batch) and batch.ndim() != 1:
+            raise ValueError(f"Compressed data have one dimension. Got input with {batch.ndim()} dimensions instead.")
         layout = self.args["layout"]
         if layout and self._sequence:
             layout = self.args["sequence_axis_name"] + layout
         return [OutputSpec(self.args["dtype"], layout)]
 
     def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+        given = sample.tensor_argument("shape")
+        if given is not None and given.ndim > 1:
+            raise ValueError(f"The shape argument must be a scalar or a 1D tensor, got {given.ndim} dimensions")
         shape = tuple(sample["shape"])
         if any(extent < 0 for extent in shape):
             raise ValueError(f"The shape of an inflated block must not be negative, got {shape}")
         available = math.prod(sample.shapes[0])
         starts, sizes = self._spans(sample, available)
-        for start, size in zip(starts, sizes):
-            if start < 0 or size <= 0 or start + size > available:
-                raise ValueError(
-                    f"The block of {size} bytes from byte {start} on is not in the {available} bytes given"
-                )
         sample.plan = _Chunks(starts, sizes, math.prod(shape) * numpy_dtype(self.args["dtype"]).itemsize)
         return [(len(starts), *shape) if self._sequence else shape]
 
@@ -93,16 +106,31 @@ class Inflate(Operator):
         sizes = list(sample["chunk_sizes"]) if sample.given("chunk_sizes") else None
         if offsets is None and sizes is None:
             return [0], [available]
+        where = f"for sample of idx {sample.index}"
+        if sizes is not None:
+            _check_sizes(sizes, available, where)
+        if offsets is not None:
+            _check_offsets(offsets, available, where)
         if offsets is None:
-            offsets = [0, *accumulate(sizes or ())][:-1]
+            assert sizes is not None
+            if sum(sizes) > available:
+                raise ValueError(f"The sum of chunk sizes {where} exceeds the total size of the sample.")
+            return [0, *accumulate(sizes)][:-1], sizes
         if sizes is None:
             sizes = [end - start for start, end in zip(offsets, [*offsets[1:], available])]
+            if any(size <= 0 for size in sizes):
+                raise ValueError(f"The inferred size of a chunk would be non-positive {where}: {sizes}")
         if len(offsets) != len(sizes):
-            raise ValueError(f"{len(offsets)} offsets and {len(sizes)} sizes of blocks are given")
+            raise ValueError(
+                f"Chunks need as many offsets as sizes, but {where} there are {len(offsets)} offsets and {len(sizes)} sizes"
+            )
+        if any(start + size > available for start, size in zip(offsets, sizes)):
+            raise ValueError(f"Input chunk cannot exceed the sample size, which is {available} {where}")
         return offsets, sizes
 
     def compute(self, sample: Sample) -> None:
-        _inflate(np.ascontiguousarray(sample.inputs[0]).reshape(-1), sample.plan, sample.outputs[0])
+        packed = np.ascontiguousarray(sample.inputs[0]).reshape(-1)
+        _inflate(packed, sample.plan, sample.outputs[0], self.args["check_output_size"])
 
     def compute_batch(self, workspace: Workspace) -> None:
         (output,) = workspace.outputs
@@ -114,7 +142,8 @@ class Inflate(Operator):
             if sample is None:
                 return
             try:
-                _inflate(compressed[position].reshape(-1), sample.plan, host.samples[position])
+                packed = compressed[position].reshape(-1)
+                _inflate(packed, sample.plan, host.samples[position], self.args["check_output_size"])
             except Exception as error:
                 workspace.fail(position, error)
 
@@ -122,7 +151,24 @@ class Inflate(Operator):
         workspace.outputs = [TensorListGPU.upload(host)]
 
 
-def _inflate(compressed: np.ndarray, chunks: _Chunks, output: np.ndarray) -> None:
+def _check_sizes(sizes: Sequence[int], available: int, where: str) -> None:
+    for size in sizes:
+        if size <= 0:
+            raise ValueError(f"Chunk sizes must be positive. Got chunk size {size} {where}")
+        if size > available:
+            raise ValueError(f"Input chunk size cannot exceed the sample size. Got {size} and {available} {where}")
+
+
+def _check_offsets(offsets: Sequence[int], available: int, where: str) -> None:
+    for offset in offsets:
+        if offset < 0:
+            raise ValueError(f"Input chunks offsets must be non-negative. Got chunk offset {offset} {where}")
+        if offset >= available:
+            raise ValueError(f"Got chunk offset {offset} while the sample size is {available} {where}")
+
+
+def _inflate(compressed: np.ndarray, chunks: _Chunks, output: np.ndarray, exactly: bool) -> None:
+    """Fills ``output`` with the inflated chunks; what they leave of their places is zero, or not allowed."""
     try:
         from lz4 import block
     except ImportError as error:
@@ -136,7 +182,8 @@ def _inflate(compressed: np.ndarray, chunks: _Chunks, output: np.ndarray) -> Non
             raise ValueError(
                 f"Block {number} ({size} bytes) does not inflate to {chunks.inflated} bytes: {error}"
             ) from error
-        if len(data) != chunks.inflated:
+        if exactly and len(data) != chunks.inflated:
             raise ValueError(f"Block {number} inflates to {len(data)} bytes, not to {chunks.inflated}")
-        begin = number * chunks.inflated
-        target[begin : begin + chunks.inflated] = np.frombuffer(data, np.uint8)
+        begin, end = number * chunks.inflated, (number + 1) * chunks.inflated
+        target[begin : begin + len(data)] = np.frombuffer(data, np.uint8)
+        target[begin + len(data) : end] = 0

@@ -35,7 +35,7 @@ class OneHot(Operator):
     def setup(self) -> None:
         name = self.args["axis_name"]
         if name is not None and len(name) != 1:
-            raise RuntimeError(f"`axis_name` must be a single character, got '{name}'")
+            raise RuntimeError(f'Unsupported axis_name value. It must be a single character, got "{name}".')
         if self.args["num_classes"] < 0:
             raise RuntimeError(f"`num_classes` cannot be negative: {self.args['num_classes']}")
         if self.args["dtype"] in (BOOL, FLOAT16):
@@ -69,7 +69,7 @@ class OneHot(Operator):
             known = batch.layout() if ndim else ""
             if len(known) != ndim:
                 raise RuntimeError(
-                    f"`axis_name` needs an input whose {ndim} dimensions the layout names, got '{known}'"
+                    f"Input layout mismatch: `axis_name` needs a layout of the {ndim} dimensions of the input, got '{known}'"
                 )
             layout = known[:place] + name + known[place:]
         return [OutputSpec(self.args["dtype"], layout, ndim + 1)]

@@ -27,7 +27,7 @@ class PerFrame(Operator):
         if not layout:
             layout = "F" + "*" * (batch.ndim() - 1)
         elif layout[0] != "F":
-            if not self.args["replace"] and layout[0] != "*":
+            if not self.args["replace"]:
                 raise RuntimeError(
                     f"Per-frame argument input must be a sequence. The input layout should start with 'F', got '{layout}'; "
                     "pass `replace=True` to replace its first letter."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
@@ -49,6 +51,9 @@ class CoordTransform(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch, dtype = workspace.inputs[0], self.args["dtype"]
+        workspace.state = any(math.prod(shape) for shape in batch.shapes)
+        if not workspace.state:
+            return [OutputSpec(dtype, batch.layout(), batch.ndim())]
         if batch.dtype not in (UINT8, UINT16, INT16, INT32, FLOAT):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
         if dtype not in (batch.dtype, FLOAT):
@@ -61,6 +66,9 @@ class CoordTransform(Operator):
         shape = sample.shapes[0]
         if len(shape) < 2:
             raise RuntimeError(f"Points must have at least 2 dimensions, got shape {list(shape)}")
+        if not sample.workspace.state:
+            # A batch without any points has no coordinates either.
+            return (0,) * len(shape)
         sample.plan = self._map(sample, shape[-1])
         return (*shape[:-1], len(sample.plan[0]))
 
@@ -87,6 +95,8 @@ class CoordTransform(Operator):
     def compute(self, sample: Sample) -> None:
         from penstock.kernels.cpu.points import transform_points
 
+        if not sample.workspace.state:
+            return
         matrix, translation = sample.plan
         transform_points(np.ascontiguousarray(sample.inputs[0]), matrix, translation, sample.outputs[0])
 
@@ -94,7 +104,7 @@ class CoordTransform(Operator):
         from penstock.kernels.cuda.colour import fits, transform_colours
         from penstock.kernels.cuda.launch import locate_all
 
-        samples = workspace.live
+        samples = workspace.live if workspace.state else []
         if not all(fits(sample.plan[0]) for sample in samples):
             super().compute_batch(workspace)
             return

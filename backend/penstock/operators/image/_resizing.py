@@ -187,7 +187,9 @@ class ResizingOperator(Operator):
         shape = sample.shapes[0]
         plan = self.plan(sample, shape[first : first + count])
         sample.plan = plan
-        output = (*shape[:first], *plan.extents, *shape[first + count :])
+        # Of nothing comes nothing: an empty dimension stays empty.
+        extents = [extent if shape[first + axis] else 0 for axis, extent in enumerate(plan.extents)]
+        output = (*shape[:first], *extents, *shape[first + count :])
         if math.prod(output) and not math.prod(shape):
             raise RuntimeError(f"Cannot resize an empty image of shape {list(shape)}")
         return output

@@ -43,8 +43,8 @@ POLICY_ARGUMENTS = (
         "A window that reaches outside of the input: `error`, `pad` or `trim_to_shape`.",
     ),
 )
-_EXTENTS = {"D": "crop_d", "H": "crop_h", "W": "crop_w"}
-_POSITIONS = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
+_EXTENTS = {"F": "crop_d", "D": "crop_d", "H": "crop_h", "W": "crop_w"}
+_POSITIONS = {"F": "crop_pos_z", "D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
 
 
 def check_crop_arguments(operator: Operator) -> None:
@@ -81,17 +81,17 @@ def crop_region(sample: Sample, shape: Sequence[int], layout: str, rounding: str
 
 
 def _wanted_extents(sample: Sample, layout: str) -> dict[str, float]:
-    spatial = [letter for letter in "DHW" if letter in layout]
+    # Frames count as depth where there is no other.
+    depth = "D" if "D" in layout else "F"
     if sample.given("crop"):
         crop = sample["crop"]
-        if len(crop) not in (2, 3) or len(crop) < len(spatial):
-            raise RuntimeError(f"`crop` has {len(crop)} entries, expected {len(spatial)} for layout '{layout}'")
-        named = dict(zip("DHW"[-len(crop) :], crop))
-        values = {letter: named[letter] for letter in spatial}
+        if len(crop) not in (2, 3):
+            raise RuntimeError(f"`crop` argument should have 2 or 3 elements, got {len(crop)}")
+        values = dict(zip((depth, "H", "W")[-len(crop) :], crop))
     else:
-        values = {letter: sample[_EXTENTS[letter]] for letter in spatial}
-    # An extent of 0 or less (or none) means the whole axis, which has only one place.
-    return {letter: value for letter, value in values.items() if int(value) > 0}
+        values = {letter: sample[_EXTENTS[letter]] for letter in (depth, "H", "W")}
+    # An extent of 0 (or less, or none) means the whole axis, which has only one place.
+    return {letter: value for letter, value in values.items() if letter in layout and int(value) > 0}
 
 
 def copy_region(

@@ -153,13 +153,18 @@ class CropMirrorNormalize(Operator):
                 raise RuntimeError(f"`{name}` has {len(value)} entries, but the data has {channels} channels")
             values.append(np.broadcast_to(value, (channels,)))
         mean, std = values
-        return np.ascontiguousarray(mean), (np.float32(self.args["scale"]) / std).astype(np.float32)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = (np.float32(self.args["scale"]) / std).astype(np.float32)
+        return np.ascontiguousarray(mean), factor
 
     def compute(self, sample: Sample) -> None:
         from penstock.kernels.cpu.normalize import crop_mirror_normalize
 
         layout, permutation = sample.workspace.state
-        crop_mirror_normalize(sample.inputs[0], layout, sample.plan, permutation, sample.outputs[0])
+        source = sample.inputs[0]
+        if source.dtype == np.float16:
+            source = source.astype(np.float32)
+        crop_mirror_normalize(source, layout, sample.plan, permutation, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all

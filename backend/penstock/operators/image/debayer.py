@@ -67,16 +67,16 @@ class Debayer(Operator):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         shape = sample.shapes[0]
         if len(shape) == 3 and shape[2] != 1:
-            raise RuntimeError(f"Images must have a single channel, got shape {list(shape)}")
+            raise RuntimeError(f"Debayering expects grayscale (i.e. single channel) images, got shape {list(shape)}")
         height, width = shape[:2]
         if height % 2 or width % 2:
-            raise RuntimeError(f"The height and width of the images must be even, got {height} x {width}")
+            raise RuntimeError(f"The height and width of the image to debayer must be even, got {height} x {width}")
         position = sample["blue_position"]
         if len(position) not in (1, 2):
             raise RuntimeError(f"`blue_position` must have 2 entries, got {len(position)}")
         row, column = position * 2 if len(position) == 1 else position
         if (row, column) not in _PATTERNS:
-            raise RuntimeError(f"`blue_position` must lie within the 2x2 tile, got {row} x {column}")
+            raise RuntimeError(f"The `blue_position` position must lie within 2x2 tile, got {row} x {column}")
         sample.plan = row, column
         return height, width, 1 if self.algorithm == "gray_ocv" else 3
 

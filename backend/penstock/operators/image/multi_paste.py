@@ -121,7 +121,10 @@ class MultiPaste(Operator):
         shapes = [sample.workspace.inputs[number].shapes[index] for number, index in sources]
         channels = {shape[2] for shape in shapes} or {sample.shapes[0][2]}
         if len(channels) > 1:
-            raise RuntimeError(f"Images of different numbers of channels cannot be pasted together: {sorted(channels)}")
+            raise RuntimeError(
+                "All regions pasted into given output sample must have the same number of channels. "
+                f"Got different numbers of channels: {sorted(channels)}"
+            )
         size = self._output_size(sample, [shape[:2] for shape in shapes])
         anchors = self._pairs(sample, "in_anchors", [shape[:2] for shape in shapes])
         places = self._pairs(sample, "out_anchors", [size] * len(sources))
@@ -145,7 +148,9 @@ class MultiPaste(Operator):
         count = workspace.batch_size if owners is None else owners[-1] + 1
         for index in sample["in_ids"]:
             if not 0 <= index < count:
-                raise RuntimeError(f"`in_ids` must be indices in the batch, which has {count} samples, got {index}")
+                raise RuntimeError(
+                    f"The `in_idx` must be in range [0, .., batch_size - 1]. Got in_idx: {index}. Input batch size is: {count}."
+                )
         if owners is None:
             return [(0, index) for index in sample["in_ids"]]
         # Frames are pasted into the frames of the same time.
@@ -163,7 +168,10 @@ class MultiPaste(Operator):
                 raise RuntimeError(f"`output_size` must be (height, width), got {size}")
             return size[0], size[1]
         if len(set(shapes)) > 1:
-            raise RuntimeError(f"Images of different sizes need an `output_size`: {sorted(set(shapes))}")
+            raise RuntimeError(
+                "If the `output_size` is not specified, all the input samples must have the same shape. "
+                f"Got samples of different shapes: {sorted(set(shapes))}"
+            )
         height, width = shapes[0] if shapes else sample.shapes[0][:2]
         return height, width
 
@@ -243,5 +251,6 @@ def _check_inside(where: str, anchor: tuple[int, int], extents: tuple[int, int],
     for start, extent, bound in zip(anchor, extents, bounds):
         if start < 0 or extent < 0 or start + extent > bound:
             raise RuntimeError(
-                f"A region at {anchor} of extents {extents} lies outside of the {where} of {bounds[0]} x {bounds[1]} pixels"
+                f"The pasted region must be within the {where}'s bounds. Got {where} anchor: {anchor}, pasted region shape: "
+                f"{extents}, {where} shape: {bounds[0]} x {bounds[1]}"
             )

@@ -46,7 +46,7 @@ class Paste(Operator):
         if len(fill) not in (1, channels):
             raise RuntimeError(f"`fill_value` has {len(fill)} entries, expected 1 or {channels}")
         # The lowest bits of a value are kept, as of any conversion of integers without saturation.
-        self._fill = [value & 255 for value in (fill if len(fill) > 1 else fill * channels)]
+        self._fill = [value & 255 for value in fill]
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
@@ -57,17 +57,19 @@ class Paste(Operator):
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         height, width, channels = sample.shapes[0]
-        if channels != self.args["n_channels"]:
-            raise RuntimeError(f"The image has {channels} channels, but `n_channels` is {self.args['n_channels']}")
+        if len(self._fill) not in (1, channels):
+            raise RuntimeError(f"The image has {channels} channels, but `fill_value` has {len(self._fill)} entries")
         ratio, least = sample["ratio"], int(sample["min_canvas_size"])
         if ratio < 1:
             raise RuntimeError(f"A ratio of less than 1 is not supported, got {ratio:g}")
+        if least < 0:
+            raise RuntimeError(f"A min_canvas_size of less than 0 is not supported, got {sample['min_canvas_size']:g}")
         canvas = [max(int(np.float32(ratio) * np.float32(extent)), least) for extent in (height, width)]
         place = []
         for name, extent, inner in zip(("paste_y", "paste_x"), canvas, (height, width)):
             position = sample[name]
             if not 0 <= position <= 1:
-                raise RuntimeError(f"`{name}` must be from 0 to 1, got {position:g}")
+                raise RuntimeError(f"{name} must be in range [0, 1], got {position:g}")
             place.append(int(np.float32(position) * np.float32(extent - inner)))
         # The canvas is a window that reaches outside of the image.
         sample.plan = Region((-place[0], -place[1], 0), (canvas[0], canvas[1], channels))

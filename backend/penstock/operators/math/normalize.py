@@ -58,6 +58,8 @@ class Normalize(Operator):
             raise RuntimeError("`axes` and `axis_names` cannot be given together")
         if self.args["batch"] and ("mean" in self.tensor_arguments or "stddev" in self.tensor_arguments):
             raise RuntimeError("Per-sample `mean` or `stddev` cannot be given with `batch=True`")
+        if {"mean", "stddev"} <= self.explicit and (self.given("axes") or self.given("axis_names")):
+            raise RuntimeError("Axes must not be specified when both mean and standard deviation are scalars")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
@@ -67,8 +69,27 @@ class Normalize(Operator):
             if not 0 <= axis < batch.ndim():
                 raise RuntimeError(f"Axis index {axis} is out of valid range 0..{batch.ndim() - 1}")
         axes = resolve_axes(self.args["axes"], self.args["axis_names"], batch.layout(), batch.ndim())
-        workspace.state = tuple(range(batch.ndim()) if axes is None else axes)
+        if self.args["axis_names"] == "":
+            axes = []
+        if axes is None:
+            axes = self._implied_axes(workspace)
+        workspace.state = tuple(axes)
         return [OutputSpec(self.args["dtype"], batch.layout(), batch.ndim())]
+
+    @staticmethod
+    def _implied_axes(workspace: Workspace) -> list[int]:
+        """The dimensions where a mean or deviation from the graph is of extent 1; without one all."""
+        batch = workspace.inputs[0]
+        given = next((workspace.arguments[name] for name in ("mean", "stddev") if name in workspace.arguments), None)
+        if given is None or not len(given):
+            return list(range(batch.ndim()))
+        shape, extents = given.shapes[0], batch.shapes[0]
+        if len(shape) != len(extents) or any(one not in (1, extent) for one, extent in zip(shape, extents)):
+            raise RuntimeError(
+                "Normalization parameters' shape must have extent of 1 or one that matches the input: "
+                f"they are of shape {list(shape)}, the input of {list(extents)}"
+            )
+        return [axis for axis, extent in enumerate(shape) if extent == 1]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         return sample.shapes[0]
@@ -106,14 +127,13 @@ class Normalize(Operator):
             return None
         axes = sample.workspace.state
         value = sample.tensor_argument(name)
+        expected = tuple(1 if axis in axes else extent for axis, extent in enumerate(sample.shapes[0]))
         if value is None:
             value = np.array(self.args[name], np.float32)
-        expected = tuple(1 if axis in axes else extent for axis, extent in enumerate(sample.shapes[0]))
-        if value.size == 1:
-            value = value.reshape(())
-        elif value.shape != expected and any(v not in (1, e) for v, e in zip(value.shape, expected)):
+        elif value.shape != expected:
             raise RuntimeError(
-                f"`{name}` has shape {list(value.shape)}, expected {list(expected)}: extent 1 along the normalized axes"
+                f"At sample {sample.index}: parameter shape of `{name}`, {list(value.shape)}, does not match the reduced "
+                f"input sample shape which is: {list(expected)}"
             )
         if name == "stddev" and self.args["epsilon"]:
             value = np.sqrt(np.square(value) + np.float32(self.args["epsilon"]))

@@ -56,4 +56,7 @@ class ShotNoise(Noise):
 
 
 def _factor(sample: Sample) -> float:
-    return sample["factor"] if sample.given("factor") else _FACTOR_IN_USE
+    """How strong the noise of a sample is; negative, as which 0 counts, means that everything becomes 0."""
+    if not sample.given("factor"):
+        return _FACTOR_IN_USE
+    return sample["factor"] or -1.0

@@ -25,19 +25,26 @@ class ElementExtract(Operator):
             raise RuntimeError("`element_map` must name at least one frame")
         for index in self.args["element_map"]:
             if index < 0:
-                raise RuntimeError(f"`element_map` counts frames from 0, found: {index}")
+                raise RuntimeError(f"Negative indices in `element_map` are not allowed, found: {index}.")
 
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
         layout = batch.layout()
         if layout and layout[0] != "F":
-            raise RuntimeError(f"The input must be a sequence, whose layout starts with F, got '{layout}'")
+            raise RuntimeError(
+                f"Input layout must describe a sequence - it must start with 'F', got '{layout}' instead."
+            )
         if len(batch) and batch.ndim() < 2:
-            raise RuntimeError(f"The input must be a sequence of at least 2 dimensions, got {batch.ndim()}")
+            raise RuntimeError(
+                "Input must have at least two dimensions - outermost for sequence and at least one for data elements. "
+                f"Got {batch.ndim()}."
+            )
         furthest = max(self.args["element_map"])
         for index, shape in enumerate(batch.shapes):
             if furthest >= shape[0] and index not in workspace.failures:
-                error = IndexError(f"`element_map` names frame {furthest} of a sequence of {shape[0]} frames")
+                error = IndexError(
+                    f"Index `{furthest}` from `element_map` is out of bounds for sample with sequence length equal `{shape[0]}`."
+                )
                 workspace.fail(index, error)
         workspace.outputs = [self._frames(workspace, index) for index in self.args["element_map"]]
 

@@ -60,11 +60,15 @@ class Shear(TransformOperator):
 
     @staticmethod
     def _factors(sample: Sample) -> np.ndarray:
-        angles = vector(sample, "angles")
-        if angles is None:
-            factors = vector(sample, "shear")
-            assert factors is not None
-            return factors
+        name = "angles" if sample.given("angles") else "shear"
+        given = sample.tensor_argument(name)
+        if given is not None and given.shape not in ((2,), (2, 1), (3, 2)):
+            raise RuntimeError(
+                f"`{name}` must be a D x (D-1) matrix or a 2-element vector, got a tensor of shape {list(given.shape)}"
+            )
+        angles = np.asarray(sample[name] if given is None else given.reshape(-1), np.float32)
+        if name == "shear":
+            return angles
         if np.any(np.abs(angles) > 90):
             raise RuntimeError(f"Angles of a shear must be from -90 to 90 degrees, got {angles.tolist()}")
         return np.tan(angles * np.float32(math.pi / 180))
