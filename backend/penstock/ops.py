@@ -9,6 +9,7 @@ from penstock.external_source import ExternalSource
 from penstock.fn import submodule
 from penstock.graph import call_operator
 from penstock.graph.calls import DEVICES
+from penstock.operators.python._calling import from_dlpack, to_capsule
 from penstock.python_function import DLTensorPythonFunction, NumbaFunction, PythonFunction, TorchPythonFunction
 from penstock.schema import Schema
 from penstock.schema.documentation import docstring, signature
@@ -130,6 +131,14 @@ def gpu_ops() -> set[str]:
 def mixed_ops() -> set[str]:
     """The names of operators that take data on CPU and give it on GPU."""
     return _names("mixed")
+
+
+# What functions of DLPack capsules begin and end with in programs that were written for DALI.
+_dlpack_from_array = to_capsule
+
+
+def _dlpack_to_array(capsule: Any) -> Any:
+    return from_dlpack(capsule, on_gpu=False)
 
 
 __path__: list[str] = []

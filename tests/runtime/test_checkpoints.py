@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,3 +58,44 @@ def test_checkpoints_of_other_pipelines_and_versions_are_refused() -> None:
     document = json.loads(example().checkpoint())
     with pytest.raises(UnsupportedVersionError, match="upgrade"):
         example(checkpoint=json.dumps(document | {"version": 99})).build()
+
+
+def test_checkpoints_are_restored_only_where_they_can_be_made() -> None:
+    def define() -> Any:
+        return fn.random.uniform()
+
+    settings: dict[str, Any] = {"batch_size": 1, "num_threads": 1, "device_id": None}
+    checkpoint = pipeline_def(define, enable_checkpointing=True, **settings)().checkpoint()
+    with pytest.raises(RuntimeError, match="Cannot restore checkpoint"):
+        pipeline_def(define, checkpoint=checkpoint, **settings)().build()
+
+
+def test_operators_from_outside_keep_a_pipeline_from_checkpoints() -> None:
+    outside = fn.external_source(name="outside")
+    pipe = pipeline_def(lambda node: node + 0, batch_size=1, num_threads=1, enable_checkpointing=True)(outside)
+    with pytest.raises(RuntimeError, match=r"does not support checkpointing.*outside the pipeline.*outside"):
+        pipe.build()
+
+
+@pytest.mark.parametrize("source", [[np.int32([1])], lambda: np.int32([1])], ids=["iterable", "callback"])
+def test_sources_whose_state_is_not_kept_warn(source: Any) -> None:
+    pipe = pipeline_def(lambda: fn.external_source(source), batch_size=1, num_threads=1, enable_checkpointing=True)()
+    with pytest.warns(UserWarning, match="doesn't capture state of such 'source'"):
+        pipe.build()
+
+
+def test_epochs_are_shuffled_from_the_list_as_in_dali(tmp_path: Path) -> None:
+    files = [tmp_path / f"{i:02}.bin" for i in range(11)]
+    for i, file in enumerate(files):
+        file.write_bytes(bytes([i]))
+
+    def define() -> Any:
+        return fn.readers.file(files=[str(file) for file in files], shuffle_after_epoch=True)[0]
+
+    pipe = pipeline_def(define, batch_size=11, num_threads=1, device_id=None, enable_checkpointing=True)()
+    # What DALI 2.4.0 gives.
+    assert [pipe.run()[0].as_array().ravel().tolist() for _ in range(3)] == [
+        [8, 2, 7, 6, 3, 5, 9, 1, 10, 0, 4],
+        [9, 1, 5, 3, 7, 6, 0, 8, 4, 2, 10],
+        [6, 8, 4, 1, 9, 0, 3, 7, 10, 5, 2],
+    ]

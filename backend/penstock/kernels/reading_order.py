@@ -77,8 +77,9 @@ class ReadingOrder:
     [0, 1, 2, 0, 1]
     """
 
-    def __init__(self, settings: OrderSettings) -> None:
+    def __init__(self, settings: OrderSettings, from_list: bool = False) -> None:
         self.settings = settings
+        self._from_list = from_list
         self._generator = MinimalStandard(settings.seed)
         self._epoch = 0
         self._units = self._initial_units()
@@ -162,8 +163,10 @@ class ReadingOrder:
         self._epoch += 1
         seed = self.settings.epoch_shuffle_seed
         if seed is not None:
-            # Samples are shuffled from the order of the epoch before, groups always from that of the files.
-            units = self._units if self.settings.groups is None else self._initial_units()
+            # Samples are shuffled from the order of the epoch before, groups always from that of the files, as samples are where
+            # checkpoints are kept.
+            from_list = self._from_list or self.settings.groups is not None
+            units = self._initial_units() if from_list else self._units
             self._units = shuffled_by_64_bits(units, (self._epoch << 32) + seed)
             self._order = self._expanded(self._units)
 

@@ -411,6 +411,9 @@ class Pipeline:
             step.node.name: step for step in plan.operators if hasattr(step.operator, "feed")
         }
         self._readers = {step.node.name: step for step in plan.operators if hasattr(step.operator, "reader_meta")}
+        for step in self._readers.values() if self._enable_checkpointing else ():
+            reader: Any = step.operator
+            reader.keep_checkpoints()
         self.start_py_workers()
         if self._checkpoint is not None:
             self._restore(self._checkpoint)

@@ -208,3 +208,15 @@ def test_saving_by_import_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         Pipeline.load(path)
     with pytest.raises(ValueError, match="cannot name Python objects"):
         pipe.serialize()
+
+
+def test_of_a_tuple_for_a_single_output_the_first_counts() -> None:
+    pipe = pipeline_def(
+        lambda: fn.python_function(np.int32([3]), function=lambda x: (x, x + 1)), batch_size=1, num_threads=1
+    )()
+    assert pipe.run()[0].as_array().tolist() == [[3]]
+
+
+def test_capsules_become_arrays_and_arrays_capsules() -> None:
+    part = np.arange(0, 10, 0.5).reshape(2, 10, 1)[:, 2:5, :]
+    np.testing.assert_array_equal(ops._dlpack_to_array(ops._dlpack_from_array(part)), part)

@@ -79,6 +79,7 @@ class Reader(Operator):
             raise ValueError("Cannot use use_o_direct with `dont_use_mmap=False`")
         self._items: Sequence[Any] | None = None
         self._order: ReadingOrder | None = None
+        self._keeps_checkpoints = False
         if not args["lazy_init"]:
             self._open()
 
@@ -117,8 +118,14 @@ class Reader(Operator):
     def _open(self) -> ReadingOrder:
         if self._order is None:
             self._items = self.list_items()
-            self._order = ReadingOrder(self._settings(len(self._items)))
+            self._order = ReadingOrder(self._settings(len(self._items)), self._keeps_checkpoints)
         return self._order
+
+    def keep_checkpoints(self) -> None:
+        """Takes the order that readers have in pipelines with checkpoints; called before anything is read."""
+        self._keeps_checkpoints = True
+        if self._order is not None:
+            self._order = ReadingOrder(self._order.settings, from_list=True)
 
     def _settings(self, size: int) -> OrderSettings:
         args = self.args
