@@ -12,6 +12,7 @@ from penstock.graph import DataNode
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from . import decoders as decoders
 from . import experimental as experimental
+from . import io as io
 from . import noise as noise
 from . import random as random
 from . import readers as readers

@@ -8,7 +8,7 @@ import queue
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -342,6 +342,8 @@ class Executor:
             if not step.node.schema.merges:
                 _check_batch_sizes(workspace)
             step.operator.run(workspace)
+            if not step.node.schema.merges:
+                _pass_on_sources(workspace)
         except SampleFailure as failure:
             raise self._error(step, failure.cause, failure.index) from failure.cause
         except Exception as error:
@@ -387,3 +389,20 @@ def _local_failures(failures: dict[int, OperatorError], workspace: Workspace) ->
     if workspace.positions is None:
         return dict(failures)
     return {local: failures[p] for local, p in enumerate(workspace.positions) if p in failures}
+
+
+def _pass_on_sources(workspace: Workspace) -> None:
+    """Outputs that do not tell where their samples come from tell what the samples' inputs agree on."""
+    named = [batch.source_infos for batch in workspace.inputs if batch.source_infos]
+    if not named:
+        return
+    infos = named[0] if len(named) == 1 else [_agreed(sources) for sources in zip(*named)]
+    for output in workspace.outputs:
+        if not output.source_infos and len(output) == len(infos):
+            output.source_infos = infos
+
+
+def _agreed(sources: Sequence[str]) -> str:
+    """The one source among those that are known, or nothing."""
+    known = {source for source in sources if source}
+    return known.pop() if len(known) == 1 else ""

@@ -156,3 +156,17 @@ def test_numpy_arrays() -> None:
         np.testing.assert_array_equal(result, array)
         assert rounded.dtype == np.int32
         np.testing.assert_array_equal(rounded, array)
+
+
+@pytest.mark.parametrize("window", [{"crop": (100, 10000)}, {"crop": (10, 65), "crop_pos_x": 0.5}])
+def test_window_outside_of_the_image(window: dict[str, Any]) -> None:
+    message = r"cropping window \[.*\.\..*\] is not valid for image dimensions \[48 x 64\]"
+    with pytest.raises(RuntimeError, match=message):
+        _run([_saved("JPEG")], lambda encoded: fn.decoders.image_crop(encoded, **window))
+
+
+def test_jpeg_of_too_many_scans() -> None:
+    scans = np.tile(np.frombuffer(b"\xff\xda\0\x08\1\0\0\0\0\x10", np.uint8), 300)
+    encoded = np.concatenate([_saved("JPEG"), scans])
+    with pytest.raises(RuntimeError, match=r"Failed to decode.*number of scans \(257\) during progressive decoding"):
+        _run([encoded], fn.decoders.image)

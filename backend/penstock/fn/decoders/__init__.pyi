@@ -570,7 +570,9 @@ def numpy(
     device: str | None = None,
     name: str | None = None,
 ) -> DataNode:
-    """Reads arrays of numpy's file format; all arrays of a batch must be of one type and rank.
+    """Reads arrays of numpy's file format.
+
+    All arrays must have as many dimensions as the first one, and its type unless ``dtype`` is given.
 
     >>> arrays = fn.decoders.numpy(encoded)  # doctest: +SKIP
 

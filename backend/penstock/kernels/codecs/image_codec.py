@@ -7,6 +7,7 @@ to other types normalized by the types' ranges, YCbCr in the studio range of ITU
 from __future__ import annotations
 
 import functools
+import os
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,8 @@ def decode(
     Raises:
         CorruptImageError: the data are cut short or damaged.
     """
+    if header.format == "jpeg":
+        _check_scans(encoded)
     orientation = header.placed(adjust_orientation)
     fast_idct = fast_idct and orientation == UPRIGHT  # DALI has no fast transform for images that it turns.
     stored = None
@@ -73,6 +76,22 @@ def decode(
             f"The image was announced as {output.shape} (height, width, channels) and decodes to {upright_pixels.shape}"
         )
     _copy_pixels(upright_pixels, output)
+
+
+_SCAN = b"\xff\xda"
+
+
+def _check_scans(encoded: np.ndarray) -> None:
+    """Raises CorruptImageError for a JPEG in so many scans that it was made to keep the decoder busy.
+
+    The limit is DALI's, with its environment variable.
+    """
+    limit = int(os.environ.get("DALI_MAX_JPEG_SCANS", "256"))
+    if encoded.tobytes().count(_SCAN) > limit:
+        raise CorruptImageError(
+            f"The number of scans ({limit + 1}) during progressive decoding exceeds the maximum of {limit}; "
+            "the environment variable DALI_MAX_JPEG_SCANS sets another"
+        )
 
 
 # -- JPEG by simplejpeg --------------------------------------------------------------------------------------------
@@ -111,7 +130,7 @@ def _decode_stored(
         gray = pixels @ LUMA.astype(np.float32)
         return gray.astype(pixels.dtype)[..., np.newaxis], maximum
     codec = nvimgcodec()
-    if codec is None or not taken_by_nvimgcodec(header, output_type):
+    if codec is None or not (taken_by_nvimgcodec(header, output_type) or _pillow_cuts_depth(codec, encoded, header)):
         return _decode_with_pillow(encoded, header, output_type, region)
     if header.format in _VETTED_BY_PILLOW:
         pixels, maximum = _decode_with_pillow(encoded, header, output_type, region)
@@ -156,6 +175,16 @@ _VETTED_BY_PILLOW = ("jpeg2k", "tiff")
 def _pillow_is_right(codec: Any, encoded: np.ndarray, header: ImageHeader) -> bool:
     """Whether Pillow keeps all that such a file holds: not more than 8 bits, and no inks."""
     return not header.cmyk and codec.CodeStream(encoded).precision <= 8
+
+
+def _pillow_cuts_depth(codec: Any, encoded: np.ndarray, header: ImageHeader) -> bool:
+    """Whether it is a TIFF of colours with alpha in more than 8 bits, of which Pillow keeps 8."""
+    return (
+        header.format == "tiff"
+        and header.channels == 4
+        and not header.by_pillow
+        and codec.CodeStream(encoded).precision > 8
+    )
 
 
 def gray_by_way_of_rgb(header: ImageHeader, output_type: DALIImageType) -> bool:
@@ -230,7 +259,7 @@ def _as_mode(image: Any, output_type: DALIImageType) -> Any:
     if image.mode.startswith(("I", "F")):
         return image
     if output_type == DALIImageType.ANY_DATA:
-        return image.convert("RGB") if image.mode in ("P", "PA") else image
+        return image.convert("RGB") if image.mode in ("P", "PA", "YCbCr") else image
     return image.convert("L" if output_type == DALIImageType.GRAY else "RGB")
 
 

@@ -14,11 +14,12 @@ _MAGIC = b"\x93NUMPY"
 _LARGEST_NUMBER = 8
 
 
-def view_npy(encoded: np.ndarray) -> np.ndarray:
+def view_npy(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
     """The array in an NPY file, as a view of its bytes.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous; what follows the array is ignored.
+        whole: nothing may follow the array.
 
     Returns:
         An array of any shape, in the file's byte order; Fortran-ordered where the file is.
@@ -39,7 +40,14 @@ def view_npy(encoded: np.ndarray) -> np.ndarray:
         raise ValueError(f"Damaged NPY file: its shape is {shape}")
     size = math.prod(shape) * dtype.itemsize
     if encoded.size < start + size:
-        raise ValueError(f"Truncated NPY file: an array of {size} bytes was announced, {encoded.size - start} follow")
+        raise ValueError(
+            f"Truncated NPY file. Expected data numpy size {start + size} bytes does not match the actual size "
+            f"{encoded.size} bytes."
+        )
+    if whole and encoded.size > start + size:
+        raise ValueError(
+            f"Expected data numpy size {start + size} bytes does not match the actual size {encoded.size} bytes."
+        )
     values = encoded[start : start + size].view(dtype)
     return values.reshape(shape, order="F" if fortran_order else "C")
 
@@ -48,7 +56,9 @@ def _read_header(encoded: np.ndarray) -> tuple[tuple[int, ...], bool, np.dtype, 
     """The shape, whether columns come first, the dtype, and where the values begin."""
     start = encoded[:12].tobytes()
     if not start.startswith(_MAGIC):
-        raise ValueError(f"File is not a numpy file: it begins with {start[:6]!r} instead of {_MAGIC!r}")
+        raise ValueError(
+            f"File is not a numpy file. Got bad magic string for numpy header: it begins with {start[:6]!r} instead of {_MAGIC!r}"
+        )
     try:
         length = (
             10 + struct.unpack_from("<H", start, 8)[0] if start[6] == 1 else 12 + struct.unpack_from("<I", start, 8)[0]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.codecs.image_codec import decode
-from penstock.kernels.codecs.image_header import read_header
+from penstock.kernels.codecs.image_header import ImageError, read_header
 from penstock.kernels.windows import Region
 from penstock.schema import Argument, Deprecation, Operator, OutputSpec, Sample, Workspace
 from penstock.tensors import TensorListGPU
@@ -68,11 +68,25 @@ def encoded_bytes(sample: Sample) -> np.ndarray:
     return np.ascontiguousarray(sample.inputs[0]).reshape(-1)
 
 
+def undecodable(error: ImageError, sample: Sample) -> ImageError:
+    """The error, with the image's source where that is known."""
+    infos = sample.workspace.inputs[0].source_infos
+    source = f": {infos[sample.index]}" if infos and infos[sample.index] else ""
+    return type(error)(f"Failed to decode sample #{sample.index}{source}. {error}")
+
+
 def check_encoded(workspace: Workspace) -> None:
     """Raises ValueError unless the input is made of bytes."""
     batch = workspace.inputs[0]
     if len(batch) and batch.dtype != UINT8:
-        raise ValueError(f"Encoded images are bytes (uint8), got {dtype_name(batch.dtype)}")
+        raise ValueError(
+            f"The input must be a raw, undecoded file stored as a flat uint8 array, got {dtype_name(batch.dtype)}"
+        )
+
+
+def _spans(window: Region) -> str:
+    """From where to where a window reaches in each dimension."""
+    return ", ".join(f"{start}..{start + extent}" for start, extent in zip(window.anchor, window.extents))
 
 
 class ImageDecoder(Operator):
@@ -88,7 +102,7 @@ class ImageDecoder(Operator):
         self.output_type = self.args["output_type"]
         if self.args["dtype"] not in _OUTPUT_TYPES:
             raise ValueError(
-                f"Images cannot be decoded as {dtype_name(self.args['dtype'])}: use one of "
+                f"Unsupported output type: {dtype_name(self.args['dtype'])}. Images can be decoded as "
                 f"{', '.join(dtype_name(t) for t in _OUTPUT_TYPES)}"
             )
 
@@ -101,7 +115,10 @@ class ImageDecoder(Operator):
         return [OutputSpec(self.args["dtype"], "HWC", 3)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
-        header = read_header(encoded_bytes(sample))
+        try:
+            header = read_header(encoded_bytes(sample))
+        except ImageError as error:
+            raise undecodable(error, sample) from None
         height, width, channels = header.shape(self.output_type, self.args["adjust_orientation"])
         window = self.window(sample, height, width)
         if window is None:
@@ -109,8 +126,7 @@ class ImageDecoder(Operator):
             return height, width, channels
         if not window.inside((height, width)):
             raise ValueError(
-                f"The window from {list(window.anchor)} of extents {list(window.extents)} is not inside of the image, "
-                f"which has {height} rows and {width} columns"
+                f"The cropping window [{_spans(window)}] is not valid for image dimensions [{height} x {width}]"
             )
         sample.plan = header, window
         return (*window.extents, channels)
@@ -123,22 +139,24 @@ class ImageDecoder(Operator):
         header, region = sample.plan
         if not output.size:
             return
-        decode(
-            encoded_bytes(sample),
-            header,
-            output,
-            self.output_type,
-            self.args["adjust_orientation"],
-            self.args["use_fast_idct"],
-            region,
-        )
+        try:
+            decode(
+                encoded_bytes(sample),
+                header,
+                output,
+                self.output_type,
+                self.args["adjust_orientation"],
+                self.args["use_fast_idct"],
+                region,
+            )
+        except ImageError as error:
+            raise undecodable(error, sample) from None
 
     def run(self, workspace: Workspace) -> None:
         if workspace.device == "cpu":
             self.run_batch(workspace)
         else:
             self._run_on_gpu(workspace)
-        workspace.outputs[0].source_infos = workspace.inputs[0].source_infos
 
     # -- device "mixed" ----------------------------------------------------------------------------------------
 

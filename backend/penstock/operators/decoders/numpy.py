@@ -6,12 +6,32 @@ import numpy as np
 
 from penstock.kernels.codecs.npy import view_npy
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import UINT8, dtype_name, from_numpy_dtype
+from penstock.types import (
+    BOOL,
+    FLOAT,
+    FLOAT16,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    DALIDataType,
+    dtype_name,
+    from_numpy_dtype,
+)
+
+_OUTPUT_TYPES = (BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FLOAT16, FLOAT, FLOAT64)
 
 
 @register_operator
 class Numpy(Operator):
-    """Reads arrays of numpy's file format; all arrays of a batch must be of one type and rank.
+    """Reads arrays of numpy's file format.
+
+    All arrays must have as many dimensions as the first one, and its type unless ``dtype`` is given.
 
     >>> arrays = fn.decoders.numpy(encoded)  # doctest: +SKIP
     """
@@ -23,30 +43,46 @@ class Numpy(Operator):
         arguments=(Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the arrays."),),
     )
 
+    def setup(self) -> None:
+        if self.args["dtype"] is not None and self.args["dtype"] not in _OUTPUT_TYPES:
+            raise ValueError(f"Unsupported output type: {dtype_name(self.args['dtype'])}")
+        self._dtype: DALIDataType | None = self.args["dtype"]
+        self._ndim: int | None = None
+
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype != UINT8:
             raise ValueError(f"NPY files are bytes (uint8), got {dtype_name(batch.dtype)}")
         workspace.state = [self._view(workspace, index, data) for index, data in enumerate(batch.samples)]
-        arrays = [array for array in workspace.state if array is not None]
-        if not arrays:
-            return [OutputSpec(self.args["dtype"] or UINT8, "")]
-        first = arrays[0]
-        for array in arrays:
-            if array.dtype != first.dtype or array.ndim != first.ndim:
-                raise ValueError(
-                    "All arrays of a batch must be of one type and rank, got "
-                    f"{first.ndim}-dimensional {first.dtype} and {array.ndim}-dimensional {array.dtype}"
-                )
-        stored = from_numpy_dtype(first.dtype.newbyteorder("="))
-        return [OutputSpec(stored if self.args["dtype"] is None else self.args["dtype"], "", first.ndim)]
+        for array in workspace.state:
+            if array is not None:
+                self._settle(array)
+        return [OutputSpec(UINT8 if self._dtype is None else self._dtype, "", self._ndim)]
+
+    def _settle(self, array: np.ndarray) -> None:
+        """The first array ever tells what the others must be like."""
+        stored = from_numpy_dtype(array.dtype.newbyteorder("="))
+        if self._ndim is None:
+            self._ndim = array.ndim
+        if self._dtype is None:
+            self._dtype = stored
+        if array.ndim != self._ndim:
+            raise ValueError(
+                "All samples in the dataset must have the same number of dimensions, but got differing sample dimensions: "
+                f"{self._ndim} and {array.ndim}"
+            )
+        if self.args["dtype"] is None and stored != self._dtype:
+            raise ValueError(
+                "All samples in the dataset must have the same data type, but got differing types: "
+                f"{dtype_name(self._dtype)} and {dtype_name(stored)}. Use `dtype` to convert them"
+            )
 
     @staticmethod
     def _view(workspace: Workspace, index: int, data: np.ndarray) -> np.ndarray | None:
         if index in workspace.failures:
             return None
         try:
-            return view_npy(np.ascontiguousarray(data).reshape(-1))
+            return view_npy(np.ascontiguousarray(data).reshape(-1), whole=True)
         except ValueError as error:
             workspace.fail(index, error)
             return None

@@ -32,7 +32,9 @@ class PeekImageShape(Operator):
     def setup(self) -> None:
         if self.args["dtype"] not in _TYPES:
             names = ", ".join(map(dtype_name, _TYPES))
-            raise ValueError(f"Shapes cannot be given as {dtype_name(self.args['dtype'])}: use one of {names}")
+            raise ValueError(
+                f"Shapes can be given as one of the following: {names}; requested: {dtype_name(self.args['dtype'])}"
+            )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         check_encoded(workspace)

@@ -90,11 +90,8 @@ def _wanted_extents(sample: Sample, layout: str) -> dict[str, float]:
         values = {letter: named[letter] for letter in spatial}
     else:
         values = {letter: sample[_EXTENTS[letter]] for letter in spatial}
-    for letter, value in values.items():
-        if value < 0:
-            raise RuntimeError(f"The window's extent in dimension {letter} is negative: {value:g}")
-    # An extent of 0 (or none) means the whole axis, which has only one place.
-    return {letter: value for letter, value in values.items() if int(value)}
+    # An extent of 0 or less (or none) means the whole axis, which has only one place.
+    return {letter: value for letter, value in values.items() if int(value) > 0}
 
 
 def copy_region(

@@ -384,7 +384,9 @@ class Inflate(OperatorFace):
     ) -> None: ...
 
 class Numpy(OperatorFace):
-    """Reads arrays of numpy's file format; all arrays of a batch must be of one type and rank.
+    """Reads arrays of numpy's file format.
+
+    All arrays must have as many dimensions as the first one, and its type unless ``dtype`` is given.
 
     >>> arrays = fn.decoders.numpy(encoded)  # doctest: +SKIP
 

@@ -1,0 +1,48 @@
+"""`io.file.read`: the contents of files whose paths are data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.storage import read_file
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import INT8, UINT8, dtype_name
+
+
+@register_operator
+class ReadFile(Operator):
+    """Gives the bytes of the files that the input names: each sample holds a path's characters, in UTF-8.
+
+    >>> paths = fn.external_source(lambda: [np.frombuffer(b"photo.jpg", np.uint8)])
+    >>> images = fn.decoders.image(fn.io.file.read(paths))  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="io__file__Read",
+        devices=("cpu",),
+        inputs=(Input("filepaths", device="cpu", doc="Paths of files: the bytes of UTF-8 text, uint8 of shape (n,)."),),
+        arguments=(
+            Argument("dont_use_mmap", "bool", False, "Accepted for compatibility."),
+            Argument("use_o_direct", "bool", False, "Accepted for compatibility."),
+        ),
+        fn="io.file.read",
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        paths = workspace.inputs[0]
+        if len(paths) and paths.dtype not in (UINT8, INT8):
+            raise ValueError(f"Unexpected input data type: paths are text as uint8, got {dtype_name(paths.dtype)}")
+        return [OutputSpec(UINT8, "", 1)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        # Read here: only then the size is known for sure.
+        sample.plan = read_file(_path(sample.inputs[0]))
+        return sample.plan.shape
+
+    def compute(self, sample: Sample) -> None:
+        sample.outputs[0][:] = sample.plan
+
+
+def _path(characters: np.ndarray) -> str:
+    """The path that a sample spells, up to the first zero."""
+    return characters.tobytes().partition(b"\0")[0].decode("utf-8", "surrogateescape")

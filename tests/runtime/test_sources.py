@@ -1,0 +1,41 @@
+"""Where samples come from, told on from operator to operator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import fn, pipeline_def, types
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    for name in "ab":
+        (tmp_path / name).write_bytes(b"123456")
+    return [str(tmp_path / name) for name in "ab"]
+
+
+def _sources(define: Any) -> list[str]:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipeline() -> Any:
+        return define()
+
+    return [sample.source_info() for sample in pipeline().run()[0]]
+
+
+def test_outputs_have_the_source_of_their_input(files: list[str]) -> None:
+    assert _sources(lambda: fn.cast(fn.readers.file(files=files)[0] + 1, dtype=types.FLOAT)[:2]) == files
+    assert _sources(lambda: types.Constant(np.zeros(6, np.uint8)) + fn.readers.file(files=files)[0]) == files
+
+
+def test_inputs_of_different_sources(files: list[str]) -> None:
+    assert _sources(lambda: fn.readers.file(files=files)[0] + fn.readers.file(files=files[::-1])[0]) == ["", ""]
+
+
+def test_arguments_are_no_sources(files: list[str]) -> None:
+    data = types.Constant(np.zeros((4, 4, 1), np.uint8))
+    position = lambda: fn.cast(fn.readers.file(files=files)[0][0], dtype=types.FLOAT) * 0.0  # noqa: E731
+    assert _sources(lambda: fn.crop(data, crop=(2, 2), crop_pos_x=position())) == ["", ""]
