@@ -598,3 +598,68 @@ def numpy(
     device: str | None = None,
     name: str | None = None,
 ) -> list[DataNode]: ...
+
+@_overload
+def video(
+    encoded: DataNode | _ndarray | float,
+    /,
+    *,
+    affine: bool | None = True,
+    build_index: bool | None = True,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    end_frame: int | DataNode | _ndarray | None = None,
+    fill_value: int | _Sequence[int] | _ndarray | None = ...,
+    frames: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    pad_mode: str | None = "constant",
+    preserve: bool | None = False,
+    sequence_length: int | DataNode | _ndarray | None = None,
+    start_frame: int | DataNode | _ndarray | None = None,
+    stride: int | DataNode | _ndarray | None = None,
+    device: str | None = None,
+    name: str | None = None,
+) -> DataNode:
+    """Decodes videos to sequences of frames: uint8, layout FHWC, RGB.
+
+    Any format that FFmpeg reads is decoded on the CPU (DALI does so with VP8, VP9 and MJPEG alone). It needs PyAV:
+    ``pip install penstock[video]``.
+
+    >>> clips = fn.decoders.video(encoded, start_frame=10, sequence_length=16, stride=2)  # doctest: +SKIP
+
+    Runs on: cpu.
+
+    Args:
+        encoded: Contents of video files: uint8 of shape (n,).
+
+    Keyword args:
+        affine (bool, default True): Accepted for compatibility.
+        build_index (bool, default True): Accepted for compatibility; there always is an index.
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        end_frame (int | DataNode): The number of the frame behind the last one.
+        fill_value (int | Sequence[int], default [0]): Colour of frames behind the end, with pad_mode="constant".
+        frames (int | Sequence[int] | DataNode): Numbers of the wanted frames, in any order.
+        pad_mode (str, default 'constant'): What stands for frames behind the end: `none` (nothing), `constant`, `edge` (the last frame), `symmetric` or `reflect_1001`, `reflect` or `reflect_101`.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        sequence_length (int | DataNode): Number of frames; by default all up to the end.
+        start_frame (int | DataNode): The number of the first frame; by default 0.
+        stride (int | DataNode): From one frame to the next; by default 1.
+    """
+    ...
+@_overload
+def video(
+    encoded: list[DataNode],
+    /,
+    *,
+    affine: bool | None = True,
+    build_index: bool | None = True,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    end_frame: int | DataNode | _ndarray | None = None,
+    fill_value: int | _Sequence[int] | _ndarray | None = ...,
+    frames: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    pad_mode: str | None = "constant",
+    preserve: bool | None = False,
+    sequence_length: int | DataNode | _ndarray | None = None,
+    start_frame: int | DataNode | _ndarray | None = None,
+    stride: int | DataNode | _ndarray | None = None,
+    device: str | None = None,
+    name: str | None = None,
+) -> list[DataNode]: ...

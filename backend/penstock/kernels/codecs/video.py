@@ -1,0 +1,120 @@
+"""Frames out of video files, by FFmpeg (PyAV), on the CPU."""
+
+from __future__ import annotations
+
+import io
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_FULL_RANGE = 2  # AVCOL_RANGE_JPEG
+# ITU-R BT.601: from (Y, U, V), all of unit range, to (R, G, B).
+_TO_RGB = np.array([[1.0, 0.0, 1.402], [1.0, -0.344136, -0.714136], [1.0, 1.772, 0.0]], np.float32)
+
+
+class Video:
+    """An open video file.
+
+    Attributes:
+        shape: of a decoded frame: (H, W, 3).
+        times: when each frame is shown, in seconds.
+
+    >>> video = Video("clip.mp4")  # doctest: +SKIP
+    >>> video.frames([0, 10]).shape  # doctest: +SKIP
+    (2, 720, 1280, 3)
+    """
+
+    def __init__(self, source: str | np.ndarray) -> None:
+        """Opens a file, or the contents of one.
+
+        Raises:
+            ValueError: it is no video, or of a kind that FFmpeg does not decode.
+        """
+        self._av = _pyav()
+        name = source if isinstance(source, str) else f"{source.size} bytes"
+        try:
+            self._container = self._av.open(source if isinstance(source, str) else io.BytesIO(source.tobytes()))
+        except self._av.error.FFmpegError as error:
+            raise ValueError(f"Failed to open the video ({name}): {error.strerror}") from error
+        if "pipe" in self._container.format.name or not self._container.streams.video:
+            raise ValueError(f"Failed to open the video ({name}): it has no stream of moving pictures")
+        self._stream = self._container.streams.video[0]
+        shown = sorted(
+            (packet.pts, packet.is_keyframe)
+            for packet in self._container.demux(self._stream)
+            if packet.pts is not None and packet.size
+        )
+        self._points = [pts for pts, _ in shown]
+        self._keys = [index for index, (_, is_key) in enumerate(shown) if is_key] or [0]
+        first = self._stream.start_time or 0
+        self.times = [float((pts - first) * self._stream.time_base) for pts in self._points]
+        self.shape = (self._stream.codec_context.height, self._stream.codec_context.width, 3)
+        self._decoded: Any = None
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def frames(self, indices: Sequence[int]) -> np.ndarray:
+        """The frames of those numbers as RGB: uint8 of shape (n, H, W, 3)."""
+        output = np.empty((len(indices), *self.shape), np.uint8)
+        places: dict[int, list[int]] = {}
+        for place, index in enumerate(indices):
+            places.setdefault(index, []).append(place)
+        for index in sorted(places):
+            first, *others = places[index]
+            _to_rgb(self._frame(index), output[first])
+            for place in others:
+                output[place] = output[first]
+        return output
+
+    def _frame(self, index: int) -> Any:
+        """One decoded frame: by decoding on, or from the last key frame before it where that is nearer."""
+        key = self._keys[max(bisect_right(self._keys, index) - 1, 0)]
+        if self._decoded is None or index < self._next or key > self._next:
+            self._container.seek(self._points[key], stream=self._stream)
+            self._decoded = self._container.decode(self._stream)
+        wanted = self._points[index]
+        for frame in self._decoded:
+            if frame.pts is not None and frame.pts >= wanted:
+                self._next = index + 1
+                return frame
+        raise ValueError(f"The video ends before its frame {index}")
+
+
+def _pyav() -> Any:
+    try:
+        import av
+    except ImportError as error:
+        raise ImportError("PyAV is needed to decode videos: pip install penstock[video]") from error
+    return av
+
+
+def _to_rgb(frame: Any, output: np.ndarray) -> None:
+    if frame.format.name not in ("yuv420p", "yuvj420p") or frame.height % 2 or frame.width % 2:
+        output[...] = frame.to_ndarray(format="rgb24")
+        return
+    planes = frame.to_ndarray()
+    height, width = frame.height, frame.width
+    # The two planes of chroma follow in rows of their own width.
+    chroma = planes[height:].reshape(2, height // 2, width // 2).astype(np.float32) - np.float32(128)
+    luma = planes[:height].astype(np.float32)
+    full = frame.color_range == _FULL_RANGE or frame.format.name == "yuvj420p"
+    luma = luma if full else (luma - np.float32(16)) * np.float32(255 / 219)
+    chroma = chroma if full else chroma * np.float32(255 / 224)
+    u, v = _doubled(_doubled(chroma, 1), 2)
+    for channel, (_, from_u, from_v) in enumerate(_TO_RGB):
+        output[..., channel] = np.clip(np.rint(luma + from_u * u + from_v * v), 0, 255)
+
+
+def _doubled(planes: np.ndarray, axis: int) -> np.ndarray:
+    """Twice as many samples along an axis, interpolated linearly; each old sample lies between two new ones."""
+    moved = np.moveaxis(planes, axis, 0)
+    before = np.concatenate([moved[:1], moved[:-1]])
+    after = np.concatenate([moved[1:], moved[-1:]])
+    result = np.empty((2 * len(moved), *moved.shape[1:]), np.float32)
+    result[0::2] = moved * np.float32(0.75) + before * np.float32(0.25)
+    result[1::2] = moved * np.float32(0.75) + after * np.float32(0.25)
+    return np.moveaxis(result, 0, axis)

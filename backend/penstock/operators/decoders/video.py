@@ -1,0 +1,155 @@
+"""`decoders.video`: frames out of the bytes of video files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.kernels.codecs.video import Video
+from penstock.operators.decoders._images import check_encoded, encoded_bytes
+from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import UINT8
+
+_SPANS = ("start_frame", "sequence_length", "stride", "end_frame")
+_FILL = -1
+
+
+@dataclass
+class _Request:
+    """An open video and the numbers of the frames that are wanted of it; _FILL: a frame of the fill value."""
+
+    video: Video
+    frames: list[int]
+
+
+@register_operator
+class VideoDecoder(Operator):
+    """Decodes videos to sequences of frames: uint8, layout FHWC, RGB.
+
+    Any format that FFmpeg reads is decoded on the CPU (DALI does so with VP8, VP9 and MJPEG alone). It needs PyAV:
+    ``pip install penstock[video]``.
+
+    >>> clips = fn.decoders.video(encoded, start_frame=10, sequence_length=16, stride=2)  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="decoders__Video",
+        devices=("cpu",),
+        inputs=(Input("encoded", device="cpu", doc="Contents of video files: uint8 of shape (n,)."),),
+        arguments=(
+            Argument("affine", "bool", True, "Accepted for compatibility."),
+            Argument("build_index", "bool", True, "Accepted for compatibility; there always is an index."),
+            Argument("end_frame", "int32", None, "The number of the frame behind the last one.", tensor=True),
+            Argument("fill_value", "int32[]", [0], 'Colour of frames behind the end, with pad_mode="constant".'),
+            Argument("frames", "int32[]", None, "Numbers of the wanted frames, in any order.", tensor=True),
+            Argument(
+                "pad_mode",
+                "string",
+                "constant",
+                "What stands for frames behind the end: `none` (nothing), `constant`, `edge` (the last frame), "
+                "`symmetric` or `reflect_1001`, `reflect` or `reflect_101`.",
+            ),
+            Argument("sequence_length", "int32", None, "Number of frames; by default all up to the end.", tensor=True),
+            Argument("start_frame", "int32", None, "The number of the first frame; by default 0.", tensor=True),
+            Argument("stride", "int32", None, "From one frame to the next; by default 1.", tensor=True),
+        ),
+        aliases=(Alias("experimental__decoders__Video", "2.0"),),
+    )
+
+    def setup(self) -> None:
+        if self.given("frames") and any(self.given(name) for name in _SPANS):
+            raise ValueError(
+                f"Cannot specify both `frames` and any of {', '.join(f'`{name}`' for name in _SPANS)} arguments"
+            )
+        if self.given("sequence_length") and self.given("end_frame"):
+            raise ValueError("Cannot specify both `sequence_length` and `end_frame` arguments")
+        if self.args["pad_mode"] not in PADDINGS:
+            raise ValueError(f"Invalid pad_mode: {self.args['pad_mode']}. Use one of {', '.join(PADDINGS)}")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        check_encoded(workspace)
+        return [OutputSpec(UINT8, "FHWC", 4)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        infos = sample.workspace.inputs[0].source_infos
+        try:
+            video = Video(encoded_bytes(sample))
+        except ValueError as error:
+            source = f' for "{infos[sample.index]}"' if infos and infos[sample.index] else ""
+            raise ValueError(f"Failed to create video decoder{source}. {error}") from error
+        wanted = self._wanted(sample, len(video))
+        mode = self.args["pad_mode"]
+        if sample.given("frames") and PADDINGS[mode] is None and not all(0 <= frame < len(video) for frame in wanted):
+            raise ValueError(
+                f"Unexpected out-of-bounds frame index in {wanted} for pad_mode = 'none': the video has {len(video)} frames"
+            )
+        sample.plan = _Request(video, padded(wanted, len(video), mode))
+        return len(sample.plan.frames), *video.shape
+
+    @staticmethod
+    def _wanted(sample: Sample, count: int) -> list[int]:
+        if sample.given("frames"):
+            return [int(frame) for frame in sample["frames"]]
+        start = sample["start_frame"] if sample.given("start_frame") else 0
+        stride = sample["stride"] if sample.given("stride") else 1
+        if start >= count:
+            raise ValueError(f"Start frame {start} is out of bounds: the video has {count} frames")
+        if stride < 1:
+            raise ValueError(f"Stride must be positive, got {stride}")
+        if sample.given("sequence_length"):
+            length = sample["sequence_length"]
+            if length < 0:
+                raise ValueError(f"The sequence length must not be negative, got {length}")
+            return list(range(start, start + length * stride, stride))
+        end = sample["end_frame"] if sample.given("end_frame") else count
+        if end <= start:
+            raise ValueError(f"end_frame ({end}) must be greater than start_frame ({start})")
+        return list(range(start, end, stride))
+
+    def compute(self, sample: Sample) -> None:
+        fill_frames(sample.plan.video, sample.plan.frames, self.args["fill_value"], sample.outputs[0])
+
+
+def _mirrored_with_edge(index: int, count: int) -> int:
+    index %= 2 * count
+    return index if index < count else 2 * count - 1 - index
+
+
+def _mirrored_at_edge(index: int, count: int) -> int:
+    if count == 1:
+        return 0
+    index %= 2 * count - 2
+    return index if index < count else 2 * count - 2 - index
+
+
+# For frames outside of the video: which frame stands for them, from their number and the number of frames.
+PADDINGS: dict[str, Callable[[int, int], int] | None] = {
+    "none": None,
+    "": None,
+    "constant": lambda index, count: _FILL,
+    "edge": lambda index, count: min(max(index, 0), count - 1),
+    "symmetric": _mirrored_with_edge,
+    "reflect_1001": _mirrored_with_edge,
+    "reflect": _mirrored_at_edge,
+    "reflect_101": _mirrored_at_edge,
+}
+
+
+def padded(frames: list[int], count: int, mode: str) -> list[int]:
+    """Numbers of frames of a video of ``count`` frames, those outside replaced as the mode says."""
+    outside = PADDINGS[mode]
+    if outside is None:
+        return [frame for frame in frames if 0 <= frame < count]
+    return [frame if 0 <= frame < count else outside(frame, count) for frame in frames]
+
+
+def fill_frames(video: Video, frames: list[int], fill: list[int], output: np.ndarray) -> None:
+    """The frames of those numbers into ``output``."""
+    inside = [place for place, frame in enumerate(frames) if frame != _FILL]
+    if inside:
+        output[inside] = video.frames([frames[place] for place in inside])
+    outside = [place for place, frame in enumerate(frames) if frame == _FILL]
+    if outside:
+        output[outside] = np.asarray(fill, np.uint8)

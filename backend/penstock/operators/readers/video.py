@@ -1,0 +1,210 @@
+"""`experimental.readers.video`: sequences of frames out of video files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.kernels.codecs.video import Video as VideoFile
+from penstock.kernels.storage import join, list_folder, read_text
+from penstock.operators.decoders.video import PADDINGS, fill_frames, padded
+from penstock.operators.readers._reader import READER_ARGUMENTS, Reader
+from penstock.schema import Argument, OutputSpec, Schema, register_operator
+from penstock.types import FLOAT64, INT32, RGB, UINT8
+
+_FRAME_NUMBERS = ("none", "scalar", "sequence")
+# Whether start and end of a part are rounded up.
+_ROUNDINGS = {
+    "start_down_end_up": (False, True),
+    "start_up_end_down": (True, False),
+    "all_up": (True, True),
+    "all_down": (False, False),
+}
+
+
+class _Source(NamedTuple):
+    """A file, its label, and the part of it that is read: as the list has it, or nothing."""
+
+    path: str
+    label: int
+    span: tuple[str, str] | None
+
+
+class _Item(NamedTuple):
+    path: str
+    label: int
+    frames: list[int]
+
+
+def _frame_numbers(arguments: dict[str, Any]) -> str:
+    """`enable_frame_num` as one of its names; booleans mean the first number."""
+    value = arguments.get("enable_frame_num", "none")
+    if isinstance(value, bool) or value in ("True", "False"):
+        return "scalar" if str(value) == "True" else "none"
+    return value or "none"
+
+
+def _has_labels(arguments: dict[str, Any]) -> bool:
+    return arguments.get("labels") is not None or bool(arguments.get("file_list") or arguments.get("file_root"))
+
+
+def _count_outputs(arguments: dict[str, Any]) -> int:
+    numbers = _frame_numbers(arguments) != "none"
+    return 1 + _has_labels(arguments) + numbers + bool(arguments.get("enable_timestamps"))
+
+
+@register_operator
+class Video(Reader):
+    """Gives sequences of frames (uint8, FHWC, RGB); then labels, frames' numbers and times where they are asked for.
+
+    Any format that FFmpeg reads is decoded on the CPU (DALI does so with VP8, VP9 and MJPEG alone). It needs PyAV:
+    ``pip install penstock[video]``.
+
+    >>> clips = fn.experimental.readers.video(filenames=["a.mp4"], sequence_length=16, stride=2)  # doctest: +SKIP
+    """
+
+    nothing_to_read = "The number of input samples: 0, needs to be at least equal to the requested number of shards"
+
+    schema = Schema(
+        name="experimental__readers__Video",
+        devices=("cpu",),
+        arguments=(
+            *READER_ARGUMENTS,
+            Argument(
+                "enable_frame_num",
+                "object",
+                "none",
+                "Give the number of the first frame (`scalar`) or of all frames (`sequence`), or nothing (`none`).",
+            ),
+            Argument("enable_timestamps", "bool", False, "Give the times of the frames, in seconds."),
+            Argument("file_list", "string", "", "A text file: in each line a path, a label, and maybe start and end."),
+            Argument("file_list_format", "string", "timestamps", "Start and end are `timestamps` or `frames`."),
+            Argument("file_list_include_end", "bool", True, "Accepted for compatibility: the end is excluded."),
+            Argument(
+                "file_list_rounding",
+                "string",
+                "start_down_end_up",
+                "Times between frames: `start_down_end_up`, `start_up_end_down`, `all_up` or `all_down`.",
+            ),
+            Argument("file_root", "string", "", "The folder whose folders are classes of videos."),
+            Argument("filenames", "string[]", [], "Paths of the videos."),
+            Argument("fill_value", "int32[]", [0], 'Colour of frames behind the end, with pad_mode="constant".'),
+            Argument("image_type", "DALIImageType", RGB, "RGB; no other colour space is given yet."),
+            Argument("labels", "int32[]", None, "Labels of `filenames`."),
+            Argument("pad_mode", "string", "none", "What completes a video's last sequence; see `decoders.video`."),
+            Argument("sequence_length", "int32", doc="Frames in a sequence.", required=True),
+            Argument("step", "int32", -1, "From one sequence to the next; by default they do not overlap."),
+            Argument("stride", "uint32", 1, "From one frame of a sequence to the next."),
+        ),
+        outputs=_count_outputs,
+        random=True,
+        stateful=True,
+    )
+
+    def setup(self) -> None:
+        args = self.args
+        if sum(bool(args[name]) for name in ("filenames", "file_list", "file_root")) != 1:
+            raise ValueError("One of `filenames`, `file_list` and `file_root` must be given, and no more")
+        if args["labels"] is not None and len(args["labels"]) != len(args["filenames"]):
+            raise ValueError(
+                "Number of provided files and labels should match. Provided "
+                f"{len(args['filenames'])} files and {len(args['labels'])} labels."
+            )
+        if args["sequence_length"] < 1 or args["stride"] < 1:
+            raise ValueError(
+                f"Sequence length and stride must be positive, got {args['sequence_length']} and {args['stride']}"
+            )
+        if args["pad_mode"] not in PADDINGS:
+            raise ValueError(f"Invalid pad_mode: {args['pad_mode']}. Use one of {', '.join(PADDINGS)}")
+        if args["image_type"] != RGB:
+            raise ValueError("Videos are given as RGB: use `color_space_conversion` behind the reader")
+        self._numbers = _frame_numbers({"enable_frame_num": args["enable_frame_num"]})
+        if self._numbers not in _FRAME_NUMBERS:
+            raise ValueError(f"Invalid enable_frame_num: {self._numbers}. Use one of {', '.join(_FRAME_NUMBERS)}")
+        for name, known in (("file_list_format", ("timestamps", "frames")), ("file_list_rounding", _ROUNDINGS)):
+            if args[name] not in known:
+                raise ValueError(f"Invalid {name}: {args[name]}. Use one of {', '.join(known)}")
+        self._labelled = _has_labels({name: args[name] for name in ("labels", "file_list", "file_root")})
+        super().setup()
+
+    def list_items(self) -> Sequence[_Item]:
+        return [item for source in self._sources() for item in self._sequences(source)]
+
+    def _sources(self) -> Iterator[_Source]:
+        args = self.args
+        if args["filenames"]:
+            labels = args["labels"] or [0] * len(args["filenames"])
+            yield from (_Source(path, label, None) for path, label in zip(args["filenames"], labels))
+        elif args["file_root"]:
+            for label, folder in enumerate(list_folder(args["file_root"])[1]):
+                for name in list_folder(join(args["file_root"], folder))[0]:
+                    yield _Source(join(args["file_root"], f"{folder}/{name}"), label, None)
+        else:
+            for number, line in enumerate(read_text(args["file_list"]).splitlines(), 1):
+                if line.strip():
+                    yield _listed(line.split(), f"'{args['file_list']}':{number}")
+
+    def _sequences(self, source: _Source) -> Iterator[_Item]:
+        length, stride, step = (self.args[name] for name in ("sequence_length", "stride", "step"))
+        video = VideoFile(source.path)
+        start, end = self._part(video, source.span)
+        reach = (length - 1) * stride + 1
+        padding = PADDINGS[self.args["pad_mode"]] is not None
+        for first in range(start, end if padding else end - reach + 1, step if step > 0 else length * stride):
+            wanted = range(first, first + length * stride, stride)
+            frames = padded([frame - start for frame in wanted], end - start, self.args["pad_mode"])
+            yield _Item(source.path, source.label, [frame + start if frame >= 0 else frame for frame in frames])
+
+    def _part(self, video: VideoFile, span: tuple[str, str] | None) -> tuple[int, int]:
+        """The first frame and the one behind the last."""
+        if span is None:
+            return 0, len(video)
+        if self.args["file_list_format"] == "frames":
+            start, end = int(span[0]), int(span[1])
+        else:
+            interval = video.times[1] - video.times[0] if len(video) > 1 else 1.0
+            start_up, end_up = _ROUNDINGS[self.args["file_list_rounding"]]
+            start, end = _rounded(float(span[0]) / interval, start_up), _rounded(float(span[1]) / interval, end_up)
+        start, end = (value + len(video) if value < 0 else value for value in (start, end))
+        return start, min(end, len(video))
+
+    def output_specs(self) -> list[OutputSpec]:
+        specs = [OutputSpec(UINT8, "FHWC", 4)]
+        if self._labelled:
+            specs.append(OutputSpec(INT32, "", 1))
+        if self._numbers != "none":
+            specs.append(OutputSpec(INT32, "", 1))
+        return [*specs, OutputSpec(FLOAT64, "", 1)] if self.args["enable_timestamps"] else specs
+
+    def read(self, item: _Item) -> list[np.ndarray]:
+        video = VideoFile(item.path)
+        frames = np.empty((len(item.frames), *video.shape), np.uint8)
+        fill_frames(video, item.frames, self.args["fill_value"], frames)
+        outputs = [frames]
+        if self._labelled:
+            outputs.append(np.array([item.label], np.int32))
+        if self._numbers != "none":
+            outputs.append(np.array(item.frames if self._numbers == "sequence" else item.frames[:1], np.int32))
+        if self.args["enable_timestamps"]:
+            outputs.append(np.array([video.times[frame] if frame >= 0 else -1.0 for frame in item.frames]))
+        return outputs
+
+    def source_info(self, item: _Item, output: int) -> str:
+        return item.path if output == 0 else ""
+
+
+def _listed(words: list[str], place: str) -> _Source:
+    if len(words) not in (2, 4):
+        raise ValueError(
+            f"Incorrect format of the list file {place}: expected a path, a label, and maybe start and end"
+        )
+    if int(words[1]) < 0:
+        raise ValueError(f"Label value should be >= 0 in the list file {place}, got {words[1]}")
+    return _Source(words[0], int(words[1]), (words[2], words[3]) if len(words) == 4 else None)
+
+
+def _rounded(value: float, up: bool) -> int:
+    return math.ceil(value - 1e-6) if up else math.floor(value + 1e-6)

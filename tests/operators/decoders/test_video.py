@@ -1,0 +1,141 @@
+"""Videos: their decoder and their reader, on small clips that are made here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import fn, pipeline_def, types
+
+av = pytest.importorskip("av")
+
+FRAMES, HEIGHT, WIDTH = 12, 32, 48
+
+
+@pytest.fixture(scope="module", params=["vp9.webm", "h264.mp4"])
+def clip(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A clip of plain frames, each brighter than the one before; key frames at every fifth."""
+    path = tmp_path_factory.mktemp("clips") / request.param
+    with av.open(str(path), "w") as file:
+        stream = file.add_stream("libvpx-vp9" if path.suffix == ".webm" else "libx264", rate=25)
+        stream.width, stream.height, stream.pix_fmt, stream.gop_size = WIDTH, HEIGHT, "yuv420p", 5
+        for number in range(FRAMES):
+            pixels = np.full((HEIGHT, WIDTH, 3), _shade(number), np.uint8)
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        file.mux(stream.encode())
+    return str(path)
+
+
+def _shade(number: int) -> int:
+    return 20 + 15 * number
+
+
+def _run(define: Any, batch_size: int = 1, runs: int = 1) -> list[list[np.ndarray]]:
+    """The outputs of the last run."""
+
+    @pipeline_def(batch_size=batch_size, num_threads=2, device_id=None)
+    def pipeline() -> Any:
+        outputs = define()
+        return tuple(outputs) if isinstance(outputs, list) else outputs
+
+    pipe = pipeline()
+    for _ in range(runs):
+        outputs = pipe.run()
+    return [[np.array(sample) for sample in output] for output in outputs]
+
+
+def _numbers(frames: np.ndarray) -> list[int]:
+    """Which frames these are, by their shades."""
+    assert frames.dtype == np.uint8
+    assert frames.shape[1:] == (HEIGHT, WIDTH, 3)
+    return np.rint((frames.mean(axis=(1, 2, 3)) - 20) / 15).astype(int).tolist()
+
+
+def _decode(clip: str, **arguments: Any) -> np.ndarray:
+    return _run(lambda: fn.decoders.video(fn.readers.file(files=[clip])[0], **arguments))[0][0]
+
+
+def test_all_frames(clip: str) -> None:
+    frames = _decode(clip)
+    assert _numbers(frames) == list(range(FRAMES))
+    assert np.abs(frames.astype(int) - [[[[_shade(i)]]] for i in range(FRAMES)]).max() <= 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "numbers"),
+    [
+        ({"start_frame": 5, "sequence_length": 3, "stride": 2}, [5, 7, 9]),
+        ({"start_frame": 5, "end_frame": 8}, [5, 6, 7]),
+        ({"frames": [7, 2, 2, 11]}, [7, 2, 2, 11]),
+        ({"start_frame": 10, "sequence_length": 5, "pad_mode": "none"}, [10, 11]),
+        ({"start_frame": 10, "sequence_length": 5, "pad_mode": "edge"}, [10, 11, 11, 11, 11]),
+        ({"start_frame": 10, "sequence_length": 5, "pad_mode": "symmetric"}, [10, 11, 11, 10, 9]),
+        ({"start_frame": 10, "sequence_length": 5, "pad_mode": "reflect"}, [10, 11, 10, 9, 8]),
+        ({"start_frame": 10, "sequence_length": 3, "fill_value": [35, 35, 35]}, [10, 11, 1]),
+    ],
+)
+def test_some_frames(clip: str, arguments: dict[str, Any], numbers: list[int]) -> None:
+    assert _numbers(_decode(clip, **arguments)) == numbers
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"frames": [0], "stride": 1}, "Cannot specify both `frames` and any of"),
+        ({"sequence_length": 1, "end_frame": 1}, "Cannot specify both `sequence_length` and `end_frame`"),
+        ({"pad_mode": "mirror"}, "Invalid pad_mode"),
+        ({"frames": [12], "pad_mode": "none"}, "out-of-bounds frame index"),
+        ({"start_frame": 12}, "out of bounds"),
+        ({"start_frame": 5, "end_frame": 3}, "must be greater than start_frame"),
+    ],
+)
+def test_wrong_requests(clip: str, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        _decode(clip, **arguments)
+
+
+def test_no_video(tmp_path: Path) -> None:
+    (tmp_path / "a.mp4").write_text("This is no video." * 9)
+    with pytest.raises(RuntimeError, match=r"Failed to create video decoder for .*a\.mp4"):
+        _decode(str(tmp_path / "a.mp4"))
+
+
+def test_reader(clip: str) -> None:
+    videos, labels, numbers, times = _run(
+        lambda: fn.experimental.readers.video(
+            filenames=[clip],
+            labels=[7],
+            sequence_length=3,
+            stride=2,
+            step=5,
+            enable_frame_num="sequence",
+            enable_timestamps=True,
+        ),
+        batch_size=3,
+    )
+    assert [_numbers(video) for video in videos] == [[0, 2, 4], [5, 7, 9], [0, 2, 4]]
+    assert [n.tolist() for n in numbers] == [[0, 2, 4], [5, 7, 9], [0, 2, 4]]
+    assert labels[0].tolist() == [7]
+    np.testing.assert_allclose(times[1], [0.2, 0.28, 0.36], atol=1e-6)
+
+
+def test_reader_of_a_list(clip: str, tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text(f"{clip} 3 0.1 0.3\n{clip} 4\n")
+    arguments = {"file_list": str(tmp_path / "list.txt"), "sequence_length": 5, "pad_mode": "edge"}
+    videos, labels = _run(lambda: fn.experimental.readers.video(**arguments), batch_size=5)
+    assert [_numbers(video) for video in videos] == [
+        [2, 3, 4, 5, 6],
+        [7, 7, 7, 7, 7],
+        [0, 1, 2, 3, 4],
+        [5, 6, 7, 8, 9],
+        [10, 11, 11, 11, 11],
+    ]
+    assert np.concatenate(labels).tolist() == [3, 3, 4, 4, 4]
+
+
+def test_other_colour_spaces_are_refused(clip: str) -> None:
+    with pytest.raises(RuntimeError, match="RGB"):
+        _run(lambda: fn.experimental.readers.video(filenames=[clip], sequence_length=1, image_type=types.GRAY))
