@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,3 +118,52 @@ def _doubled(planes: np.ndarray, axis: int) -> np.ndarray:
     result[0::2] = moved * np.float32(0.75) + before * np.float32(0.25)
     result[1::2] = moved * np.float32(0.75) + after * np.float32(0.25)
     return np.moveaxis(result, 0, axis)
+
+
+# -- frames outside of a video ----------------------------------------------------------------------------------------
+
+# Stands for a frame of the fill value.
+_FILL = -1
+
+
+def _mirrored_with_edge(index: int, count: int) -> int:
+    index %= 2 * count
+    return index if index < count else 2 * count - 1 - index
+
+
+def _mirrored_at_edge(index: int, count: int) -> int:
+    if count == 1:
+        return 0
+    index %= 2 * count - 2
+    return index if index < count else 2 * count - 2 - index
+
+
+# For frames outside of the video: which frame stands for them, from their number and the number of frames.
+PADDINGS: dict[str, Callable[[int, int], int] | None] = {
+    "none": None,
+    "": None,
+    "constant": lambda index, count: _FILL,
+    "edge": lambda index, count: min(max(index, 0), count - 1),
+    "symmetric": _mirrored_with_edge,
+    "reflect_1001": _mirrored_with_edge,
+    "reflect": _mirrored_at_edge,
+    "reflect_101": _mirrored_at_edge,
+}
+
+
+def padded(frames: list[int], count: int, mode: str) -> list[int]:
+    """Numbers of frames of a video of ``count`` frames, those outside replaced as the mode says."""
+    outside = PADDINGS[mode]
+    if outside is None:
+        return [frame for frame in frames if 0 <= frame < count]
+    return [frame if 0 <= frame < count else outside(frame, count) for frame in frames]
+
+
+def fill_frames(video: Video, frames: list[int], fill: list[int], output: np.ndarray) -> None:
+    """The frames of those numbers into ``output``."""
+    inside = [place for place, frame in enumerate(frames) if frame != _FILL]
+    if inside:
+        output[inside] = video.frames([frames[place] for place in inside])
+    outside = [place for place, frame in enumerate(frames) if frame == _FILL]
+    if outside:
+        output[outside] = np.asarray(fill, np.uint8)

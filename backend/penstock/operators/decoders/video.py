@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from penstock.kernels.codecs.video import Video
+from penstock.kernels.codecs.video import PADDINGS, Video, fill_frames, padded
 from penstock.operators.decoders._images import check_encoded, encoded_bytes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import UINT8
 
 _SPANS = ("start_frame", "sequence_length", "stride", "end_frame")
-_FILL = -1
 
 
 @dataclass
 class _Request:
-    """An open video and the numbers of the frames that are wanted of it; _FILL: a frame of the fill value."""
+    """An open video and the numbers of the frames that are wanted of it, as `padded` gives them."""
 
     video: Video
     frames: list[int]
@@ -110,46 +106,3 @@ class VideoDecoder(Operator):
 
     def compute(self, sample: Sample) -> None:
         fill_frames(sample.plan.video, sample.plan.frames, self.args["fill_value"], sample.outputs[0])
-
-
-def _mirrored_with_edge(index: int, count: int) -> int:
-    index %= 2 * count
-    return index if index < count else 2 * count - 1 - index
-
-
-def _mirrored_at_edge(index: int, count: int) -> int:
-    if count == 1:
-        return 0
-    index %= 2 * count - 2
-    return index if index < count else 2 * count - 2 - index
-
-
-# For frames outside of the video: which frame stands for them, from their number and the number of frames.
-PADDINGS: dict[str, Callable[[int, int], int] | None] = {
-    "none": None,
-    "": None,
-    "constant": lambda index, count: _FILL,
-    "edge": lambda index, count: min(max(index, 0), count - 1),
-    "symmetric": _mirrored_with_edge,
-    "reflect_1001": _mirrored_with_edge,
-    "reflect": _mirrored_at_edge,
-    "reflect_101": _mirrored_at_edge,
-}
-
-
-def padded(frames: list[int], count: int, mode: str) -> list[int]:
-    """Numbers of frames of a video of ``count`` frames, those outside replaced as the mode says."""
-    outside = PADDINGS[mode]
-    if outside is None:
-        return [frame for frame in frames if 0 <= frame < count]
-    return [frame if 0 <= frame < count else outside(frame, count) for frame in frames]
-
-
-def fill_frames(video: Video, frames: list[int], fill: list[int], output: np.ndarray) -> None:
-    """The frames of those numbers into ``output``."""
-    inside = [place for place, frame in enumerate(frames) if frame != _FILL]
-    if inside:
-        output[inside] = video.frames([frames[place] for place in inside])
-    outside = [place for place, frame in enumerate(frames) if frame == _FILL]
-    if outside:
-        output[outside] = np.asarray(fill, np.uint8)

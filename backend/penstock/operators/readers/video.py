@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.kernels.codecs.video import PADDINGS, fill_frames, padded
 from penstock.kernels.codecs.video import Video as VideoFile
 from penstock.kernels.storage import join, list_folder, read_text
-from penstock.operators.decoders.video import PADDINGS, fill_frames, padded
 from penstock.operators.readers._reader import READER_ARGUMENTS, Reader
 from penstock.schema import Argument, OutputSpec, Schema, register_operator
 from penstock.types import FLOAT64, INT32, RGB, UINT8
