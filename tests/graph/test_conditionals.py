@@ -323,3 +323,9 @@ def test_pipelines_themselves_are_converted() -> None:
 def test_what_messages_say(define: Callable[[], Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
         values(define)
+
+
+@pytest.mark.parametrize(("define", "line"), [(vector_condition, "if "), (different_types, "if ")])
+def test_messages_name_the_line_of_the_condition(define: Callable[[], Any], line: str) -> None:
+    with pytest.raises(RuntimeError, match=rf"in {define.__name__}\n    {line}"):
+        values(define)

@@ -428,11 +428,15 @@ class _Rewriter(ast.NodeTransformer):
         functions = [_name(f"__penstock_{kind}_{number}") for kind in ("if", "else", "get", "set")]
         call = ast.Expr(_tool("if_statement", test, *functions, names))
         result: list[ast.AST] = [*made, call]
+        # What is made stands on the line of `if` alone: a call of several lines would be reported on its last one.
+        place = ast.Pass(
+            lineno=node.lineno, col_offset=node.col_offset, end_lineno=node.lineno, end_col_offset=node.col_offset
+        )
         for statement in result:
-            ast.copy_location(statement, node)
+            ast.copy_location(statement, place)
             for child in ast.walk(statement):
                 if not hasattr(child, "lineno") and "lineno" in getattr(child, "_attributes", ()):
-                    ast.copy_location(child, node)
+                    ast.copy_location(child, place)
         return result
 
     def _function(

@@ -12,6 +12,7 @@ from penstock.graph.calls import call_operator
 from penstock.graph.conditionals import Branch, ConditionStack
 from penstock.graph.constants import constant_node, is_constant
 from penstock.graph.nodes import DataNode
+from penstock.graph.origin import capture
 from penstock.graph.scope import current_scope
 
 # The variable that holds what a rewritten function is going to return.
@@ -100,7 +101,7 @@ def _trace_sides(condition: DataNode, if_true: Callable[[], Any], if_false: Call
             "Invalid device \"gpu\" for argument 'predicate' of operator 'penstock.fn._conditional.split': conditions of `if` "
             "statements must be on the CPU."
         )
-    branch = Branch(predicate)
+    branch = Branch(predicate, sites=capture(current_scope().tracer))
     conditions.branches.append(branch)
     try:
         for branch.side, trace in ((True, if_true), (False, if_false)):
@@ -204,7 +205,8 @@ def _merge_nodes(branch: Branch, true: Any, false: Any) -> DataNode:
         around = conditions.branches[-1]
         assert around.side is not None
         around.produced[around.side].update(part.name for part in parts)
-    return call_operator("_conditional__Merge", parts, {"predicate": branch.predicate}, device=parts[0].device)
+    given = {"predicate": branch.predicate}
+    return call_operator("_conditional__Merge", parts, given, device=parts[0].device, sites=branch.sites)
 
 
 def ternary(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Any:

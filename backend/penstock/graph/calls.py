@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.graph.constants import constant_node, is_constant
 from penstock.graph.nodes import DataNode, OpNode
-from penstock.graph.origin import capture
+from penstock.graph.origin import CallSite, capture
 from penstock.graph.scope import current_scope
 from penstock.schema import Argument, Schema, find_schema
 
@@ -25,6 +25,7 @@ def call_operator(
     name: str | None = None,
     display: str | None = None,
     payload: Any = None,
+    sites: tuple[CallSite, ...] | None = None,
 ) -> Any:
     """Adds an operator to the graph that is being defined.
 
@@ -36,6 +37,7 @@ def call_operator(
         name: of the instance.
         display: how messages call it.
         payload: see :class:`~penstock.graph.nodes.OpNode`.
+        sites: the user's lines that messages name; by default those that are being executed.
 
     Returns:
         The output, or the list of outputs where there are several; for multiple input sets lists of those.
@@ -54,7 +56,8 @@ def call_operator(
     branch_batch = scope.branch_batch() if "_scope" in schema.all_arguments else None
     if branch_batch is not None:
         argument_inputs["_scope"] = branch_batch
-    sites = capture(scope.tracer)
+    if sites is None:
+        sites = capture(scope.tracer)
     group = object()
     results = []
     for number, one_set in enumerate(sets):

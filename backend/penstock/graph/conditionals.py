@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.graph.nodes import DataNode, OpNode
+    from penstock.graph.origin import CallSite
 
 Key = tuple[str, str]
 
@@ -19,11 +20,13 @@ class Branch:
         predicate: decides which samples go where.
         side: the branch that is open: True, False, or None between the branches.
         splits: of the nodes used inside, the parts for True and False.
+        sites: the user's lines that lead to the statement, for messages.
         produced: names of what each branch's own operators made, so that it is not split again.
     """
 
     predicate: DataNode
     side: bool | None = None
+    sites: tuple[CallSite, ...] | None = None
     splits: dict[Key, tuple[DataNode, DataNode]] = field(default_factory=dict)
     produced: dict[bool, set[str]] = field(default_factory=lambda: {True: set(), False: set()})
 
@@ -74,7 +77,7 @@ class ConditionStack:
         self.branches = inner[: inner.index(branch)]
         try:
             device = inputs[0].device
-            return call_operator(operator, inputs, arguments, device=device)
+            return call_operator(operator, inputs, arguments, device=device, sites=branch.sites)
         finally:
             self.branches = inner
 
