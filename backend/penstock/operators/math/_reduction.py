@@ -173,9 +173,16 @@ def check_mean(mean: Any, kept: tuple[int, ...]) -> None:
 
 def deviation_of(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...], ddof: int) -> Any:
     """The mean of the squared differences from ``mean``, whose denominator is reduced by ``ddof``."""
+    from penstock.kernels.cpu import moments
+
     check_mean(mean, kept_extents(data.shape, axes))
+    denominator = np.float64(reduced_count(data.shape, axes) - ddof)
+    volumes = moments.around(data, axes)
+    if volumes is not None:
+        squares = moments.squared_deviations(data, volumes, mean)
+        return squares.reshape(kept_extents(data.shape, axes)) / denominator
     along = tuple(1 if axis in axes else extent for axis, extent in enumerate(data.shape))
     centre = mean.reshape(along if mean.size > 1 else (1,) * data.ndim)
     differences = np.subtract(data, centre, dtype=np.float32, casting="unsafe")
     squares = folded(np.add, np.square(differences, out=differences), axes, dtype=np.float64)
-    return squares / np.float64(reduced_count(data.shape, axes) - ddof)
+    return squares / denominator

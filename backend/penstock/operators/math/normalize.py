@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.elementwise import evaluate, folded
-from penstock.operators.math._reduction import reduced_count
+from penstock.operators.math._reduction import kept_extents, reduced_count
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import FLOAT
 
@@ -155,7 +156,7 @@ class Normalize(Operator):
         mean = self._given("mean", samples[0])
         with np.errstate(all="ignore"):
             if mean is None:
-                sums = sum(folded(np.add, values, axes, dtype=np.float64) for values in data)
+                sums = sum(_sum(values, axes) for values in data)
                 mean = _along(sums / count, data[0].shape, axes)
             deviation = self._given("stddev", samples[0])
             if deviation is None:
@@ -165,9 +166,17 @@ class Normalize(Operator):
                 deviation = _along(np.sqrt(variance + self.args["epsilon"]), data[0].shape, axes)
             factor = np.where(deviation == 0, np.float32(0), np.float32(self.args["scale"]) / deviation)
             for sample, values in zip(samples, data):
-                self._store(values, mean, factor, sample.outputs[0])
+                self._store(values, axes, mean, factor, sample.outputs[0])
 
-    def _store(self, data: np.ndarray, mean: np.ndarray, factor: np.ndarray, out: np.ndarray) -> None:
+    def _store(
+        self, data: np.ndarray, axes: tuple[int, ...], mean: np.ndarray, factor: np.ndarray, out: np.ndarray
+    ) -> None:
+        from penstock.kernels.cpu import moments
+
+        volumes = moments.around(data, axes)
+        if volumes is not None and out.dtype != np.float16 and {mean.size, factor.size} <= {1, math.prod(volumes)}:
+            moments.normalize(data, volumes, mean, factor, self.args["shift"], out)
+            return
         result = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)
         evaluate("sub", [data, mean], result)
         evaluate("mul", [result, factor], result)
@@ -185,8 +194,22 @@ def _along(values: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> np.nda
     return np.asarray(values, np.float32).reshape(extents)
 
 
+def _sum(data: np.ndarray, axes: tuple[int, ...]) -> Any:
+    from penstock.kernels.cpu import moments
+
+    volumes = moments.around(data, axes)
+    if volumes is not None:
+        return moments.sums(data, volumes).reshape(kept_extents(data.shape, axes))
+    return folded(np.add, data, axes, dtype=np.float64)
+
+
 def _sum_of_squares(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...]) -> Any:
     """The squared differences from the mean, added along ``axes``, a few rows at a time so that they stay in the cache."""
+    from penstock.kernels.cpu import moments
+
+    volumes = moments.around(data, axes)
+    if volumes is not None and mean.size in (1, math.prod(volumes)):
+        return moments.squared_deviations(data, volumes, mean).reshape(kept_extents(data.shape, axes))
     if not data.ndim:
         return np.square(np.float64(data) - mean)
     rows = max(1, _BLOCK * len(data) // max(data.size, 1))

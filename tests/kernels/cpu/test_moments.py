@@ -1,0 +1,41 @@
+"""Sums, squared deviations and normalized values equal numpy's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from penstock.kernels.cpu import moments
+
+SHAPE = (20, 21, 19, 3)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64, np.float32, np.float64])
+@pytest.mark.parametrize("axes", [(0,), (0, 1), (1, 2), (1, 2, 3), (0, 1, 2, 3), (2, 1)])
+def test_equals_numpy(axes: tuple[int, ...], dtype: type) -> None:
+    data = np.random.default_rng(0).integers(0, 99, SHAPE).astype(dtype)
+    volumes = moments.around(data, axes)
+    assert volumes is not None
+    kept = tuple(extent for axis, extent in enumerate(SHAPE) if axis not in axes)
+    assert math.prod(volumes) == math.prod(kept)
+    np.testing.assert_array_equal(moments.sums(data, volumes).reshape(kept), data.sum(axes, np.float64))
+    mean = data.mean(axes, keepdims=True).astype(np.float32)
+    differences = data.astype(np.float32) - mean
+    np.testing.assert_allclose(
+        moments.squared_deviations(data, volumes, mean).reshape(kept), np.sum(differences**2, axes, np.float64), 1e-12
+    )
+    target = np.empty(SHAPE, np.float32)
+    factor = np.float32(0.5) + mean
+    moments.normalize(data, volumes, mean, factor, 0.25, target)
+    np.testing.assert_array_equal(target, differences * factor + np.float32(0.25))
+
+
+def test_arrays_that_are_left_to_others() -> None:
+    data = np.zeros(SHAPE, np.uint8)
+    assert moments.around(data, (0, 2)) is None
+    assert moments.around(data, (3,)) is None
+    assert moments.around(data, ()) is None
+    assert moments.around(data[:0], (0,)) is None
+    assert moments.around(data.astype(np.float16), (0, 1, 2)) is None
