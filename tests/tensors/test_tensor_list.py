@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 import pytest
 
-from penstock import types
+from penstock import Pipeline, fn, types
 from penstock.tensors import HostPool, TensorCPU, TensorListCPU
 
 
@@ -39,8 +40,14 @@ def test_dense_views_share_memory() -> None:
 
 
 def test_ragged_is_no_array() -> None:
-    with pytest.raises(ValueError, match="shapes"):
+    with pytest.raises(RuntimeError, match="same shape"):
         ragged().as_array()
+    with pytest.raises(RuntimeError, match="uniform shape"):
+        ragged().as_tensor()
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        np.array(ragged())
+    with pytest.raises(RuntimeError, match="same volume"):
+        ragged().as_reshaped_tensor([3, 2])
 
 
 def test_mixed_samples_are_refused() -> None:
@@ -55,6 +62,8 @@ def test_mixed_samples_are_refused() -> None:
 def test_index_out_of_range() -> None:
     with pytest.raises(IndexError):
         ragged()[2]
+    with pytest.raises(RuntimeError, match="out of range"):
+        ragged().at(2)
 
 
 def test_copy_to_memory_of_others() -> None:
@@ -84,3 +93,25 @@ def test_pool_hands_out_only_what_nobody_holds() -> None:
     assert pool.take(100_000).ctypes.data in (address, pool.take(100_000).ctypes.data)
     pool.release()
     assert pool.reserved == 0
+
+
+def test_enumerations_stay_in_the_pipeline() -> None:
+    pipe = Pipeline(batch_size=2, num_threads=1, device_id=None)
+    with pipe:
+        filters = fn.copy([types.INTERP_NN, types.INTERP_CUBIC])
+        pipe.set_outputs(filters, filters[1], fn.cast(filters, dtype=types.INT32))
+    listed, one, numbers = pipe.run()
+    assert listed.dtype == one.dtype == one[0].dtype == one.as_tensor().dtype == types.INTERP_TYPE
+    assert numbers.as_array().tolist() == [[0, 2], [0, 2]]
+    for read in (listed.as_array, lambda: one.at(0), lambda: np.array(one[0]), lambda: str(one)):
+        with pytest.raises(TypeError, match=r"DALI enum types cannot be used.*nvidia\.dali\.fn\.cast"):
+            read()
+
+
+@pytest.mark.parametrize(("value", "dtype"), [(1.0, types.DATA_TYPE), (types.RGB, types.FLOAT)])
+def test_enumerations_are_no_real_numbers(value: Any, dtype: types.DALIDataType) -> None:
+    pipe = Pipeline(batch_size=1, num_threads=1, device_id=None)
+    with pipe:
+        pipe.set_outputs(fn.cast(value, dtype=dtype))
+    with pytest.raises(RuntimeError, match="Enums can only participate in casts with integral types"):
+        pipe.run()

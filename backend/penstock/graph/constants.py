@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from penstock.types import (
     ScalarConstant,
     _install_constant_node,
     dtype_name,
+    enum_type,
     from_numpy_dtype,
     numpy_dtype,
 )
@@ -34,7 +36,9 @@ def is_constant(value: Any) -> bool:
     if isinstance(value, (bool, int, float, np.number, np.bool_, np.ndarray, ScalarConstant)):
         return True
     if isinstance(value, (list, tuple)):
-        return all(is_constant(item) for item in value)
+        if any(isinstance(item, Enum) for item in value):
+            return enum_type(value) is not None
+        return all(is_constant(item) and enum_type(item) is None for item in value)
     return hasattr(value, "__array_interface__") or (hasattr(value, "__dlpack__") and hasattr(value, "__array__"))
 
 
@@ -57,6 +61,8 @@ def constant_node(
 
     if isinstance(value, ScalarConstant):
         dtype, value = dtype or value.dtype, value.value
+    if dtype is None:
+        dtype = enum_type(value)
     array = np.asarray(value)
     if dtype is None:
         dtype = _default_dtype(array)

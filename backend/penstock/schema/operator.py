@@ -139,7 +139,7 @@ class Sample:
         batch = self._workspace.arguments.get(name)
         if batch is None:
             return self._operator.args[name]
-        return self._operator.schema.all_arguments[name].from_tensor(batch.samples[self.index])
+        return self._operator.schema.all_arguments[name].from_tensor(batch.samples[self.index], batch.dtype)
 
     def tensor_argument(self, name: str) -> np.ndarray | None:
         """The array given for an argument by the graph, in its own shape; None where it is constant or absent."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock.tensors.cuda import require_cupy
-from penstock.types import DALIDataType, dtype_name, from_numpy_dtype, numpy_dtype
+from penstock.types import ENUM_TYPES, DALIDataType, check_readable, dtype_name, from_numpy_dtype, numpy_dtype
 
 
 def check_layout(layout: str | None, ndim: int) -> str:
@@ -33,10 +33,18 @@ class Tensor:
         self._array = array
         self._layout = check_layout(layout, array.ndim)
         self._source_info = source_info
+        # Set for elements that are members of an enumeration, which numpy keeps as integers.
+        self._enum: DALIDataType | None = None
 
     @property
     def dtype(self) -> DALIDataType:
-        return from_numpy_dtype(self._array.dtype)
+        return from_numpy_dtype(self._array.dtype) if self._enum is None else self._enum
+
+    def marked(self, dtype: DALIDataType) -> Tensor:
+        """This tensor; its elements are from now on those of ``dtype``, if that is an enumeration."""
+        if dtype in ENUM_TYPES:
+            self._enum = dtype
+        return self
 
     def shape(self) -> list[int]:
         return list(self._array.shape)
@@ -80,8 +88,10 @@ class Tensor:
         if target.itemsize != self._array.dtype.itemsize:
             raise ValueError(f"Cannot reinterpret {dtype_name(self.dtype)} as {dtype_name(new_type)}: sizes differ")
         self._array = self._array.view(target)
+        self._enum = new_type if new_type in ENUM_TYPES else None
 
     def __str__(self) -> str:
+        check_readable(self.dtype)
         name = type(self).__name__
         layout = self._layout or ""
         return (
@@ -128,13 +138,16 @@ class TensorCPU(Tensor):
         return self
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        check_readable(self.dtype)
         array = self._array if dtype is None else self._array.astype(dtype, copy=False)
         return array.copy() if copy and array is self._array else array
 
     def _host_interface(self) -> dict[str, Any]:
+        check_readable(self.dtype)
         return self._array.__array_interface__
 
     def __dlpack__(self, **kwargs: Any) -> Any:
+        check_readable(self.dtype)
         return self._array.__dlpack__(**_supported_dlpack_arguments(kwargs))
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -176,7 +189,9 @@ class TensorGPU(Tensor):
         return self._array.get()
 
     def as_cpu(self) -> TensorCPU:
-        return TensorCPU(self._host_array(), self._layout, self._source_info)
+        tensor = TensorCPU(self._host_array(), self._layout, self._source_info)
+        tensor.marked(self.dtype)
+        return tensor
 
     def device_id(self) -> int:
         return int(self._array.device.id)

@@ -11,7 +11,7 @@ import numpy as np
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.memory import HostPool
 from penstock.tensors.tensor import Tensor, TensorCPU, TensorGPU, check_layout, copy_device_to, device_view, host_view
-from penstock.types import DALIDataType, dtype_name, from_numpy_dtype, numpy_dtype
+from penstock.types import ENUM_TYPES, DALIDataType, check_readable, dtype_name, from_numpy_dtype, numpy_dtype
 
 Shape = tuple[int, ...]
 
@@ -93,8 +93,7 @@ class TensorList:
             other = type(self).of_elements(self._elements, shapes)
         else:
             other = type(self).of_samples([s.reshape(shape) for s, shape in zip(self.samples, shapes)])
-        if not len(self):
-            other._dtype = self._dtype
+        other._dtype = self._dtype
         other._layout = self._layout if layout is None else layout
         other.source_infos = self.source_infos
         return other
@@ -142,7 +141,8 @@ class TensorList:
         return self.source_infos[index] if self.source_infos else ""
 
     def __getitem__(self, index: int) -> Any:
-        return self._tensor_class(self._sample_at(index), self._layout, self.source_info(index))
+        tensor = self._tensor_class(self._sample_at(index), self._layout, self.source_info(index))
+        return tensor.marked(self._dtype)
 
     def _sample_at(self, index: int) -> Any:
         index = int(index)
@@ -176,19 +176,28 @@ class TensorList:
 
     def _dense(self) -> Any:
         if not self.is_dense_tensor():
-            raise ValueError("The batch cannot be seen as one tensor: the shapes of its samples differ")
+            raise RuntimeError(
+                "The batch cannot be seen as one tensor: the tensors in the list do not all have the same shape "
+                "(no uniform shape)"
+            )
         shape = self.shapes[0] if self.shapes else (0,) * self._ndim
         return self._contiguous_elements().reshape((len(self), *shape))
 
     def as_tensor(self) -> Any:
-        """The batch as one tensor with a leading batch dimension; raises ValueError unless all shapes are equal."""
-        return self._tensor_class(self._dense(), "N" + self._layout if self._layout else "")
+        """The batch as one tensor with a leading batch dimension; raises RuntimeError unless all shapes are equal."""
+        return self._tensor_class(self._dense(), "N" + self._layout if self._layout else "").marked(self._dtype)
 
     def as_reshaped_tensor(self, shape: Sequence[int]) -> Any:
         """The batch's elements as one tensor of ``shape``."""
-        return self._tensor_class(self._contiguous_elements().reshape(tuple(shape)))
+        elements = self._contiguous_elements()
+        if math.prod(shape) != elements.size:
+            raise RuntimeError(
+                f"The requested shape must have the same volume as the batch: {math.prod(shape)} of {elements.size}"
+            )
+        return self._tensor_class(elements.reshape(tuple(shape))).marked(self._dtype)
 
     def __str__(self) -> str:
+        check_readable(self._dtype)
         name = type(self).__name__
         body = ",\n".join("    " + line for line in str([self._printable(s) for s in self.samples[:8]]).splitlines())
         more = ", ..." if len(self) > 8 else ""
@@ -236,12 +245,14 @@ class TensorListCPU(TensorList):
 
     def __init__(self, data: Any = (), layout: str | None = None, is_pinned: bool = False) -> None:
         super().__init__()
+        enumeration = DALIDataType.NO_TYPE
         if isinstance(data, (list, tuple)):
             samples = [host_view(sample) for sample in data]
-            if not layout and data and isinstance(data[0], Tensor):
-                layout = data[0].layout()
+            if data and isinstance(data[0], Tensor):
+                layout, enumeration = layout or data[0].layout(), data[0].dtype
         elif isinstance(data, TensorList):
             samples, layout = list(data.as_cpu().samples), layout or data.layout()  # type: ignore[attr-defined]
+            enumeration = data.dtype
         else:
             array = host_view(data)
             if isinstance(data, Tensor) and not layout:
@@ -256,6 +267,8 @@ class TensorListCPU(TensorList):
         _checked_samples(samples)
         if samples:
             self._dtype, self._ndim = from_numpy_dtype(samples[0].dtype), samples[0].ndim
+        if enumeration in ENUM_TYPES:
+            self._dtype = enumeration
         self._samples = samples
         self.shapes = [sample.shape for sample in samples]
         self._layout = check_layout(layout, self._ndim)
@@ -287,7 +300,8 @@ class TensorListCPU(TensorList):
         """A batch in which every sample is the same tensor."""
         array = host_view(tensor)
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""
-        return TensorListCPU.of_samples([array] * num_samples, layout, from_numpy_dtype(array.dtype), array.ndim)
+        dtype = tensor.dtype if isinstance(tensor, Tensor) else from_numpy_dtype(array.dtype)
+        return TensorListCPU.of_samples([array] * num_samples, layout, dtype, array.ndim)
 
     def _contiguous_elements(self) -> np.ndarray:
         if self._elements is None:
@@ -301,14 +315,21 @@ class TensorListCPU(TensorList):
         return self._elements
 
     def at(self, index: int) -> np.ndarray:
-        """Sample ``index`` as a numpy array that shares the batch's memory."""
+        """Sample ``index`` as a numpy array that shares the batch's memory; raises RuntimeError if there is none."""
+        if not 0 <= int(index) < len(self):
+            raise RuntimeError(f"Index {index} is out of range: the batch has {len(self)} samples")
+        check_readable(self._dtype)
         return self._sample_at(index)
 
     def as_array(self) -> np.ndarray:
-        """The batch as one numpy array; raises ValueError unless all shapes are equal."""
+        """The batch as one numpy array; raises RuntimeError unless all shapes are equal."""
+        check_readable(self._dtype)
         return self._dense()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if not self.is_dense_tensor():
+            raise ValueError("The batch is of an inhomogeneous shape: the shapes of its samples differ")
+        check_readable(self._dtype)
         array = self._dense()
         array = array if dtype is None else array.astype(dtype, copy=False)
         return array.copy() if copy else array
@@ -384,7 +405,8 @@ class TensorListGPU(TensorList):
         """A batch in which every sample is the same tensor."""
         array = device_view(tensor)
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""
-        return TensorListGPU.of_samples([array] * num_samples, layout, from_numpy_dtype(array.dtype), array.ndim)
+        dtype = tensor.dtype if isinstance(tensor, Tensor) else from_numpy_dtype(array.dtype)
+        return TensorListGPU.of_samples([array] * num_samples, layout, dtype, array.ndim)
 
     @classmethod
     def upload(cls, batch: TensorListCPU) -> TensorListGPU:

@@ -51,6 +51,7 @@ class Constant(Operator):
         if array.size == 1:
             array = np.full(shape, array[0])
         self._tensor = TensorCPU(array.reshape(shape), self.args["layout"] or None)
+        self._tensor.marked(dtype)
 
     def bind(self, payload: Any) -> None:
         if payload is not None:

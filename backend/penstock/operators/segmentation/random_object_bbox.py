@@ -40,6 +40,7 @@ class RandomObjectBBox(RandomOperator):
                 0,
                 "The label of the background; by default 0, or one less than the lowest class where 0 is a class.",
                 tensor=True,
+                zero_dimensional=True,
             ),
             Argument("cache_objects", "bool", False, "Accepted for compatibility."),
             Argument(
@@ -52,7 +53,14 @@ class RandomObjectBBox(RandomOperator):
             Argument(
                 "classes", "int32[]", None, "The labels to draw from; by default all but the background.", tensor=True
             ),
-            Argument("foreground_prob", "float", 1.0, "The probability that an object is drawn at all.", tensor=True),
+            Argument(
+                "foreground_prob",
+                "float",
+                1.0,
+                "The probability that an object is drawn at all.",
+                tensor=True,
+                zero_dimensional=True,
+            ),
             Argument(
                 "format",
                 "string",
