@@ -319,6 +319,15 @@ class Operator:
                 workspace.fail(index, error)
         return [_column(inferred, output) for output in range(num_outputs)]
 
+    def align_frames(
+        self, workspace: Workspace, shapes: list[list[Shape]], lengths: Sequence[int]
+    ) -> list[list[Shape]]:
+        """The shapes of each output for each frame, where ``lengths`` tells how many frames each sequence has.
+
+        For operators whose frames may come out in different shapes, which those of one sequence must not.
+        """
+        return shapes
+
     def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
         """Computes the samples on the pool's threads, the costly ones first."""
 

@@ -21,7 +21,7 @@ def run_over_frames(operator: Operator, workspace: Workspace) -> None:
     owner = [sample for sample, length in enumerate(lengths) for _ in range(length)]
     frames = Workspace(
         inputs=[_unfold(batch, lengths) for batch in workspace.inputs],
-        arguments={name: _unfold(batch, lengths) for name, batch in workspace.arguments.items()},
+        arguments={name: _unfold(batch, lengths, repeat=True) for name, batch in workspace.arguments.items()},
         batch_size=sum(lengths),
         device=workspace.device,
         isolate=workspace.isolate,
@@ -35,6 +35,7 @@ def run_over_frames(operator: Operator, workspace: Workspace) -> None:
     frames.failures = {i: workspace.failures[s] for i, s in enumerate(owner) if s in workspace.failures}
     specs = operator.describe(frames)
     frame_shapes = operator.infer_batch(frames, len(specs))
+    frame_shapes = operator.align_frames(frames, frame_shapes, lengths)
     outputs = []
     for shapes, spec in zip(frame_shapes, specs):
         sequence_shapes = _fold_shapes(shapes, lengths, spec)
@@ -52,22 +53,29 @@ def run_over_frames(operator: Operator, workspace: Workspace) -> None:
 
 
 def _sequence_lengths(workspace: Workspace) -> list[int]:
-    batches = (*workspace.inputs, *workspace.arguments.values())
-    sequences = [batch for batch in batches if batch.layout().startswith("F")]
-    lengths = [shape[0] for shape in sequences[0].shapes]
-    for batch in sequences[1:]:
+    inputs = [batch for batch in workspace.inputs if batch.layout().startswith("F")]
+    arguments = [batch for batch in workspace.arguments.values() if batch.layout().startswith("F")]
+    lengths = [shape[0] for shape in (inputs or arguments)[0].shapes]
+    for batch in (*inputs, *arguments):
+        repeated = bool(inputs) and any(batch is argument for argument in arguments)
         for index, shape in enumerate(batch.shapes):
-            if shape[0] != lengths[index]:
+            if shape[0] != lengths[index] and not (repeated and shape[0] == 1):
                 raise ValueError(f"Sequences of {lengths[index]} and of {shape[0]} frames meet in sample #{index}")
     return lengths
 
 
-def _unfold(batch: TensorList, lengths: list[int], always: bool = False) -> Any:
-    """The frames of all samples as one batch; a batch without a leading F is repeated for each frame."""
+def _unfold(batch: TensorList, lengths: list[int], always: bool = False, repeat: bool = False) -> Any:
+    """The frames of all samples as one batch; a batch without a leading F is repeated for each frame.
+
+    With ``repeat``, a single value is repeated, too.
+    """
     layout = batch.layout()
     samples: list[Any] = []
     if always or layout.startswith("F"):
         for index, (sample, length) in enumerate(zip(batch.samples, lengths)):
+            if repeat and len(sample) == 1:
+                samples.extend([sample.reshape(sample.shape[1:])] * length)
+                continue
             if sample.shape[0] != length:
                 raise ValueError(f"{sample.shape[0]} values were given for the {length} frames of sample #{index}")
             samples.extend(sample[frame : frame + 1].reshape(sample.shape[1:]) for frame in range(length))

@@ -45,13 +45,14 @@ class Merge(Operator):
             return
         differing = []
         if one.dtype != other.dtype:
-            differing.append(f"types {dtype_name(one.dtype)} and {dtype_name(other.dtype)}")
+            differing.append(f"types: {dtype_name(one.dtype)} and {dtype_name(other.dtype)}")
         if one.ndim() != other.ndim():
-            differing.append(f"{one.ndim()} and {other.ndim()} dimensions")
+            differing.append(f"sample dimensions: {one.ndim()} and {other.ndim()}")
         if one.layout() != other.layout():
-            differing.append(f"layouts '{one.layout()}' and '{other.layout()}'")
+            differing.append(f"layouts: '{one.layout()}' and '{other.layout()}'")
         if differing:
             raise RuntimeError(
-                "Divergent data found in different branches of `if/else` control flow statement. Variables in all code paths "
-                f"are merged into common output batches, so they must be alike, but they have {'; '.join(differing)}."
+                "Divergent data found in different branches of conditional operation. All paths in conditional operation "
+                "are merged into one batch which must have consistent type, number of dimensions, layout and other "
+                f"metadata. Found distinct {'; distinct '.join(differing)}."
             )
