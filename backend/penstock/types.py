@@ -186,7 +186,36 @@ _NUMPY: dict[DALIDataType, np.dtype[Any]] = {
     INTERP_TYPE: np.dtype(np.int32),
 }
 _DALI: dict[np.dtype[Any], DALIDataType] = {_NUMPY[t]: t for t in DALIDataType if 0 <= t <= BOOL}
-_SHORT_NAMES = {t: _NUMPY[t].name for t in DALIDataType if 0 <= t <= BOOL} | {FLOAT: "float", FLOAT64: "double"}
+ENUM_TYPES: dict[DALIDataType, type[_NamedEnum]] = {
+    IMAGE_TYPE: DALIImageType,
+    DATA_TYPE: DALIDataType,
+    INTERP_TYPE: DALIInterpType,
+}
+"""The types whose elements are members of an enumeration."""
+
+_SHORT_NAMES = (
+    {t: _NUMPY[t].name for t in DALIDataType if 0 <= t <= BOOL}
+    | {FLOAT: "float", FLOAT64: "double"}
+    | {t: kind.__name__ for t, kind in ENUM_TYPES.items()}
+)
+
+
+def enum_type(value: Any) -> DALIDataType | None:
+    """The type of tensors that hold ``value`` or such values as the flat list ``value``; None if they are no enums."""
+    members = value if isinstance(value, (list, tuple)) else [value]
+    for dtype, kind in ENUM_TYPES.items():
+        if members and all(isinstance(member, kind) for member in members):
+            return dtype
+    return None
+
+
+def check_readable(dtype: DALIDataType) -> None:
+    """Raises TypeError for enumerations, whose values nothing outside of a pipeline can read."""
+    if dtype in ENUM_TYPES:
+        raise TypeError(
+            f"DALI enum types cannot be used with buffer protocol: this holds {dtype_name(dtype)}. In the pipeline, "
+            "use `nvidia.dali.fn.cast` to convert to an integral type"
+        )
 
 
 def numpy_dtype(dtype: DALIDataType) -> np.dtype[Any]:
@@ -286,6 +315,10 @@ def _int_fits(value: int, dtype: DALIDataType) -> bool:
     return bool(info.min <= value <= info.max)
 
 
+def _no_scalar(value: Any) -> str:
+    return f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value)}: {value!r}"
+
+
 class ScalarConstant:
     """A number in an expression, with its type.
 
@@ -294,14 +327,14 @@ class ScalarConstant:
     """
 
     def __init__(self, value: Any, dtype: DALIDataType | None = None) -> None:
+        if isinstance(value, _NamedEnum):
+            raise TypeError(_no_scalar(value))
         if isinstance(value, np.ndarray) and not value.ndim:
             value = value[()]
         if isinstance(value, ScalarConstant):
             dtype, value = dtype or value.dtype, value.value
         if not isinstance(value, (bool, int, float, np.number, np.bool_)):
-            raise TypeError(
-                f"Expected scalar value of type 'bool', 'int' or 'float', got {value!r} of type {type(value)}"
-            )
+            raise TypeError(_no_scalar(value))
         if dtype is None:
             if isinstance(value, np.generic):
                 dtype = from_numpy_dtype(value.dtype)
@@ -407,6 +440,8 @@ def ConstantNode(device: str | None, value: Any, dtype: Any, shape: Any, layout:
 
 
 def _is_scalar_value(value: Any) -> bool:
+    if isinstance(value, _NamedEnum):
+        return False
     if isinstance(value, (bool, int, float, np.number, np.bool_)):
         return True
     return (isinstance(value, np.ndarray) and not value.ndim) or isinstance(value, ctypes._SimpleCData)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 import pytest
 
-from penstock import types
+from penstock import Pipeline, fn, types
 from penstock.tensors import HostPool, TensorCPU, TensorListCPU
 
 
@@ -63,6 +64,8 @@ def test_ragged_is_no_array() -> None:
             view()
     with pytest.raises(ValueError, match="inhomogeneous"):
         np.array(ragged())
+    with pytest.raises(RuntimeError, match="same volume"):
+        ragged().as_reshaped_tensor([3, 2])
 
 
 def test_mixed_samples_are_refused() -> None:
@@ -148,3 +151,25 @@ def test_pool_hands_out_only_what_nobody_holds() -> None:
     assert pool.take(100_000).ctypes.data in (address, pool.take(100_000).ctypes.data)
     pool.release()
     assert pool.reserved == 0
+
+
+def test_enumerations_stay_in_the_pipeline() -> None:
+    pipe = Pipeline(batch_size=2, num_threads=1, device_id=None)
+    with pipe:
+        filters = fn.copy([types.INTERP_NN, types.INTERP_CUBIC])
+        pipe.set_outputs(filters, filters[1], fn.cast(filters, dtype=types.INT32))
+    listed, one, numbers = pipe.run()
+    assert listed.dtype == one.dtype == one[0].dtype == one.as_tensor().dtype == types.INTERP_TYPE
+    assert numbers.as_array().tolist() == [[0, 2], [0, 2]]
+    for read in (listed.as_array, lambda: one.at(0), lambda: np.array(one[0]), lambda: str(one)):
+        with pytest.raises(TypeError, match=r"DALI enum types cannot be used.*nvidia\.dali\.fn\.cast"):
+            read()
+
+
+@pytest.mark.parametrize(("value", "dtype"), [(1.0, types.DATA_TYPE), (types.RGB, types.FLOAT)])
+def test_enumerations_are_no_real_numbers(value: Any, dtype: types.DALIDataType) -> None:
+    pipe = Pipeline(batch_size=1, num_threads=1, device_id=None)
+    with pipe:
+        pipe.set_outputs(fn.cast(value, dtype=dtype))
+    with pytest.raises(RuntimeError, match="Enums can only participate in casts with integral types"):
+        pipe.run()

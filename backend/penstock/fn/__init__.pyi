@@ -1611,6 +1611,10 @@ def fast_resize_crop_mirror(
     The same as ``resize``, ``crop`` and ``flip``, but that only what is kept is computed, and that a window may reach
     outside of the resized image: there the image goes on as its edge does.
 
+    The bits of ``mirror`` name the axes where the layout begins with them (HWC, DHWC). Where other dimensions stand
+    before, the bits count from the layout's end as in DALI: with CHW and FHWC, 1 mirrors H, and W is never mirrored;
+    with FCHW, neither is.
+
     >>> images = fn.resize_crop_mirror(images, resize_shorter=256, crop=[224, 224], mirror=fn.random.coin_flip())  # doctest: +SKIP
 
     Runs on: cpu, gpu.
@@ -1634,7 +1638,7 @@ def fast_resize_crop_mirror(
         max_size (float | Sequence[float]): The most that each axis may have: one value, or one for each axis (D, H, W order).
         min_filter (DALIInterpType | DataNode, default <DALIInterpType.INTERP_LINEAR: 1>): Filter for axes that shrink.
         minibatch_size (int, default 32): Accepted for compatibility.
-        mirror (int | DataNode, default 0): Bits that tell which axes are mirrored: 1: W (horizontally), 2: H (vertically), 4: D.
+        mirror (int | DataNode, default 0): Bits that tell which axes are mirrored: 1: W (horizontally), 2: H (vertically), 4: D; shifted by one for each dimension that the layout has before them.
         mode (str, default 'default'): How sizes that are not given follow: `default` (same scale as those given), `stretch` (unchanged), `not_larger` (fits inside), `not_smaller` (covers).
         preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
         resize_longer (float | DataNode, default 0.0): Extent of the longer axis; the other follows.
@@ -2421,7 +2425,7 @@ def image_decoder_random_crop(
         preallocate_width_hint (int, default 0): Width for which the JPEG engine's buffers are made ready.
         preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
         random_area (float | Sequence[float], default [0.08, 1.0]): Range of the window's area as a part of the image's.
-        random_aspect_ratio (float | Sequence[float], default [0.75, 1.333333]): Range of the window's width / height.
+        random_aspect_ratio (float | Sequence[float], default [0.75, 1.3333333333333333]): Range of the window's width / height.
         seed (int, default -1): Seed of the random stream; by default it is derived from the pipeline's seed.
         split_stages (bool, default False):
         use_chunk_allocator (bool, default False):
@@ -4180,6 +4184,10 @@ def resize_crop_mirror(
     The same as ``resize``, ``crop`` and ``flip``, but that only what is kept is computed, and that a window may reach
     outside of the resized image: there the image goes on as its edge does.
 
+    The bits of ``mirror`` name the axes where the layout begins with them (HWC, DHWC). Where other dimensions stand
+    before, the bits count from the layout's end as in DALI: with CHW and FHWC, 1 mirrors H, and W is never mirrored;
+    with FCHW, neither is.
+
     >>> images = fn.resize_crop_mirror(images, resize_shorter=256, crop=[224, 224], mirror=fn.random.coin_flip())  # doctest: +SKIP
 
     Runs on: cpu, gpu.
@@ -4203,7 +4211,7 @@ def resize_crop_mirror(
         max_size (float | Sequence[float]): The most that each axis may have: one value, or one for each axis (D, H, W order).
         min_filter (DALIInterpType | DataNode, default <DALIInterpType.INTERP_LINEAR: 1>): Filter for axes that shrink.
         minibatch_size (int, default 32): Accepted for compatibility.
-        mirror (int | DataNode, default 0): Bits that tell which axes are mirrored: 1: W (horizontally), 2: H (vertically), 4: D.
+        mirror (int | DataNode, default 0): Bits that tell which axes are mirrored: 1: W (horizontally), 2: H (vertically), 4: D; shifted by one for each dimension that the layout has before them.
         mode (str, default 'default'): How sizes that are not given follow: `default` (same scale as those given), `stretch` (unchanged), `not_larger` (fits inside), `not_smaller` (covers).
         preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
         resize_longer (float | DataNode, default 0.0): Extent of the longer axis; the other follows.
@@ -5124,7 +5132,7 @@ def uniform(
         range (float | Sequence[float] | DataNode, default [-1.0, 1.0]): [lowest, highest): where the numbers are from.
         seed (int, default -1): Seed of the random stream; by default it is derived from the pipeline's seed.
         shape (int | Sequence[int] | DataNode): Shape of the output; by default it is a scalar.
-        values (float | Sequence[float] | DataNode): The values to pick from; excludes `range`.
+        values (float | Sequence[float] | DataNode): The values to pick from; `range` is ignored then.
     """
     ...
 @_overload

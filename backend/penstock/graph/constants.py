@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from penstock.types import (
     ScalarConstant,
     _install_constant_node,
     dtype_name,
+    enum_type,
     from_numpy_dtype,
     numpy_dtype,
 )
@@ -34,6 +36,8 @@ def is_constant(value: Any) -> bool:
     if isinstance(value, np.bool_):
         return False
     if isinstance(value, (list, tuple)):
+        if any(isinstance(item, Enum) for item in value):
+            return enum_type(value) is not None
         return all(isinstance(item, (bool, int, float, np.number, np.bool_)) for item in value)
     return hasattr(value, "__array_interface__") or (hasattr(value, "__dlpack__") and hasattr(value, "__array__"))
 
@@ -63,6 +67,8 @@ def constant_node(
         nested = next((item for item in value if isinstance(item, (list, tuple))), None)
         if nested is not None:
             raise TypeError(f"Unexpected type: {type(nested)}. A constant is a number, a flat sequence or an array.")
+    if dtype is None:
+        dtype = enum_type(value)
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise TypeError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from penstock.types import (
     BOOL,
+    ENUM_TYPES,
     FLOAT,
     FLOAT16,
     FLOAT64,
@@ -173,6 +174,9 @@ def promote(left: DALIDataType, right: DALIDataType) -> DALIDataType:
 
 def result_type(function: str, types: tuple[DALIDataType, ...]) -> DALIDataType:
     """The type of a function's result; raises RuntimeError where the function does not take such operands."""
+    for side, dtype in zip(("Left operand", "Right operand"), types):
+        if dtype in ENUM_TYPES:
+            raise RuntimeError(f"{side} data type not supported by `{function}`: {dtype_name(dtype)}")
     if FLOAT16 in types:
         raise RuntimeError(f"`{function}` does not take float16 operands: cast them to FLOAT first")
     if len(types) == 1:

@@ -17,6 +17,8 @@ from penstock.kernels.resize_shapes import AxisPlan
 from penstock.types import DALIInterpType
 
 _PER_UNIT = 32
+# The widest filters have this radius, in samples: beyond, nothing but the edges would tell.
+_MOST_SUPPORT = 65536.0
 _SUPPORT = {
     DALIInterpType.INTERP_LINEAR: 1.0,
     DALIInterpType.INTERP_TRIANGULAR: 1.0,
@@ -117,7 +119,7 @@ def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range |
     """
     centre = centres(plan, outputs)
     step = abs(plan.end - plan.start) / plan.size_out
-    width = max(step, 1.0) if antialias else 1.0
+    width = min(max(step, 1.0) if antialias else 1.0, _MOST_SUPPORT / _SUPPORT[kind])
     radius = _SUPPORT[kind] * width
     first = np.ceil(centre - radius).astype(np.int64)
     count = math.floor(2 * radius) + 1

@@ -29,15 +29,20 @@ def rotated_canvas(size: Sequence[int], rotation: np.ndarray) -> tuple[int, ...]
 
     Each has the parity of the input extent from which most of it comes, so that the centre stays on or between pixels.
     """
-    # The rotation maps output to input, so its transpose tells how far the input reaches in the output.
     reach = np.abs(rotation.T)
     canvas = []
-    for axis in range(len(size)):
-        extent = math.ceil(float(reach[axis] @ np.asarray(size, np.float64)) - 0.01)
+    for axis, extent in enumerate(enclosing_extents(size, rotation)):
         own = reach[axis, axis]
         main = axis if own >= reach[axis].max() else int(np.argmax(reach[axis]))
         canvas.append(extent + (extent - size[main]) % 2)
     return tuple(canvas)
+
+
+def enclosing_extents(size: Sequence[int], rotation: np.ndarray) -> list[int]:
+    """The least extents (x, y(, z)) that hold a rotated image of ``size``."""
+    # The rotation maps output to input, so its transpose tells how far the input reaches in the output.
+    reach = np.abs(rotation.T)
+    return [math.ceil(float(row @ np.asarray(size, np.float64)) - 0.01) for row in reach]
 
 
 def about_centres(rotation: np.ndarray, size_in: Sequence[float], size_out: Sequence[float]) -> np.ndarray:

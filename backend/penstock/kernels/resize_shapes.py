@@ -75,6 +75,10 @@ def requested_extents(
     return sizes
 
 
+# A size below this keeps the scale of this one: the true scale would leave the range of single precision.
+_LEAST_SIZE = 1e-3
+
+
 def plan_axes(
     shape: Sequence[int],
     requested: Sequence[float],
@@ -109,7 +113,7 @@ def plan_axes(
             start, end = end, start
         if subpixel_scale and size > 0 and size != rounded:
             fixed = start + (end - start) * (0.5 if alignment is None else alignment[axis])
-            ratio = rounded / size
+            ratio = rounded / max(size, _LEAST_SIZE)
             start, end = (_single(fixed + (edge - fixed) * ratio) for edge in (start, end))
         plans.append(AxisPlan(int(shape[axis]), rounded, start, end))
     return plans

@@ -10,16 +10,19 @@ import numpy as np
 
 from penstock.types import (
     BOOL,
+    DATA_TYPE,
+    ENUM_TYPES,
     FLOAT,
+    IMAGE_TYPE,
     INT32,
     INT64,
+    INTERP_TYPE,
     UINT32,
     DALIDataType,
     DALIImageType,
     DALIInterpType,
     ScalarConstant,
     dtype_name,
-    numpy_dtype,
 )
 
 NO_DEFAULT = object()
@@ -34,7 +37,8 @@ def _to_bool(value: Any) -> bool:
 
 
 def _to_float(value: Any) -> float:
-    return float(np.float32(float(value)))
+    with np.errstate(over="ignore"):
+        return float(np.float32(float(value)))
 
 
 def _to_string(value: Any) -> str:
@@ -79,9 +83,9 @@ _SCALARS: dict[str, ArgumentType] = {
     "float": ArgumentType(_to_float, "float", FLOAT),
     "string": ArgumentType(_to_string, "string"),
     "layout": ArgumentType(_to_string, "string"),
-    "DALIDataType": ArgumentType(_to_enum(DALIDataType), "int64", INT32),
-    "DALIImageType": ArgumentType(_to_enum(DALIImageType), "int64", INT32),
-    "DALIInterpType": ArgumentType(_to_enum(DALIInterpType), "int64", INT32),
+    "DALIDataType": ArgumentType(_to_enum(DALIDataType), "int64", DATA_TYPE),
+    "DALIImageType": ArgumentType(_to_enum(DALIImageType), "int64", IMAGE_TYPE),
+    "DALIInterpType": ArgumentType(_to_enum(DALIInterpType), "int64", INTERP_TYPE),
     "object": ArgumentType(_as_is, ""),
     "tfrecord.Feature": ArgumentType(_as_is, "TFRecord"),
     "dict[str,tfrecord.Feature]": ArgumentType(_as_is, ""),
@@ -119,6 +123,7 @@ class Argument:
         per_frame: a tensor with a leading F dimension gives one value for each frame of a sequence.
         deprecated: what became of it.
         hidden: not shown in signatures.
+        zero_dimensional: a tensor given for it must have no dimensions; else one element in any shape will do.
         doc: what it does, with units and accepted values.
     """
 
@@ -131,6 +136,7 @@ class Argument:
     per_frame: bool = False
     deprecated: Deprecation | None = None
     hidden: bool = False
+    zero_dimensional: bool = False
 
     @property
     def is_list(self) -> bool:
@@ -165,18 +171,22 @@ class Argument:
         text = f"a list of {name}" if self.is_list else f"a {name}"
         return text + (" or a tensor of them" if self.tensor else "")
 
-    def from_tensor(self, value: np.ndarray) -> Any:
-        """The operator's view of one sample of a tensor given for this argument."""
+    def from_tensor(self, value: np.ndarray, dtype: DALIDataType) -> Any:
+        """The operator's view of one sample of a tensor, of elements of ``dtype``, given for this argument."""
         wanted = self.element.tensor_dtype
-        if wanted is not None and value.dtype != numpy_dtype(wanted):
+        if wanted is not None and dtype != wanted:
             raise TypeError(
-                f"Argument '{self.name}' expects a tensor of {dtype_name(wanted)}, got one of {value.dtype.name}"
+                f"Argument '{self.name}' expects a tensor of {dtype_name(wanted)}, got one of {dtype_name(dtype)}"
             )
         if self.is_list:
             return value.tolist() if value.ndim == 1 else value.reshape(-1).tolist()
-        if value.size != 1:
-            raise ValueError(f"Argument '{self.name}' expects one value a sample, got a tensor of shape {value.shape}")
-        return self.element.convert(value.reshape(()).item()) if wanted is INT32 else value.reshape(()).item()
+        if value.size != 1 or (value.ndim and self.zero_dimensional):
+            raise ValueError(
+                f"Argument '{self.name}' expects one value a sample: input with dimension ({value.ndim}) and shape "
+                f"{list(value.shape)} cannot be converted to dimension (0)"
+            )
+        converted = wanted is INT32 or wanted in ENUM_TYPES
+        return self.element.convert(value.reshape(()).item()) if converted else value.reshape(()).item()
 
 
 def common_arguments(seedable: bool) -> tuple[Argument, ...]:

@@ -139,7 +139,7 @@ class Sample:
         batch = self._workspace.arguments.get(name)
         if batch is None:
             return self._operator.args[name]
-        return self._operator.schema.all_arguments[name].from_tensor(batch.samples[self.index])
+        return self._operator.schema.all_arguments[name].from_tensor(batch.samples[self.index], batch.dtype)
 
     def tensor_argument(self, name: str) -> np.ndarray | None:
         """The array given for an argument by the graph, in its own shape; None where it is constant or absent."""
@@ -326,6 +326,15 @@ class Operator:
             except Exception as error:
                 workspace.fail(index, error)
         return [_column(inferred, output) for output in range(num_outputs)]
+
+    def align_frames(
+        self, workspace: Workspace, shapes: list[list[Shape]], lengths: Sequence[int]
+    ) -> list[list[Shape]]:
+        """The shapes of each output for each frame, where ``lengths`` tells how many frames each sequence has.
+
+        For operators whose frames may come out in different shapes, which those of one sequence must not.
+        """
+        return shapes
 
     def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
         """Computes the samples on the pool's threads, the costly ones first."""

@@ -21,7 +21,7 @@ def run_over_frames(operator: Operator, workspace: Workspace) -> None:
     owner = [sample for sample, length in enumerate(lengths) for _ in range(length)]
     frames = Workspace(
         inputs=[_unfold(batch, lengths) for batch in workspace.inputs],
-        arguments={name: _unfold(batch, lengths) for name, batch in workspace.arguments.items()},
+        arguments={name: _unfold(batch, lengths, repeat=True) for name, batch in workspace.arguments.items()},
         batch_size=sum(lengths),
         device=workspace.device,
         isolate=workspace.isolate,
@@ -35,6 +35,7 @@ def run_over_frames(operator: Operator, workspace: Workspace) -> None:
     frames.failures = {i: workspace.failures[s] for i, s in enumerate(owner) if s in workspace.failures}
     specs = operator.describe(frames)
     frame_shapes = operator.infer_batch(frames, len(specs))
+    frame_shapes = operator.align_frames(frames, frame_shapes, lengths)
     outputs = []
     for shapes, spec in zip(frame_shapes, specs):
         sequence_shapes = _fold_shapes(shapes, lengths, spec)
@@ -85,7 +86,9 @@ def _sequence_lengths(workspace: Workspace) -> list[int]:
     lengths = [shape[0] for shape in leading.shapes]
     for name, batch in sequences[1:]:
         for index, shape in enumerate(batch.shapes):
-            if shape[0] == lengths[index]:
+            # A single value per frame serves all frames.
+            repeated = shape[0] == 1 and name.startswith("argument") and first.startswith("input")
+            if shape[0] == lengths[index] or repeated:
                 continue
             if name.startswith("input"):
                 raise ValueError(
@@ -99,12 +102,18 @@ def _sequence_lengths(workspace: Workspace) -> list[int]:
     return lengths
 
 
-def _unfold(batch: TensorList, lengths: list[int], always: bool = False) -> Any:
-    """The frames of all samples as one batch; a batch without a leading F is repeated for each frame."""
+def _unfold(batch: TensorList, lengths: list[int], always: bool = False, repeat: bool = False) -> Any:
+    """The frames of all samples as one batch; a batch without a leading F is repeated for each frame.
+
+    With ``repeat``, a single value is repeated, too.
+    """
     layout = batch.layout()
     samples: list[Any] = []
     if always or layout.startswith("F"):
         for index, (sample, length) in enumerate(zip(batch.samples, lengths)):
+            if repeat and len(sample) == 1:
+                samples.extend([sample.reshape(sample.shape[1:])] * length)
+                continue
             if sample.shape[0] != length:
                 raise ValueError(f"{sample.shape[0]} values were given for the {length} frames of sample #{index}")
             samples.extend(sample[frame : frame + 1].reshape(sample.shape[1:]) for frame in range(length))

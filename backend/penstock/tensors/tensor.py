@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.formatting import tensor_text
-from penstock.types import DALIDataType, dtype_name, from_numpy_dtype, numpy_dtype
+from penstock.types import ENUM_TYPES, DALIDataType, check_readable, dtype_name, from_numpy_dtype, numpy_dtype
 
 # Distinguishes what is not given from None.
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()
@@ -82,6 +82,12 @@ class Tensor:
     def dtype(self) -> DALIDataType:
         return from_numpy_dtype(self._array.dtype) if self._type is None else self._type
 
+    def marked(self, dtype: DALIDataType) -> Tensor:
+        """This tensor; its elements are from now on those of ``dtype``, if that is an enumeration."""
+        if dtype in ENUM_TYPES:
+            self._type = dtype
+        return self
+
     def shape(self) -> list[int]:
         return list(self._array.shape)
 
@@ -123,6 +129,7 @@ class Tensor:
         self._type = new_type
 
     def __str__(self) -> str:
+        check_readable(self.dtype)
         return self._text(self._host_array())
 
     def __repr__(self) -> str:
@@ -190,10 +197,12 @@ class TensorCPU(Tensor):
         return TensorGPU.of_array(device_view(self._array), self._layout, self._source_info, self._type)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        check_readable(self.dtype)
         array = self._array if dtype is None else self._array.astype(dtype, copy=False)
         return array.copy() if copy and array is self._array else array
 
     def _host_interface(self) -> dict[str, Any]:
+        check_readable(self.dtype)
         return self._array.__array_interface__
 
     def __dlpack__(
@@ -204,6 +213,7 @@ class TensorCPU(Tensor):
         copy: bool | None = None,
     ) -> Any:
         """A DLPack capsule of the data; host memory needs no ``stream``."""
+        check_readable(self.dtype)
         if dl_device is not None and tuple(dl_device) != (1, 0):
             raise BufferError(f"A tensor on the CPU cannot be given as one on the device {dl_device}")
         versioned = max_version is not None and int(np.__version__.split(".")[0]) >= 2

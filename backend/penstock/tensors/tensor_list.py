@@ -25,7 +25,7 @@ from penstock.tensors.tensor import (
     only_given,
     reinterpreted_dtype,
 )
-from penstock.types import DALIDataType, dtype_name, from_numpy_dtype, numpy_dtype
+from penstock.types import DALIDataType, check_readable, dtype_name, from_numpy_dtype, numpy_dtype
 
 Shape = tuple[int, ...]
 
@@ -109,8 +109,7 @@ class TensorList:
             other = type(self).of_elements(self._elements, shapes)
         else:
             other = type(self).of_samples([s.reshape(shape) for s, shape in zip(self.samples, shapes)])
-        if not len(self):
-            other._dtype = self._dtype
+        other._dtype = self._dtype
         other._layout = self._layout if layout is None else layout
         other.source_infos = self.source_infos
         return other
@@ -216,6 +215,7 @@ class TensorList:
         return copy
 
     def __str__(self) -> str:
+        check_readable(self._dtype)
         return self._text([self._printable(sample) for sample in self.samples])
 
     def __repr__(self) -> str:
@@ -369,7 +369,8 @@ class TensorListCPU(TensorList):
         """A batch in which every sample is the same tensor."""
         array = host_view(tensor)
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""
-        return TensorListCPU.of_samples([array] * num_samples, layout, from_numpy_dtype(array.dtype), array.ndim)
+        dtype = tensor.dtype if isinstance(tensor, Tensor) else from_numpy_dtype(array.dtype)
+        return TensorListCPU.of_samples([array] * num_samples, layout, dtype, array.ndim)
 
     def _contiguous_elements(self) -> np.ndarray:
         if self._elements is None:
@@ -386,6 +387,7 @@ class TensorListCPU(TensorList):
         """A copy of sample ``index``, counted from 0, as a numpy array."""
         if not 0 <= index < len(self):
             raise RuntimeError(f"Index is out-of-range: {index} in a batch of {len(self)} samples")
+        check_readable(self._dtype)
         return np.array(self.samples[index])
 
     def as_array(self) -> np.ndarray:
@@ -393,11 +395,13 @@ class TensorListCPU(TensorList):
 
         For an array that shares the batch's memory, see :meth:`as_tensor` and ``numpy.asarray``.
         """
+        check_readable(self._dtype)
         return self._dense().copy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if not self.is_dense_tensor():
             raise ValueError("An array needs samples of one shape; those of this batch have an inhomogeneous shape")
+        check_readable(self._dtype)
         array = self._dense()
         array = array if dtype is None else array.astype(dtype, copy=False)
         return array.copy() if copy else array
@@ -496,7 +500,8 @@ class TensorListGPU(TensorList):
         """A batch in which every sample is the same tensor."""
         array = device_view(tensor)
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""
-        return TensorListGPU.of_samples([array] * num_samples, layout, from_numpy_dtype(array.dtype), array.ndim)
+        dtype = tensor.dtype if isinstance(tensor, Tensor) else from_numpy_dtype(array.dtype)
+        return TensorListGPU.of_samples([array] * num_samples, layout, dtype, array.ndim)
 
     @classmethod
     def upload(cls, batch: TensorListCPU) -> TensorListGPU:

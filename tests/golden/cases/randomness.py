@@ -55,6 +55,15 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "coin float": lambda dali: dali.fn.random.coin_flip(dtype=dali.types.FLOAT),
     "legacy coin": lambda dali: dali.fn.coin_flip(probability=0.3),
     "choice": lambda dali: dali.fn.random.choice(7, shape=[60]),
+    "choice below 2**40": lambda dali: dali.fn.random.choice(
+        dali.types.Constant(np.array(1 << 40), dtype=dali.types.INT64)
+    ),
+    "choice below 2**32": lambda dali: dali.fn.random.choice(
+        dali.types.Constant(np.array(1 << 32), dtype=dali.types.INT64), shape=[5]
+    ),
+    "uniform values and range": lambda dali: dali.fn.random.uniform(values=[1.0, 4.0], range=[0, 1], shape=[5]),
+    "beta of tables": lambda dali: dali.fn.random.beta(alpha=np.ones((1, 1), np.float32)),
+    "choice of one probability": lambda dali: dali.fn.random.choice(4, p=0.25, shape=[5]),
     "choice scalar": lambda dali: dali.fn.random.choice(7),
     "choice weighted": lambda dali: dali.fn.random.choice(4, p=[0.1, 0.2, 0.3, 0.4], shape=[60]),
     "choice array": lambda dali: dali.fn.random.choice(np.float32([0.5, 2, 8]), shape=[4, 5]),

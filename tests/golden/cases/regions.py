@@ -13,6 +13,7 @@ PIXELS = feed(images(SHAPES), "HWC")
 FLOATS = feed(images(SHAPES, np.float32), "HWC")
 PLANES = feed([np.ascontiguousarray(i.transpose(2, 0, 1)) for i in images(SHAPES)], "CHW")
 FRAMES = feed(images([(2, 7, 9, 3)] * 3), "FHWC")
+PLANES_OF_FRAMES = feed(images([(2, 3, 7, 9)] * 3), "FCHW")
 VOLUMES = feed(images([(4, 6, 7, 2)] * 3), "DHWC")
 
 CROPS = [
@@ -29,9 +30,12 @@ CROPS = [
     {"size": [6, 8], "crop_w": 3},
 ]
 FAMILY.each("resize_crop_mirror", {"pixels": PIXELS}, CROPS)
-FAMILY.each("resize_crop_mirror", {"planes": PLANES, "frames": FRAMES}, [CROPS[0], CROPS[3]])
+FAMILY.each("resize_crop_mirror", {"planes": PLANES, "frames": FRAMES}, [CROPS[0], CROPS[1], CROPS[3], CROPS[4]])
 VOLUME_CROPS = [{"size": [3, 8, 5], "crop": [2, 5, 4], "mirror": m} for m in (0, 1, 6)]
 FAMILY.each("resize_crop_mirror", {"volumes": VOLUMES}, VOLUME_CROPS)
+# Dimensions before the height shift the bits of `mirror`, which wrap around.
+MIRRORS = [{"size": [6, 8], "crop": [5, 6], "mirror": m} for m in (2, -2)]
+FAMILY.each("resize_crop_mirror", {"planes": PLANES, "frames": FRAMES, "planes of frames": PLANES_OF_FRAMES}, MIRRORS)
 FAMILY.each("fast_resize_crop_mirror", {"pixels": PIXELS}, CROPS[:3])
 FAMILY.each(
     "random_resized_crop",

@@ -51,7 +51,6 @@ def test_permutations_contain_each_sample_once() -> None:
     [
         (lambda: fn.random.uniform(range=[3, 1]), "Invalid range"),
         (lambda: fn.random.uniform(range=[1, 2, 3]), "two numbers"),
-        (lambda: fn.random.uniform(range=[0, 1], values=[1.0]), "cannot be given together"),
         (lambda: fn.random.uniform(dtype=types.BOOL), "not supported"),
         (lambda: fn.random.uniform(shape=[-1]), "negative"),
         (lambda: fn.random.choice(2, p=[0.5, 0.6]), "sum up to 1"),

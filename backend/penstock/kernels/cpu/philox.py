@@ -77,7 +77,23 @@ def draw64(key: Any, stream: Any, n: Any) -> Any:
 
 @njit(nogil=True, cache=True)
 def draw_below(key: Any, stream: Any, n: Any, bound: np.uint64) -> Any:
-    """A number in [0, bound), without bias (Lemire's method), and the position after it."""
+    """A number in [0, bound), without bias, and the position after it."""
+    one = np.uint64(1)
+    if bound <= _LOW:
+        return _draw_below_32_bits(key, stream, n, bound)
+    if bound == _LOW + one:
+        return draw(key, stream, n), n + one
+    while True:
+        high, n = _draw_below_32_bits(key, stream, n, ((bound - one) >> _32) + one)
+        number = (high << _32) + draw(key, stream, n)
+        n += one
+        if number < bound:
+            return number, n
+
+
+@njit(nogil=True, cache=True)
+def _draw_below_32_bits(key: Any, stream: Any, n: Any, bound: np.uint64) -> Any:
+    """A number in [0, bound), where the bound is below 2**32, by Lemire's method, and the position after it."""
     one = np.uint64(1)
     product = draw(key, stream, n) * bound
     n += one

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.kernels.random_crop import DEFAULT_AREA, RandomCrop
+from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
 from penstock.kernels.random_streams import sample_stream, stream_from_state
 from penstock.kernels.windows import Region
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
@@ -26,7 +26,7 @@ class ImageRandomCrop(ImageDecoder):
             *DECODER_ARGUMENTS,
             Argument("num_attempts", "int32", 10, "Windows that are drawn at most until one fits into the image."),
             Argument("random_area", "float[]", DEFAULT_AREA, "Range of the window's area as a part of the image's."),
-            Argument("random_aspect_ratio", "float[]", [0.75, 1.333333], "Range of the window's width / height."),
+            Argument("random_aspect_ratio", "float[]", DEFAULT_ASPECT_RATIO, "Range of the window's width / height."),
         ),
         random=True,
         stateful=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.operators.generic._casting import check_castable
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
 
@@ -23,6 +24,7 @@ class Cast(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
+        check_castable(batch.dtype, self.args["dtype"])
         return [OutputSpec(self.args["dtype"], batch.layout(), batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.operators.generic._casting import check_castable
 from penstock.schema import Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
 
@@ -19,6 +20,7 @@ class CastLike(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
+        check_castable(batch.dtype, workspace.inputs[1].dtype)
         return [OutputSpec(workspace.inputs[1].dtype, batch.layout(), batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

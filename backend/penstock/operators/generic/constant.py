@@ -54,6 +54,7 @@ class Constant(Operator):
         if layout and len(layout) != len(shape):
             raise RuntimeError(f'The requested layout "{layout}" is incompatible with the output shape {list(shape)}')
         self._tensor = TensorCPU(array.reshape(shape), layout or None)
+        self._tensor.marked(dtype)
 
     def bind(self, payload: Any) -> None:
         if payload is not None:

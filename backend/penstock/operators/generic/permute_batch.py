@@ -48,7 +48,7 @@ class PermuteBatch(Operator):
         if computed is None:
             return self.args["indices"]
         argument = self.schema.all_arguments["indices"]
-        indices = [argument.from_tensor(sample) for sample in computed.samples]
+        indices = [argument.from_tensor(sample, computed.dtype) for sample in computed.samples]
         if computed.ndim() or any(len(index) != 1 for index in indices):
             raise RuntimeError("A computed `indices` has one number a sample, as `batch_permutation` gives it")
         return [index[0] for index in indices]

@@ -73,14 +73,18 @@ class Reshape(Operator):
     def _layout(self, batch: Any, rank: int) -> str:
         layout = self.args["layout"]
         if layout is None:
-            src_dims = self.args["src_dims"]
-            reordered = src_dims is not None and not self.given("rel_shape") and not self.given("shape")
-            if reordered and batch.layout() and len(src_dims) == rank and -1 not in src_dims:
-                return "".join(batch.layout()[dim] for dim in src_dims)
-            return batch.layout() if rank == batch.ndim() and src_dims is None else ""
+            if rank != batch.ndim() and batch.layout() and self._only_reordered():
+                raise ValueError(
+                    f"The layout '{batch.layout()}' has {batch.ndim()} dimensions, but `src_dims` gives {rank}: "
+                    "give `layout` or `rel_shape`, too"
+                )
+            return batch.layout() if rank == batch.ndim() else ""
         if layout and len(layout) != rank:
             raise RuntimeError(f"The requested layout '{layout}' is not compatible with a {rank}-dimensional shape")
         return layout
+
+    def _only_reordered(self) -> bool:
+        return self.given("src_dims") and not self.given("rel_shape") and not self.given("shape")
 
     def _shape(self, workspace: Workspace, index: int) -> tuple[int, ...]:
         shape = workspace.inputs[0].shapes[index]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from penstock.kernels.axes import resolve_axes
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 
@@ -34,11 +36,12 @@ class Squeeze(Operator):
         removed = resolve_axes(axes, self.args["axis_names"], batch.layout(), batch.ndim()) or []
         kept = [axis for axis in range(batch.ndim()) if axis not in removed]
         for index, shape in enumerate(batch.shapes):
-            for axis in removed:
-                if shape[axis] != 1 and index not in workspace.failures:
-                    raise RuntimeError(
-                        f"Requested a shape with {len(kept)} dimensions, but dimension {axis} of shape {list(shape)} is not of extent 1"
-                    )
+            volume, wanted = math.prod(shape), math.prod(shape[axis] for axis in kept)
+            if volume != wanted and index not in workspace.failures:
+                raise RuntimeError(
+                    f"Only dimensions of extent 1 can be removed. Requested a shape with {wanted} elements but the "
+                    f"original shape has {volume} elements."
+                )
         shapes = [tuple(shape[axis] for axis in kept) for shape in batch.shapes]
         layout = "".join(batch.layout()[axis] for axis in kept) if batch.layout() else ""
         output = batch.relabelled(layout="", shapes=shapes)

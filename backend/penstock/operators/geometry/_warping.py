@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.schema import Operator, OutputSpec, Sample, Workspace
-from penstock.types import FLOAT, INT16, INT32, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name
+from penstock.types import FLOAT, INT16, INT32, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name, numpy_dtype
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,31 @@ class WarpingOperator(Operator):
 
     def wanted_extents(self, sample: Sample, count: int) -> tuple[int, ...] | None:
         """The output's extents where ``size`` is given."""
-        if not sample.given("size") or not sample["size"]:
+        computed = sample.tensor_argument("size")
+        # Other than most arguments, this one may be of any type of number.
+        size = sample["size"] if computed is None else computed.reshape(-1).tolist()
+        if not size:
             return None
-        size = sample["size"]
         if len(size) != count:
             raise RuntimeError(f"`size` has {len(size)} entries, expected {count}")
+        if any(extent <= 0 for extent in size):
+            raise RuntimeError(f"Output size must be positive, got {size}")
         return tuple(int(extent) for extent in size)
 
     def matrices(self, workspace: Workspace) -> Sequence[Any]:
         """The matrix of each sample, as the kernel for GPU takes it."""
         return [sample.plan.matrix for sample in workspace.live]
+
+    def _fill(self, workspace: Workspace) -> float | None:
+        """The fill value, as both the input's and the output's type can hold it."""
+        fill = self.args["fill_value"]
+        if fill is None:
+            return None
+        for batch in (workspace.inputs[0], workspace.outputs[0]):
+            if batch.dtype != FLOAT:
+                info = np.iinfo(numpy_dtype(batch.dtype))
+                fill = float(np.clip(math.copysign(math.floor(abs(fill) + 0.5), fill), info.min, info.max))
+        return fill
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
@@ -74,11 +89,11 @@ class WarpingOperator(Operator):
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         jobs = list(zip(sources, self.matrices(workspace), targets))
-        warp_images(jobs, self.args["interp_type"] == INTERP_LINEAR, self.args["fill_value"])
+        warp_images(jobs, self.args["interp_type"] == INTERP_LINEAR, self._fill(workspace))
 
     def compute(self, sample: Sample) -> None:
         from penstock.kernels.cpu.warp import warp
 
         linear = self.args["interp_type"] == INTERP_LINEAR
         source = np.ascontiguousarray(sample.inputs[0])
-        warp(source, sample.plan.matrix, linear, self.args["fill_value"], sample.outputs[0])
+        warp(source, sample.plan.matrix, linear, self._fill(sample.workspace), sample.outputs[0])

@@ -118,6 +118,7 @@ class BBoxRotate(Operator):
         rotation = rotation_2d(sample["angle"]).T
         centre = (low + size / 2 - extents / 2) @ rotation.T + canvas / 2
         enclosing = np.abs(size) @ np.abs(rotation).T
+        size = _turned(size, sample["angle"])
         half = (size + (enclosing - size) * _EXPANSION[self.args["mode"]]) / 2
         low, high = centre - half, centre + half
         cut_low, cut_high = np.clip(low, 0, canvas), np.clip(high, 0, canvas)
@@ -127,10 +128,20 @@ class BBoxRotate(Operator):
 
     def _extents(self, sample: Sample) -> np.ndarray:
         """Width and height of the image."""
-        layout, shape = self.args["shape_layout"], sample["input_shape"]
+        layout, shape = self.args["shape_layout"], self._input_shape(sample)
         if len(shape) < len(layout):
             raise RuntimeError(f"`input_shape` has {len(shape)} entries, but `shape_layout` is '{layout}'")
         return np.array([shape[layout.index("W")], shape[layout.index("H")]], np.float64)
+
+    @staticmethod
+    def _input_shape(sample: Sample) -> list[int]:
+        """The image's shape, which may be of any integer type, as what tells shapes gives int64."""
+        computed = sample.tensor_argument("input_shape")
+        if computed is None:
+            return sample["input_shape"]
+        if computed.dtype.kind not in "iu":
+            raise TypeError(f"`input_shape` must be of integers, got {computed.dtype}")
+        return computed.reshape(-1).tolist()
 
     def _canvas(self, sample: Sample, extents: np.ndarray) -> np.ndarray:
         """Width and height of the rotated image."""
@@ -159,3 +170,15 @@ class BBoxRotate(Operator):
         sample.outputs[0][...] = sample.plan.boxes
         if len(sample.inputs) > 1:
             sample.outputs[1][...] = sample.inputs[1][sample.plan.kept]
+
+
+def _turned(size: np.ndarray, angle: float) -> np.ndarray:
+    """Widths and heights, swapped where the rotation turns a box that is longer than high into a higher one.
+
+    In single precision, which decides where the box that holds the turned one is a square.
+    """
+    radians = np.float32(angle) * np.float32(np.pi / 180)
+    along, across = np.abs(np.cos(radians)), np.abs(np.sin(radians))
+    width, height = size.astype(np.float32).T
+    swapped = (width < height) != (along * width + across * height < across * width + along * height)
+    return np.where(swapped[:, None], size[:, ::-1], size)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.kernels.geometry import about_centres, rotated_canvas, rotation_2d, rotation_3d
+from penstock.kernels.geometry import about_centres, enclosing_extents, rotated_canvas, rotation_2d, rotation_3d
 from penstock.operators.geometry._warping import WarpingOperator, WarpPlan
-from penstock.schema import Argument, Deprecation, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Deprecation, Input, Sample, Schema, Workspace, register_operator
+from penstock.schema.operator import Shape
 from penstock.types import INTERP_LINEAR
 
 
@@ -61,14 +62,44 @@ class Rotate(WarpingOperator):
 
     def plan(self, sample: Sample, extents: Sequence[int]) -> WarpPlan:
         size_in = tuple(reversed(extents))
-        if len(extents) == 2:
-            rotation = rotation_2d(sample["angle"])
-        else:
-            rotation = rotation_3d(sample["angle"], self._axis(sample))
+        rotation = self._rotation(sample)
         size_out = tuple(reversed(self.wanted_extents(sample, len(extents)) or ()))
         if not size_out:
             size_out = size_in if self.args["keep_size"] else rotated_canvas(size_in, rotation)
         return WarpPlan(about_centres(rotation, size_in, size_out), tuple(reversed(size_out)))
+
+    def align_frames(
+        self, workspace: Workspace, shapes: list[list[Shape]], lengths: Sequence[int]
+    ) -> list[list[Shape]]:
+        """One canvas for all frames of a sequence, where its size follows from their angles."""
+        if self.args["keep_size"] or self.given("size"):
+            return shapes
+        start = 0
+        for length in lengths:
+            frames = [sample for sample in workspace.samples[start : start + length] if sample is not None]
+            start += length
+            frames = [sample for sample in frames if sample.index not in workspace.failures]
+            if len(frames) > 1 and len({sample.plan.extents for sample in frames}) > 1:
+                self._share_canvas(frames)
+        extents = [None if s is None or s.plan is None else s.plan.extents for s in workspace.samples]
+        return [
+            [shape if e is None else (*e, shape[-1]) for e, shape in zip(extents, of_output)] for of_output in shapes
+        ]
+
+    def _share_canvas(self, frames: Sequence[Sample]) -> None:
+        """Gives the frames the largest extents that any of them needs, of the parity that most of them have."""
+        size_in = tuple(reversed(frames[0].shapes[0][:-1]))
+        needed = np.max([enclosing_extents(size_in, self._rotation(sample)) for sample in frames], axis=0)
+        odd = np.sum([[extent % 2 for extent in reversed(sample.plan.extents)] for sample in frames], axis=0)
+        size_out = tuple(int(n + (n % 2 != (2 * o > len(frames)))) for n, o in zip(needed, odd))
+        for sample in frames:
+            matrix = about_centres(self._rotation(sample), size_in, size_out)
+            sample.plan = WarpPlan(matrix, tuple(reversed(size_out)))
+
+    def _rotation(self, sample: Sample) -> np.ndarray:
+        if len(sample.shapes[0]) == 3:
+            return rotation_2d(sample["angle"])
+        return rotation_3d(sample["angle"], self._axis(sample))
 
     @staticmethod
     def _axis(sample: Sample) -> list[float]:

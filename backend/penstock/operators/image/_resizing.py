@@ -209,6 +209,8 @@ class ResizingOperator(Operator):
     def plan_axes(self, sample: Sample, extents: Sequence[int]) -> list[AxisPlan]:
         """The sizes and regions that the arguments ask for."""
         requested, mode = self._requested(sample, len(extents))
+        if not all(extents):
+            return _plan_empty(extents, requested)
         return plan_axes(
             extents,
             requested,
@@ -260,6 +262,12 @@ class ResizingOperator(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         resample_batch(workspace)
+
+
+def _plan_empty(extents: Sequence[int], requested: Sequence[float]) -> list[AxisPlan]:
+    """The plans of an image without pixels: its empty axes stay empty, the others get their own size alone."""
+    sizes = [round(abs(size)) or extent for size, extent in zip(requested, extents)]
+    return [AxisPlan(extent, size if extent else 0, 0.0, float(extent)) for extent, size in zip(extents, sizes)]
 
 
 def resample_batch(workspace: Workspace) -> None:

@@ -15,7 +15,16 @@ class JpegCompressionDistortion(Operator):
     schema = Schema(
         name="JpegCompressionDistortion",
         inputs=(Input("input", ("HWC", "FHWC"), doc="RGB images of uint8."),),
-        arguments=(Argument("quality", "int32", 50, "From 1 (worst) to 100 (best); others are clamped.", tensor=True),),
+        arguments=(
+            Argument(
+                "quality",
+                "int32",
+                50,
+                "From 1 (worst) to 100 (best); others are clamped.",
+                tensor=True,
+                zero_dimensional=True,
+            ),
+        ),
         sequences=True,
     )
 

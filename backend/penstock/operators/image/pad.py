@@ -32,7 +32,7 @@ class Pad(Operator):
                 None,
                 "Letters of the dimensions that the other arguments speak of, as in the layout.",
             ),
-            Argument("fill_value", "float", 0.0, "What the new elements are.", tensor=True),
+            Argument("fill_value", "float", 0.0, "What the new elements are.", tensor=True, zero_dimensional=True),
             Argument(
                 "shape",
                 "int32[]",

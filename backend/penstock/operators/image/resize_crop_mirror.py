@@ -23,6 +23,10 @@ class ResizeCropMirror(ResizingOperator):
     The same as ``resize``, ``crop`` and ``flip``, but that only what is kept is computed, and that a window may reach
     outside of the resized image: there the image goes on as its edge does.
 
+    The bits of ``mirror`` name the axes where the layout begins with them (HWC, DHWC). Where other dimensions stand
+    before, the bits count from the layout's end as in DALI: with CHW and FHWC, 1 mirrors H, and W is never mirrored;
+    with FCHW, neither is.
+
     >>> images = fn.resize_crop_mirror(images, resize_shorter=256, crop=[224, 224], mirror=fn.random.coin_flip())  # doctest: +SKIP
     """
 
@@ -37,7 +41,8 @@ class ResizeCropMirror(ResizingOperator):
                 "mirror",
                 "int32",
                 0,
-                "Bits that tell which axes are mirrored: 1: W (horizontally), 2: H (vertically), 4: D.",
+                "Bits that tell which axes are mirrored: 1: W (horizontally), 2: H (vertically), 4: D; shifted by one "
+                "for each dimension that the layout has before them.",
                 tensor=True,
             ),
         ),
@@ -59,8 +64,14 @@ class ResizeCropMirror(ResizingOperator):
         axes = super().plan_axes(sample, extents)
         letters = "DHW"[-len(axes) :]
         region = crop_region(sample, [axis.size_out for axis in axes], letters, self.args["rounding"])
-        mirrored = [bool(sample["mirror"] & bit) for bit in (4, 2, 1)[-len(axes) :]]
+        first, _ = sample.workspace.state
+        mirrored = [_mirrors(sample["mirror"], len(axes) - 1 - axis - first) for axis in range(len(axes))]
         return [
             axis.window(anchor, extent, mirror)
             for axis, anchor, extent, mirror in zip(axes, region.anchor, region.extents, mirrored)
         ]
+
+
+def _mirrors(mirror: int, bit: int) -> bool:
+    """Whether a bit of an int32 is set; positions wrap around, as those of the processor's shifts do."""
+    return bool(mirror >> (bit & 31) & 1)

@@ -24,10 +24,14 @@ class _NamedWorkspace(Workspace):
     """A run on data whose resized dimensions are called D, H and W.
 
     Attributes:
-        axes: the dimensions that the user named, in that order, counted from the first that is resized.
+        named: the dimensions of the data that the user named, in that order.
+        first: the first dimension that is resized.
+        lone: whether it is the only one, and one of extent 1 has been put before it.
     """
 
-    axes: tuple[int, ...] = ()
+    named: tuple[int, ...] = ()
+    first: int = 0
+    lone: bool = False
 
 
 @register_operator
@@ -115,6 +119,8 @@ class TensorResize(ResizingOperator):
             raise RuntimeError("There is no dimension to resize")
         first, count = min(named), max(named) + 1 - min(named)
         if count > _MOST_DIMENSIONS:
+            first, count = self._changed_dimensions(workspace, named)
+        if count > _MOST_DIMENSIONS:
             raise ValueError(
                 f"At most {_MOST_DIMENSIONS} adjacent dimensions can be resized, those between others included, got {count}"
             )
@@ -125,7 +131,9 @@ class TensorResize(ResizingOperator):
         layout = "." * first + letters + "." * (batch.ndim() - first - count)
         inner = _NamedWorkspace(
             **{field.name: getattr(workspace, field.name) for field in fields(Workspace)},
-            axes=tuple(axis - first + lone for axis in named),
+            named=tuple(named),
+            first=first,
+            lone=lone,
         )
         inner.inputs = [batch.relabelled(layout=layout, shapes=shapes)]
         super().run_batch(inner)
@@ -136,8 +144,30 @@ class TensorResize(ResizingOperator):
     def plan_axes(self, sample: Sample, extents: Sequence[int]) -> list[AxisPlan]:
         workspace = sample.workspace
         assert isinstance(workspace, _NamedWorkspace)
-        own = [extents[axis] for axis in workspace.axes]
-        planned = plan_axes(
+        shape = list(sample.shapes[0])
+        if workspace.lone:
+            del shape[workspace.first]
+        plans = [_unchanged(extent) for extent in extents]
+        for axis, plan in zip(workspace.named, self._planned(sample, [shape[axis] for axis in workspace.named])):
+            position = axis - workspace.first + workspace.lone
+            if 0 <= position < len(plans):
+                plans[position] = plan
+        return plans
+
+    def _changed_dimensions(self, workspace: Workspace, named: Sequence[int]) -> tuple[int, int]:
+        """The first of the dimensions that any sample of the batch changes, and how many there are up to the last."""
+        changed: set[int] = set()
+        for index, shape in enumerate(workspace.inputs[0].shapes):
+            if index not in workspace.failures:
+                plans = self._planned(Sample(self, workspace, index), [shape[axis] for axis in named])
+                changed.update(axis for axis, plan in zip(named, plans) if not plan.is_identity)
+        if not changed:
+            return min(named), 1
+        return min(changed), max(changed) + 1 - min(changed)
+
+    def _planned(self, sample: Sample, own: Sequence[int]) -> list[AxisPlan]:
+        """The plans of the dimensions that the user named, whose extents are ``own``."""
+        return plan_axes(
             own,
             self._sizes(sample, own),
             self.args["mode"],
@@ -147,16 +177,16 @@ class TensorResize(ResizingOperator):
             _ROUNDING[self.args["size_rounding"]],
             _one_each("alignment", sample["alignment"], len(own)),
         )
-        plans = [AxisPlan(extent, extent, 0.0, float(extent)) for extent in extents]
-        for axis, plan in zip(workspace.axes, planned):
-            plans[axis] = plan
-        return plans
 
     def _sizes(self, sample: Sample, extents: Sequence[int]) -> list[float]:
         if sample.given("sizes"):
             return _one_each("sizes", sample["sizes"], len(extents))
         scales = _one_each("scales", sample["scales"], len(extents))
         return [float(np.float32(scale) * np.float32(extent)) for scale, extent in zip(scales, extents)]
+
+
+def _unchanged(extent: int) -> AxisPlan:
+    return AxisPlan(extent, extent, 0.0, float(extent))
 
 
 def _one_each(name: str, values: Sequence[Any], count: int) -> list[Any]:

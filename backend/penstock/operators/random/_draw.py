@@ -41,7 +41,7 @@ def output_shape(sample: Sample, shape_like: int) -> tuple[int, ...]:
     """The shape to be filled: of input ``shape_like``, or as the argument says, or that of a scalar."""
     if len(sample.shapes) > shape_like:
         if sample.given("shape"):
-            raise RuntimeError("The argument `shape` and a shape-like input cannot be given together")
+            raise RuntimeError('Providing argument "shape" is incompatible with providing a shape-like input')
         return sample.shapes[shape_like]
     shape = tuple(sample["shape"] or ())
     if any(extent < 0 for extent in shape):

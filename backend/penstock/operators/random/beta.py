@@ -27,8 +27,12 @@ class Beta(Draw):
         inputs=(SHAPE_LIKE,),
         min_inputs=0,
         arguments=(
-            Argument("alpha", "float", 1.0, "The first shape parameter, more than 0.", tensor=True),
-            Argument("beta", "float", 1.0, "The second shape parameter, more than 0.", tensor=True),
+            Argument(
+                "alpha", "float", 1.0, "The first shape parameter, more than 0.", tensor=True, zero_dimensional=True
+            ),
+            Argument(
+                "beta", "float", 1.0, "The second shape parameter, more than 0.", tensor=True, zero_dimensional=True
+            ),
             DTYPE,
             SHAPE,
         ),
@@ -42,5 +46,7 @@ class Beta(Draw):
 
         for name in ("alpha", "beta"):
             if not (sample[name] > 0 and math.isfinite(sample[name])):
-                raise RuntimeError(f"`{name}` must be a positive number, got {sample[name]:g}")
+                raise RuntimeError(
+                    f"The `{name}` must be a positive float32, got `{sample[name]:g}` for sample at index {sample.index}."
+                )
         philox.fill_beta(out, *self.stream(sample), sample["alpha"], sample["beta"])

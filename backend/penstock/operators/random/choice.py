@@ -7,6 +7,9 @@ import numpy as np
 from penstock.operators.random._draw import SHAPE, SHAPE_LIKE, output_shape
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
+from penstock.types import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, dtype_name
+
+INTEGERS = (UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64)
 
 
 @register_operator
@@ -33,8 +36,11 @@ class Choice(RandomOperator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         pool = workspace.inputs[0]
-        if pool.ndim() == 0 and pool.samples and pool.samples[0].dtype.kind not in "iu":
-            raise RuntimeError("A scalar to choose from must be an integer, got one of another type")
+        if pool.ndim() == 0 and pool.dtype not in INTEGERS:
+            raise RuntimeError(
+                f"Data type {dtype_name(pool.dtype)} is not supported for 0D inputs. Supported types are: "
+                + ", ".join(map(dtype_name, INTEGERS))
+            )
         return [OutputSpec(pool.dtype, self._layout(workspace))]
 
     def _layout(self, workspace: Workspace) -> str:
@@ -56,7 +62,9 @@ class Choice(RandomOperator):
         pool, out = sample.inputs[0], sample.outputs[0]
         count = len(pool) if pool.ndim else int(pool)
         if count <= 0:
-            raise RuntimeError(f"There must be at least one element to choose from, got {count}")
+            raise RuntimeError(
+                f"Expected positive number of elements for sampling, got: {count} for sample: {sample.index}."
+            )
         picked = out.shape[: out.ndim - max(pool.ndim - 1, 0)]
         indices = self._indices(sample, count, int(np.prod(picked))).reshape(picked)
         out[...] = pool[indices] if pool.ndim else indices
@@ -67,21 +75,34 @@ class Choice(RandomOperator):
         indices = np.empty(size, np.int64)
         of_slices = len(sample.shapes[0]) > 1
         if sample.given("p"):
-            philox.fill_weighted(indices, *self.stream(sample), _cumulative(sample["p"], count), of_slices)
+            philox.fill_weighted(
+                indices,
+                *self.stream(sample),
+                _cumulative(sample["p"], count, sample.index, sample.tensor_argument("p") is None),
+                of_slices,
+            )
         else:
             philox.fill_below(indices, *self.stream(sample), np.uint64(count), of_slices)
         return indices
 
 
-def _cumulative(probabilities: list[float], count: int) -> np.ndarray:
-    """The running sums of the probabilities; the last is 1."""
+def _cumulative(probabilities: list[float], count: int, sample: int, fixed: bool) -> np.ndarray:
+    """The running sums of the probabilities; the last is 1. A single one that is ``fixed`` is that of each element."""
+    if len(probabilities) == 1 and fixed:
+        probabilities = probabilities * count
     if len(probabilities) != count:
-        raise RuntimeError(f"`p` expects a probability for each of the {count} elements, got {len(probabilities)}")
+        raise RuntimeError(
+            f'Unexpected shape for argument "p". Expected {{{count}}}, but got {{{len(probabilities)}}}: '
+            "each element needs a probability"
+        )
     for index, probability in enumerate(probabilities):
         if not 0 <= probability <= 1:
-            raise RuntimeError(f"Probabilities must be in range [0, 1], but got {probability:g} at index {index}")
+            raise RuntimeError(
+                f"Probabilities must be in range [0.0, 1.0], but got: {probability:g} for sample: {sample} "
+                f"at index {index}."
+            )
     sums = np.cumsum(np.array(probabilities, np.float64))
     if abs(sums[-1] - 1) >= 1e-4:
-        raise RuntimeError(f"The probabilities must sum up to 1, but their sum is {sums[-1]:g}")
+        raise RuntimeError(f"Sum of probabilities must be 1.0, but got {sums[-1]:g} for sample: {sample}.")
     sums[-1] = 1
     return sums

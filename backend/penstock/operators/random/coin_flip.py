@@ -24,7 +24,9 @@ class CoinFlip(Draw):
         min_inputs=0,
         arguments=(
             DTYPE,
-            Argument("probability", "float", 0.5, "Probability of a 1, from 0 to 1.", tensor=True),
+            Argument(
+                "probability", "float", 0.5, "Probability of a 1, from 0 to 1.", tensor=True, zero_dimensional=True
+            ),
             SHAPE,
         ),
         random=True,

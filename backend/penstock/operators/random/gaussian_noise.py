@@ -21,8 +21,8 @@ class GaussianNoise(Noise):
         name="noise__Gaussian",
         inputs=(NOISY,),
         arguments=(
-            Argument("mean", "float", 0.0, "Mean of the noise.", tensor=True),
-            Argument("stddev", "float", 1.0, "Standard deviation of the noise.", tensor=True),
+            Argument("mean", "float", 0.0, "Mean of the noise.", tensor=True, zero_dimensional=True),
+            Argument("stddev", "float", 1.0, "Standard deviation of the noise.", tensor=True, zero_dimensional=True),
         ),
         random=True,
         stateful=True,

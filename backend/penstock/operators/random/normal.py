@@ -23,9 +23,11 @@ class Normal(Draw):
         min_inputs=0,
         arguments=(
             DTYPE,
-            Argument("mean", "float", 0.0, "Mean of the distribution.", tensor=True),
+            Argument("mean", "float", 0.0, "Mean of the distribution.", tensor=True, zero_dimensional=True),
             SHAPE,
-            Argument("stddev", "float", 1.0, "Standard deviation of the distribution.", tensor=True),
+            Argument(
+                "stddev", "float", 1.0, "Standard deviation of the distribution.", tensor=True, zero_dimensional=True
+            ),
         ),
         random=True,
         stateful=True,

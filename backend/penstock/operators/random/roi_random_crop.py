@@ -36,11 +36,11 @@ class ROIRandomCrop(RandomOperator):
 
     def setup(self) -> None:
         if self.given("roi_end") == self.given("roi_shape"):
-            raise RuntimeError("Either `roi_end` or `roi_shape` must be given, and not both")
+            raise RuntimeError("Either ROI end or ROI shape should be defined, but not both: `roi_end` or `roi_shape`")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         if workspace.inputs and self.given("in_shape"):
-            raise RuntimeError("The argument `in_shape` and an input cannot be given together")
+            raise RuntimeError("The ``in_shape`` argument is incompatible with providing an input.")
         return [OutputSpec(INT64, ndim=1)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
@@ -57,6 +57,9 @@ class ROIRandomCrop(RandomOperator):
         bounds: Sequence[int] | None = None
         if sample.shapes or sample.given("in_shape"):
             bounds = sample.shapes[0] if sample.shapes else sample["in_shape"]
+        _check_extents("Input shape", bounds or ())
+        _check_extents("Crop shape", crop)
+        if bounds is not None:
             _check_bounds(bounds, crop, start, end)
         sample.plan = [
             _start_range(crop[axis], start[axis], end[axis], None if bounds is None else bounds[axis])
@@ -78,14 +81,21 @@ class ROIRandomCrop(RandomOperator):
         sample.outputs[0][...] = [low + bounded(draws, high - low + 1) for low, high in sample.plan]
 
 
+def _check_extents(name: str, extents: Sequence[int]) -> None:
+    for axis, extent in enumerate(extents):
+        if extent < 0:
+            raise RuntimeError(f"{name} can't be negative. Got {extent} in axis {axis}")
+
+
 def _check_bounds(bounds: Sequence[int], crop: list[int], start: list[int], end: list[int]) -> None:
     for axis, extent in enumerate(bounds):
         if extent < crop[axis]:
-            raise RuntimeError(f"The window cannot be larger than the input: {crop[axis]} > {extent} in axis {axis}")
+            raise RuntimeError(
+                f"Cropping shape can't be bigger than the input shape. Got: {crop[axis]} > {extent} in axis {axis}"
+            )
         if start[axis] < 0 or end[axis] > extent:
             raise RuntimeError(
-                f"The region of interest cannot reach out of the input: [{start[axis]}, {end[axis]}) "
-                f"of {extent} in axis {axis}"
+                f"ROI can't be out of bounds. Got [{start[axis]}, {end[axis]}) of {extent} in axis {axis}"
             )
 
 

@@ -21,11 +21,34 @@ class SaltAndPepperNoise(Noise):
         name="noise__SaltAndPepper",
         inputs=(NOISY,),
         arguments=(
-            Argument("pepper_val", "float", None, "Value of pepper; by default the type's lowest, or -1.", tensor=True),
+            Argument(
+                "pepper_val",
+                "float",
+                None,
+                "Value of pepper; by default the type's lowest, or -1.",
+                tensor=True,
+                zero_dimensional=True,
+            ),
             Argument("per_channel", "bool", False, "Each channel of a pixel is decided on its own."),
-            Argument("prob", "float", 0.05, "Probability of a pixel being replaced.", tensor=True),
-            Argument("salt_val", "float", None, "Value of salt; by default the type's highest, or 1.", tensor=True),
-            Argument("salt_vs_pepper", "float", 0.5, "Probability of a replaced pixel being salt.", tensor=True),
+            Argument(
+                "prob", "float", 0.05, "Probability of a pixel being replaced.", tensor=True, zero_dimensional=True
+            ),
+            Argument(
+                "salt_val",
+                "float",
+                None,
+                "Value of salt; by default the type's highest, or 1.",
+                tensor=True,
+                zero_dimensional=True,
+            ),
+            Argument(
+                "salt_vs_pepper",
+                "float",
+                0.5,
+                "Probability of a replaced pixel being salt.",
+                tensor=True,
+                zero_dimensional=True,
+            ),
         ),
         random=True,
         stateful=True,

@@ -29,6 +29,7 @@ class ShotNoise(Noise):
                 "How strong the noise is: as if so many units of the input were one photon. Where it is not given, "
                 "12 is used.",
                 tensor=True,
+                zero_dimensional=True,
             ),
         ),
         random=True,

@@ -28,16 +28,12 @@ class Uniform(Draw):
             DTYPE,
             Argument("range", "float[]", [-1.0, 1.0], "[lowest, highest): where the numbers are from.", tensor=True),
             SHAPE,
-            Argument("values", "float[]", None, "The values to pick from; excludes `range`.", tensor=True),
+            Argument("values", "float[]", None, "The values to pick from; `range` is ignored then.", tensor=True),
         ),
         random=True,
         stateful=True,
         aliases=(Alias("Uniform", deprecated_since="0.30"),),
     )
-
-    def setup(self) -> None:
-        if self.given("range") and self.given("values"):
-            raise RuntimeError("The arguments `range` and `values` cannot be given together")
 
     def fill(self, sample: Sample, out: np.ndarray) -> None:
         from penstock.kernels.cpu import convert, philox

@@ -40,6 +40,7 @@ class RandomObjectBBox(RandomOperator):
                 0,
                 "The label of the background; by default 0, or one less than the lowest class where 0 is a class.",
                 tensor=True,
+                zero_dimensional=True,
             ),
             Argument("cache_objects", "bool", False, "Accepted for compatibility."),
             Argument(
@@ -52,7 +53,14 @@ class RandomObjectBBox(RandomOperator):
             Argument(
                 "classes", "int32[]", None, "The labels to draw from; by default all but the background.", tensor=True
             ),
-            Argument("foreground_prob", "float", 1.0, "The probability that an object is drawn at all.", tensor=True),
+            Argument(
+                "foreground_prob",
+                "float",
+                1.0,
+                "The probability that an object is drawn at all.",
+                tensor=True,
+                zero_dimensional=True,
+            ),
             Argument(
                 "format",
                 "string",
@@ -77,11 +85,12 @@ class RandomObjectBBox(RandomOperator):
 
     def setup(self) -> None:
         if self.args["format"] not in _FORMATS:
-            raise RuntimeError(f"Invalid output format: '{self.args['format']}'. Use one of {', '.join(_FORMATS)}")
+            raise RuntimeError(f'Invalid output format: "{self.args["format"]}". Use one of {", ".join(_FORMATS)}')
         if self.args["ignore_class"] and any(self.given(name) for name in _CLASS_ARGUMENTS):
-            raise RuntimeError(f"With `ignore_class`, {', '.join(_CLASS_ARGUMENTS)} cannot be given")
+            names = ", ".join(_CLASS_ARGUMENTS)
+            raise RuntimeError(f"Class-related arguments ({names}) cannot be used when ``ignore_class`` is True")
         if self.args["k_largest"] is not None and self.args["k_largest"] < 1:
-            raise RuntimeError(f"`k_largest` must be at least 1, got {self.args['k_largest']}")
+            raise RuntimeError(f"``k_largest`` must be at least 1; got {self.args['k_largest']}")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
@@ -102,20 +111,27 @@ class RandomObjectBBox(RandomOperator):
     def _threshold(self, sample: Sample, ndim: int) -> np.ndarray:
         threshold = sample["threshold"] or [0]
         if len(threshold) not in (1, ndim):
-            raise RuntimeError(f"`threshold` has {len(threshold)} values, expected 1 or {ndim}")
+            raise RuntimeError(
+                f'Argument "threshold" expected shape {ndim} but got {len(threshold)} values, '
+                "which can't be interpreted as the expected shape."
+            )
         return np.array(threshold, np.int64)
 
     def _classes(self, sample: Sample) -> tuple[int, list[int] | None, list[float] | None]:
         """The background, the classes (None: all that occur) and their weights (None: equal)."""
         classes, weights, background = sample["classes"], sample["class_weights"], sample["background"]
         if classes is not None and weights is not None and len(classes) != len(weights):
-            raise RuntimeError(f"There are {len(classes)} classes but {len(weights)} weights")
+            raise RuntimeError(
+                "If both ``classes`` and ``class_weights`` are provided, their shapes must match. Got:\n"
+                f"  classes.shape = {{{len(classes)}}}\n  weights.shape = {{{len(weights)}}}"
+            )
         if classes and background in classes:
             if sample.given("background"):
                 raise RuntimeError(
-                    f"Class {background} is the background: take it out of `classes` or name another one"
+                    f"Class label {background} coincides with background label: take it out of `classes` or name "
+                    "another background"
                 )
-            background = min(classes) - 1
+            background = _below(classes)
         if classes is None and weights is not None:
             labels = (label for label in itertools.count() if label != background)
             classes = list(itertools.islice(labels, len(weights)))
@@ -188,3 +204,13 @@ def _weighted(weights: Any, draws: Iterator[int]) -> int | None:
     if not sums[-1] > 0:
         return None
     return min(int(np.searchsorted(sums / sums[-1], _fraction(draws))), len(sums) - 1)
+
+
+def _below(classes: list[int]) -> int:
+    """The number before the lowest class, as an int32 that wraps around, or the next lower one that is no class."""
+    label = min(classes) - 1
+    if label < -(2**31):
+        label += 2**32
+    while label in classes:
+        label -= 1
+    return label

@@ -41,7 +41,10 @@ class SelectMasks(Operator):
     def infer(self, sample: Sample) -> list[tuple[int, ...]]:
         masks, polygons, vertices = sample.inputs
         if polygons.shape[1] != 3:
-            raise RuntimeError(f"`polygons` has 3 columns, mask, first and last vertex, got {polygons.shape[1]}")
+            raise RuntimeError(
+                "``polygons`` is expected to contain 2D tensors with 3 columns: ``mask_id, start_idx, end_idx``. "
+                f"Got {polygons.shape[1]} columns."
+            )
         numbers = masks.tolist()
         if len(set(numbers)) != len(numbers):
             raise RuntimeError(f"`mask_ids` should not have duplicated values: {numbers}")
@@ -62,10 +65,13 @@ class SelectMasks(Operator):
 def _checked_range(mask: int, ranges: dict[int, tuple[int, int]], vertices: int) -> tuple[int, int]:
     """The first vertex of a mask and the one past the last."""
     if mask not in ranges:
-        raise RuntimeError(f"Selected mask {mask} is not present in the input")
+        raise RuntimeError(f"Selected mask_id {mask} is not present in the input.")
     start, end = ranges[mask]
     if not 0 <= start <= vertices or not 0 <= end <= vertices:
-        raise RuntimeError(f"Vertices {start} to {end} are out of bounds: there are {vertices}")
+        raise RuntimeError(
+            f"Vertex index range for mask id {mask} [{start}, {end}) is out of bounds. "
+            f"Expected to be within the range of available vertices [0, {vertices})."
+        )
     if start > end:
-        raise RuntimeError(f"The first vertex cannot be after the last, got {start} and {end}")
+        raise RuntimeError(f"Vertex start index can't be after end index. Got [{start}, {end})")
     return start, end

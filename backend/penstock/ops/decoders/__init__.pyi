@@ -221,7 +221,7 @@ class ImageRandomCrop(OperatorFace):
         preallocate_width_hint (int, default 0): Width for which the JPEG engine's buffers are made ready.
         preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
         random_area (float | Sequence[float], default [0.08, 1.0]): Range of the window's area as a part of the image's.
-        random_aspect_ratio (float | Sequence[float], default [0.75, 1.333333]): Range of the window's width / height.
+        random_aspect_ratio (float | Sequence[float], default [0.75, 1.3333333333333333]): Range of the window's width / height.
         seed (int, default -1): Seed of the random stream; by default it is derived from the pipeline's seed.
         split_stages (bool, default False):
         use_chunk_allocator (bool, default False):

@@ -168,7 +168,7 @@ class Uniform(OperatorFace):
         range (float | Sequence[float] | DataNode, default [-1.0, 1.0]): [lowest, highest): where the numbers are from.
         seed (int, default -1): Seed of the random stream; by default it is derived from the pipeline's seed.
         shape (int | Sequence[int] | DataNode): Shape of the output; by default it is a scalar.
-        values (float | Sequence[float] | DataNode): The values to pick from; excludes `range`.
+        values (float | Sequence[float] | DataNode): The values to pick from; `range` is ignored then.
     """
 
     def __init__(

@@ -19,7 +19,9 @@ class Rotation(TransformOperator):
         inputs=(INPUT,),
         min_inputs=0,
         arguments=(
-            Argument("angle", "float", doc="In degrees.", required=True, tensor=True, per_frame=True),
+            Argument(
+                "angle", "float", doc="In degrees.", required=True, tensor=True, zero_dimensional=True, per_frame=True
+            ),
             Argument(
                 "axis",
                 "float[]",

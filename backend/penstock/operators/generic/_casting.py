@@ -1,0 +1,15 @@
+"""What casts have in common: which types convert into which."""
+
+from __future__ import annotations
+
+from penstock.types import ENUM_TYPES, FLOAT, FLOAT16, FLOAT64, DALIDataType, dtype_name
+
+
+def check_castable(source: DALIDataType, target: DALIDataType) -> None:
+    """Raises RuntimeError where one type is an enumeration and the other one of real numbers."""
+    reals = (FLOAT, FLOAT16, FLOAT64)
+    if (source in ENUM_TYPES and target in reals) or (target in ENUM_TYPES and source in reals):
+        raise RuntimeError(
+            f"Cannot cast from {dtype_name(source)} to {dtype_name(target)}. Enums can only participate in casts "
+            "with integral types, but not floating point types."
+        )
