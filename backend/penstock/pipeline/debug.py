@@ -207,9 +207,7 @@ class DebugPipeline(Pipeline):
         slots: list[Any] = [*map(self._data_of, nodes), *[None] * len(op.outputs)]
         executor = self.executor
         with executor._on_device():
-            executor._run_operator(
-                step, slots, self._current_size or executor.max_batch_size, False, {}, executor.iteration
-            )
+            executor._run_operator(step, slots, self._current_size or executor.max_batch_size, False, {})
         batches = slots[len(nodes) :]
         return [DataNodeDebug(node, batch, self._move) for node, batch in zip(op.outputs, batches)]
 

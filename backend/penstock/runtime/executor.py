@@ -16,7 +16,6 @@ from typing import Any
 from penstock.errors import OperatorError, operator_error
 from penstock.runtime.checkpoints import operator_states
 from penstock.runtime.plan import Plan, Step, Transfer
-from penstock.runtime.turns import Turns
 from penstock.runtime.workers import WorkerPool
 from penstock.schema.operator import SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
@@ -38,36 +37,6 @@ class Result:
     failures: dict[int, OperatorError] = field(default_factory=dict)
     ready: Any = None
     states: dict[str, Any] | None = None
-
-
-class _Run:
-    """A batch on its way.
-
-    Attributes:
-        turn: its number among those that overlap, counted from 0.
-        iteration: its number since the pipeline was built.
-        fed: the CUDA event after which what the sources were fed is on the GPU.
-    """
-
-    def __init__(self) -> None:
-        self.turn = 0
-        self.iteration = 0
-        self.fed: Any = None
-        self._outcome: Result | BaseException | None = None
-        self._done = threading.Event()
-
-    def finish(self, outcome: Result | BaseException) -> None:
-        """The batch is there, or has failed."""
-        self._outcome = outcome
-        self._done.set()
-
-    def result(self) -> Result:
-        """Waits for the batch; raises what its run raised."""
-        self._done.wait()
-        if isinstance(self._outcome, BaseException):
-            raise self._outcome
-        assert self._outcome is not None
-        return self._outcome
 
 
 # Streams are never destroyed: results outlive their pipeline, and libraries free their memory in its stream's order.
@@ -123,12 +92,10 @@ class Executor:
         self.iteration = 0
         self._depth = depth
         self._stream: Any = None
-        self._streams: list[Any] = []
-        self._queue: queue.SimpleQueue[_Run | None] = queue.SimpleQueue()
-        self._on_their_way: deque[_Run] = deque()
-        self._issued = 0
-        self._threads: list[threading.Thread] = []
-        self._turns = Turns(plan.steps)
+        self._scheduled: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
+        self._done: deque[Result | BaseException] = deque()
+        self._thread: threading.Thread | None = None
         self._finishing = False
         self.peak_bytes: dict[str, list[int]] = {}
         self.enable_memory_stats = False
@@ -139,89 +106,49 @@ class Executor:
     # -- ahead of the consumer -----------------------------------------------------------------------------------
 
     def schedule(self) -> None:
-        """Begins the next batch: on a prefetching thread, or at once where there is none."""
-        run = _Run()
-        self._on_their_way.append(run)
+        """Begins the next batch: on the prefetching thread, or at once where there is none."""
         if self._depth == 0:
             try:
-                run.finish(self.run_once())
+                self._done.append(self.run_once())
             except Exception as error:
-                run.finish(error)
+                self._done.append(error)
             return
-        if not self._threads:
-            self._start()
-        if len(self._threads) > 1:
-            run.turn, run.iteration, run.fed = self._issued, self.iteration, self.stream.record()
-            self._issued += 1
-            self.iteration += 1
-        self._queue.put(run)
+        if self._thread is None:
+            self._finishing = False
+            self._thread = threading.Thread(target=self._prefetch, name="penstock-prefetch", daemon=True)
+            self._thread.start()
+            _prefetching.add(self)
+        self._scheduled.put(True)
 
-    def _start(self) -> None:
-        self._finishing = False
-        self._issued = 0
-        self._turns.reset()
-        for number in range(self._overlapping()):
-            thread = threading.Thread(
-                target=self._prefetch, args=(number,), name=f"penstock-prefetch-{number}", daemon=True
-            )
-            thread.start()
-            self._threads.append(thread)
-        _prefetching.add(self)
-
-    def _overlapping(self) -> int:
-        """How many batches are worked on at a time: two on a GPU, so that one decodes while kernels run for the other.
-
-        States for checkpoints are those between two batches, so with them there is one batch at a time.
-        """
-        overlaps = self.device_id is not None and self._depth > 1 and not self.keep_states
-        return 2 if overlaps and any(step.operator.reentrant for step in self.plan.operators) else 1
-
-    def _prefetch(self, number: int) -> None:
-        while (run := self._queue.get()) is not None and not self._finishing:
+    def _prefetch(self) -> None:
+        while self._scheduled.get() and not self._finishing:
             try:
-                run.finish(self.run_once() if len(self._threads) == 1 else self._run_overlapping(run, number))
+                self._results.put(self.run_once())
             except BaseException as error:
-                run.finish(error)
-            del run  # a batch is not to stay in use until the next one comes
-
-    def _run_overlapping(self, run: _Run, thread: int) -> Result:
-        """One batch while another one is on its way, on a stream of this thread's own."""
-        cupy = require_cupy()
-        with self.surroundings(), cupy.cuda.Device(self.device_id):
-            while len(self._streams) <= thread:
-                self._streams.append(_take_stream(cupy, self.device_id or 0))
-            with self._streams[thread] as stream:
-                stream.wait_event(run.fed)
-                try:
-                    result, fed = self._run_steps(False, run.iteration, run.turn)
-                finally:
-                    self._turns.give_up(run.turn)
-                result.ready = stream.record()
-                # What the sources are fed from now on may take the memory of what they were fed for this batch.
-                self._stream.wait_event(result.ready)
-                del fed
-        return result
+                self._results.put(error)
 
     def next_result(self) -> Result:
         """The oldest scheduled batch, waited for; raises what its run raised."""
-        return self._on_their_way.popleft().result()
+        result = self._done.popleft() if self._depth == 0 else self._results.get()
+        if isinstance(result, BaseException):
+            raise result
+        return result
 
     def close(self) -> None:
         """Ends the threads; batches that nobody took are dropped."""
         self.finish()
         self.workers.close()
         if self._stream is not None and self.device_id is not None:
-            _idle_streams.setdefault(self.device_id, []).extend([self._stream, *self._streams])
-            self._stream, self._streams = None, []
+            _idle_streams.setdefault(self.device_id, []).append(self._stream)
+            self._stream = None
 
     def finish(self, timeout: float | None = None) -> None:
-        """Ends the prefetching threads after the batches that they are running, which are waited for."""
-        self._finishing = True
-        for _ in self._threads:
-            self._queue.put(None)
-        for thread in self._threads:
-            thread.join(timeout)
-        self._threads = []
+        """Ends the prefetching thread after the batch that it is running, which is waited for."""
+        if self._thread is not None:
+            self._finishing = True
+            self._scheduled.put(False)
+            self._thread.join(timeout)
+            self._thread = None
 
     # -- one batch -------------------------------------------------------------------------------------------------
 
@@ -232,7 +159,7 @@ class Executor:
             isolate: a sample that fails is put aside with its error, and the others go on.
         """
         with self.surroundings(), self._on_device():
-            result, _ = self._run_steps(isolate, self.iteration)
+            result = self._run_steps(isolate)
             if self._stream is not None:
                 result.ready = self._stream.record()
         self.iteration += 1
@@ -260,35 +187,19 @@ class Executor:
                 pass
         return self._stream
 
-    def _run_steps(self, isolate: bool, iteration: int, turn: int | None = None) -> tuple[Result, list[Any]]:
-        """Runs the steps; also gives what the sources gave to an overlapping run, which must keep it until it is done.
-
-        Args:
-            isolate: see :meth:`run_once`.
-            iteration: the number of the batch since the pipeline was built.
-            turn: the number of the batch among those that overlap; None where it is alone.
-        """
+    def _run_steps(self, isolate: bool) -> Result:
         result = Result()
         slots: list[Any] = [None] * self.plan.num_slots
-        fed: list[Any] = []
-        if turn is not None:
-            self._turns.wait_for_sources(turn)
         batch_size = self._batch_size()
-        for number, step in enumerate(self.plan.steps):
-            if turn is not None:
-                self._turns.enter(number, turn)
+        for step in self.plan.steps:
             if isinstance(step, Step):
-                self._run_operator(step, slots, batch_size, isolate, result.failures, iteration)
-                if turn is not None and step.operator.is_source:
-                    fed += [slots[slot] for slot in step.outputs]
+                self._run_operator(step, slots, batch_size, isolate, result.failures)
             else:
                 slots[step.target] = self._transfer(step, slots[step.source])
-            if turn is not None:
-                self._turns.leave(number, turn)
             for slot in step.release:
                 slots[slot] = None
         result.outputs = [slots[slot] for slot in self.plan.outputs]
-        return result, fed
+        return result
 
     def _batch_size(self) -> int:
         """As many samples as the sources give next; raises RuntimeError where they disagree."""
@@ -310,13 +221,7 @@ class Executor:
         return next(iter(sizes), self.max_batch_size)
 
     def _run_operator(
-        self,
-        step: Step,
-        slots: list[Any],
-        batch_size: int,
-        isolate: bool,
-        failures: dict[int, OperatorError],
-        iteration: int,
+        self, step: Step, slots: list[Any], batch_size: int, isolate: bool, failures: dict[int, OperatorError]
     ) -> None:
         inputs = [slots[slot] for slot in step.inputs]
         arguments = {name: slots[slot] for name, slot in step.arguments.items()}
@@ -331,7 +236,7 @@ class Executor:
             parallel=self.workers.parallel,
             pool=self.host_pool,
             max_batch_size=self.max_batch_size,
-            iteration=iteration,
+            iteration=self.iteration,
             num_threads=self.workers.num_threads,
             positions=positions,
         )

@@ -180,10 +180,6 @@ class Operator:
     """
 
     schema: ClassVar[Schema]
-    # Runs on several batches may overlap: nothing in the operator changes from one to the next.
-    reentrant: bool = False
-    # It gives what it was fed, and tells by `pending_batch_size` how many samples come next.
-    is_source: bool = False
 
     def __init__(
         self,

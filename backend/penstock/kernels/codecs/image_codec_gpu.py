@@ -8,7 +8,6 @@ Source: nvImageCodec's Python API, version 0.9 (``Decoder``, ``DecodeParams``, `
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -77,10 +76,6 @@ class GpuImageDecoder:
         self._cache = ImageCache.from_arguments(arguments)
         load = arguments["hw_decoder_load"] if given_load else _BEST_HARDWARE_LOAD
         self._decoder = _make_decoder(arguments, load, num_threads, self._cupy.cuda.Device().id)
-        # Batches that overlap are decoded one after the other: their kernels run behind, beside the next one's decoding.
-        self._decoding = threading.Lock()
-        self._decoded: Any = None
-        self._kept: Any = None
 
     def empty(self, dtype: DALIDataType) -> Any:
         """What stands for an image that failed."""
@@ -96,8 +91,6 @@ class GpuImageDecoder:
         Returns:
             For each job a CuPy array of shape (H, W, C), or the exception that it raised.
         """
-        if self._kept is not None:
-            self._cupy.cuda.get_current_stream().wait_event(self._kept)
         results: list[Any] = [self._cache.find(job.name) for job in jobs]
         missing = [index for index, result in enumerate(results) if result is None]
         for index, image in zip(missing, self._decode_stored([jobs[index] for index in missing])):
@@ -107,8 +100,6 @@ class GpuImageDecoder:
         for index in missing:
             if not isinstance(results[index], Exception):
                 self._cache.offer(jobs[index].name, results[index])
-        if self._cache.capacity:
-            self._kept = self._cupy.cuda.get_current_stream().record()
         return results
 
     def _decode_stored(self, jobs: Sequence[Job]) -> list[Any]:
@@ -120,13 +111,8 @@ class GpuImageDecoder:
         if not taken:
             return [None] * len(jobs)
         streams = [self._stream(codec, jobs[index]) for index in taken]
-        stream = self._cupy.cuda.get_current_stream()
-        with self._decoding:
-            if self._decoded is not None:
-                stream.wait_event(self._decoded)
-            parameters = decode_parameters(self._output_type)
-            images = self._decoder.decode(streams, params=parameters, cuda_stream=stream.ptr)
-            self._decoded = stream.record()
+        stream = self._cupy.cuda.get_current_stream().ptr
+        images = self._decoder.decode(streams, params=decode_parameters(self._output_type), cuda_stream=stream)
         decoded: list[Any] = [None] * len(jobs)
         for index, image in zip(taken, images):
             decoded[index] = image

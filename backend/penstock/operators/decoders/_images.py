@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -92,13 +91,9 @@ def _spans(window: Region) -> str:
 class ImageDecoder(Operator):
     """The base of the image decoders; a concrete one says which window of each image it wants."""
 
-    reentrant = True
+    _gpu: Any = None
 
     def setup(self) -> None:
-        # What the cache gives must have been made before.
-        self.reentrant = type(self).reentrant and not self.args.get("cache_type")
-        self._gpu: Any = None
-        self._making_gpu = threading.Lock()
         self.output_type = self.args["output_type"]
         if self.args["dtype"] not in _OUTPUT_TYPES:
             raise ValueError(
@@ -166,9 +161,8 @@ class ImageDecoder(Operator):
 
         (spec,) = self.describe(workspace)
         (shapes,) = self.infer_batch(workspace, 1)
-        with self._making_gpu:
-            if self._gpu is None:
-                self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
+        if self._gpu is None:
+            self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
         infos = workspace.inputs[0].source_infos
         jobs = []
         for sample in workspace.live:

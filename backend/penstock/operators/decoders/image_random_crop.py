@@ -33,9 +33,6 @@ class ImageRandomCrop(ImageDecoder):
         aliases=(Alias("ImageDecoderRandomCrop", "1.0"), Alias("experimental__decoders__ImageRandomCrop", "2.2")),
     )
 
-    # The windows are drawn one batch after the other.
-    reentrant = False
-
     def setup(self) -> None:
         super().setup()
         area, ratio = self.args["random_area"], self.args["random_aspect_ratio"]

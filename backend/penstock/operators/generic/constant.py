@@ -9,7 +9,6 @@ import numpy as np
 
 from penstock.schema import Argument, Operator, Schema, Workspace, register_operator
 from penstock.tensors import TensorCPU, TensorListCPU, TensorListGPU
-from penstock.tensors.cuda import require_cupy
 from penstock.types import FLOAT, INT32, numpy_dtype
 
 
@@ -68,8 +67,6 @@ class Constant(Operator):
         else:
             if self._on_gpu is None:
                 self._on_gpu = TensorListGPU.upload(TensorListCPU.broadcast(self._tensor, 1))[0]
-                # Later batches take it on other streams.
-                require_cupy().cuda.get_current_stream().synchronize()
             batch = TensorListGPU.broadcast(self._on_gpu, workspace.batch_size)
         workspace.outputs = [batch]
 
