@@ -43,6 +43,7 @@ class JpegCompressionDistortion(Operator):
         return shape
 
     def compute(self, sample: Sample) -> None:
+        from penstock.kernels.codecs.libraries import simplejpeg
         from penstock.kernels.cpu.opencv import keep, opencv
 
         cv2, target = opencv(), sample.outputs[0]
@@ -50,6 +51,10 @@ class JpegCompressionDistortion(Operator):
             return
         image = cv2.cvtColor(np.ascontiguousarray(sample.inputs[0]), cv2.COLOR_RGB2BGR)
         _, encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, sample.plan])
+        if simplejpeg() is not None:
+            # The same pixels as OpenCV's, in less time.
+            simplejpeg().decode_jpeg(encoded, "RGB", fastdct=False, buffer=target)
+            return
         decoded = cv2.imdecode(encoded, cv2.IMREAD_COLOR)
         keep(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB, dst=target), target)
 
