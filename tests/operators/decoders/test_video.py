@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 
 from penstock import fn, pipeline_def, types
-
-av = pytest.importorskip("av")
 
 FRAMES, HEIGHT, WIDTH = 12, 32, 48
 
