@@ -137,8 +137,13 @@ def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype[Any], square
 
     Integer results are summed in the result's own type, which wraps, and the quotient's fraction is cut off.
     """
+    from penstock.kernels.cpu import moments
+
     count = reduced_count(data.shape, axes)
     accumulator = np.dtype(np.float64) if kind.kind == "f" else kind
+    volumes = moments.around(data, axes) if kind.kind == "f" and not square else None
+    if volumes is not None:
+        return moments.sums(data, volumes).reshape(kept_extents(data.shape, axes)) / np.float64(count)
     if square:
         data = data.astype(accumulator)
         data *= data
