@@ -63,52 +63,44 @@ def box_region(sample: Sample, shape: Sequence[int], layout: str) -> Region:
         RuntimeError: the box is of another rank, or ends before it starts.
     """
     anchor, extents = [0] * len(shape), list(shape)
-    named_axes = _axes(sample, layout, len(shape))
-    count = _count(sample, None if named_axes is None else len(named_axes))
-    axes = named_axes if named_axes is not None else list(range(count))
-    sizes = [shape[axis] for axis in axes[:count] if axis < len(shape)]
-    if len(sizes) != count:
-        raise RuntimeError(f"The box has {count} entries, but the data has {len(shape)} dimensions")
-    starts, ends = _bounds(sample, sizes)
+    axes = _axes(sample, layout, len(shape))
+    _check_counts(sample, len(axes))
+    starts, ends = _bounds(sample, [shape[axis] for axis in axes])
     for axis, start, end in zip(axes, starts, ends):
         anchor[axis], extents[axis] = start, end - start
     return Region(tuple(anchor), tuple(extents))
 
 
-def _axes(sample: Sample, layout: str, ndim: int) -> list[int] | None:
-    """The dimensions that the box speaks of; None: the first ones, in order."""
+def _axes(sample: Sample, layout: str, ndim: int) -> list[int]:
+    """The dimensions that the box speaks of; all in order where none is named."""
     layout = layout or _DEFAULT_LAYOUTS.get(ndim, "")
     if sample.given("axes"):
-        axes = sample["axes"]
-        return resolve_axes(axes, None, layout, ndim) if axes else None
-    names = sample["axis_names"]
-    if not layout and not sample.given("axis_names"):
-        return resolve_axes(sample["axes"], None, layout, ndim)
-    if not names:
-        return None
-    return resolve_axes(None, names, layout, ndim)
+        axes = resolve_axes(sample["axes"], None, layout, ndim)
+    elif layout or sample.given("axis_names"):
+        axes = resolve_axes(None, sample["axis_names"], layout, ndim)
+    else:
+        axes = resolve_axes(sample["axes"], None, layout, ndim)
+    return axes or list(range(ndim))
 
 
-def _count(sample: Sample, axes: int | None) -> int:
-    """The number of dimensions of the box: that of the named axes, which all its parts must fit."""
+def _check_counts(sample: Sample, wanted: int) -> None:
+    """Raises RuntimeError unless all parts of the box speak of ``wanted`` dimensions."""
     if len(sample.shapes) > 1:
         anchor, shape = math.prod(sample.shapes[1]), math.prod(sample.shapes[2])
         if anchor != shape:
             raise RuntimeError(
                 f"Slice anchor and shape should have the same number of arguments. Got: {anchor} and {shape}"
             )
-        if axes not in (None, anchor):
-            raise RuntimeError(f"Expected {axes} elements for slice arguments (start/shape). Got {anchor}")
-        return anchor
-    counts = {name: len(sample[name]) for name in _STARTS + _ENDS if sample.given(name)}
-    wanted = max(counts.values()) if axes is None else axes
-    for name, count in counts.items():
+        if anchor != wanted:
+            raise RuntimeError(f"Expected {wanted} elements for slice arguments (start/shape). Got {anchor}")
+        return
+    for name in _STARTS + _ENDS:
+        count = len(sample[name]) if sample.given(name) else wanted
         if count not in (1, wanted):
             raise RuntimeError(
                 f'Argument "{name}" expected shape {wanted} but got {count} values, '
                 "which can't be interpreted as the expected shape."
             )
-    return wanted
 
 
 def _bounds(sample: Sample, sizes: Sequence[int]) -> tuple[list[int], list[int]]:
