@@ -26,6 +26,7 @@ from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
 from penstock.types import DALIDataType
 
 Shape = tuple[int, ...]
+_MOST_PLANS = 256
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,14 @@ class Sample:
         self.shapes: list[Shape] = [batch.shapes[index] for batch in workspace.inputs]
         self.plan: Any = None
 
+    def key(self) -> Any:
+        """Equal for samples of equal shapes whose arguments have equal values."""
+        arguments = self._workspace.arguments
+        if not arguments:
+            return tuple(self.shapes)
+        values = [batch.samples[self.index] for batch in arguments.values()]
+        return (*self.shapes, *((value.shape, value.tobytes()) for value in values))
+
     def __getitem__(self, name: str) -> Any:
         batch = self._workspace.arguments.get(name)
         if batch is None:
@@ -180,6 +189,9 @@ class Operator:
     """
 
     schema: ClassVar[Schema]
+    # What `infer` works out follows from the inputs' types, layouts and shapes and the arguments' values alone, and is not
+    # changed afterwards: so it is kept for the next sample that is alike, with the same plan.
+    plans_by_shape: bool = False
 
     def __init__(
         self,
@@ -198,6 +210,7 @@ class Operator:
         self.tensor_arguments = frozenset(tensor_arguments)
         self.args: dict[str, Any] = {name: a.default for name, a in self.schema.all_arguments.items()} | given
         self.seed = seed
+        self._plans: dict[Any, dict[Any, tuple[list[Shape], Any]]] = {}
         self.setup()
 
     # -- what concrete operators fill in -----------------------------------------------------------------------
@@ -313,14 +326,25 @@ class Operator:
         count = workspace.batch_size
         workspace.samples = [None if i in workspace.failures else Sample(self, workspace, i) for i in range(count)]
         inferred: list[Any] = [None] * count
+        plans = self._plans_for(workspace) if self.plans_by_shape else None
+        key: Any = None
         for index, sample in enumerate(workspace.samples):
             if sample is None:
                 continue
+            if plans is not None:
+                key = sample.key()
+                known = plans.get(key)
+                if known is not None:
+                    inferred[index], sample.plan = known
+                    continue
             try:
                 shapes = self.infer(sample)
                 inferred[index] = [shapes] if isinstance(shapes, tuple) else list(shapes)
             except Exception as error:
                 workspace.fail(index, error)
+                continue
+            if plans is not None:
+                plans[key] = inferred[index], sample.plan
         return [_column(inferred, output) for output in range(num_outputs)]
 
     def align_frames(
@@ -331,6 +355,14 @@ class Operator:
         For operators whose frames may come out in different shapes, which those of one sequence must not.
         """
         return shapes
+
+    def _plans_for(self, workspace: Workspace) -> dict[Any, tuple[list[Shape], Any]]:
+        """What is known of samples of such types and layouts, by :meth:`Sample.key`."""
+        batches = [*workspace.inputs, *workspace.arguments.values()]
+        plans = self._plans.setdefault(tuple((batch.dtype, batch.layout()) for batch in batches), {})
+        if len(plans) > _MOST_PLANS:
+            plans.clear()
+        return plans
 
     def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
         """Computes the samples on the pool's threads, the costly ones first."""

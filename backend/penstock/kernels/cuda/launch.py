@@ -122,7 +122,8 @@ def locate(array: Any) -> Located:
     """Where an array (of CuPy) is; one that is not contiguous is copied."""
     if isinstance(array, Located):
         return array
-    array = require_cupy().ascontiguousarray(array)
+    if not array.flags.c_contiguous:
+        array = require_cupy().ascontiguousarray(array)
     return Located(array.data.ptr, array.shape, array.dtype, array)
 
 
@@ -134,6 +135,28 @@ def locate_all(batch: TensorListGPU, samples: Sequence[Any]) -> list[Located]:
         return [locate(arrays[sample.index]) for sample in samples]
     dtype, addresses = numpy_dtype(batch.dtype), batch.pointers().tolist()
     return [Located(addresses[s.index], batch.shapes[s.index], dtype, elements) for s in samples]
+
+
+def alike(sources: Sequence[Located], targets: Sequence[Located], plans: Sequence[Any]) -> tuple[list[int], list[int]]:
+    """Finds the samples that differ in their addresses alone: those of one plan (the same object) and of equal shapes.
+
+    Returns:
+        For each kind the index of one sample, and for each sample the number of its kind.
+    """
+    known: dict[Any, int] = {}
+    firsts: list[int] = []
+    kinds: list[int] = []
+    for index, (source, target, plan) in enumerate(zip(sources, targets, plans)):
+        kind = known.setdefault((id(plan), source.shape, target.shape), len(firsts))
+        if kind == len(firsts):
+            firsts.append(index)
+        kinds.append(kind)
+    return firsts, kinds
+
+
+def addresses_of(arrays: Sequence[Located]) -> np.ndarray:
+    """The addresses of the first elements, uint64."""
+    return np.array([array.address for array in arrays], np.uint64)
 
 
 def scratch(shapes: Sequence[Shape], dtype: Any) -> list[Located]:
@@ -244,7 +267,7 @@ def blocks_for(count: int, threads: int = THREADS) -> int:
 def launch(
     function: Any,
     descriptors: np.ndarray,
-    counts: Sequence[int],
+    counts: Sequence[int] | np.ndarray,
     *extra: Any,
     shared: int = 0,
     blocks: int | None = None,

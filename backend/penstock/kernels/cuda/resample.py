@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, packed
+from penstock.kernels.cuda.launch import (
+    Located,
+    addresses_of,
+    alike,
+    blocks_for,
+    cuda_type,
+    kernel,
+    launch,
+    locate,
+    packed,
+)
 from penstock.kernels.filters import Taps
 
 # Floats of an input row that a block keeps in shared memory: so many that several blocks share a multiprocessor.
@@ -74,17 +84,50 @@ def resample_images(jobs: Sequence[ImageResampling], between: np.dtype | None = 
         between: the type to which resampled values are rounded before they are normalized, as a resize of its own would
             have done; None: not rounded.
     """
-    pairs = [(job, locate(job.source), locate(job.target)) for job in jobs]
-    pairs = [pair for pair in pairs if pair[2].size]
-    if not pairs:
+    sources, targets = [locate(job.source) for job in jobs], [locate(job.target) for job in jobs]
+    kept = [index for index, target in enumerate(targets) if target.size]
+    _resample(
+        [jobs[i] for i in kept], [sources[i] for i in kept], [targets[i] for i in kept], range(len(kept)), between
+    )
+
+
+def resample_alike(
+    sources: Sequence[Located],
+    targets: Sequence[Located],
+    plans: Sequence[Any],
+    job_of: Callable[[Any, Located, Located], ImageResampling],
+    between: np.dtype | None = None,
+) -> None:
+    """Like :func:`resample_images`, for samples of which many are of one plan (the same object) and of equal shapes.
+
+    Args:
+        job_of: what happens to a sample, from its plan, source and target; called for one sample of each kind.
+    """
+    kept = [index for index, target in enumerate(targets) if target.size]
+    sources, targets = [sources[i] for i in kept], [targets[i] for i in kept]
+    plans = [plans[i] for i in kept]
+    firsts, kinds = alike(sources, targets, plans)
+    _resample([job_of(plans[i], sources[i], targets[i]) for i in firsts], sources, targets, kinds, between)
+
+
+def _resample(
+    jobs: Sequence[ImageResampling],
+    sources: Sequence[Located],
+    targets: Sequence[Located],
+    kinds: Any,
+    between: np.dtype | None,
+) -> None:
+    """Resamples each source to its target, as the job of its kind says."""
+    if not jobs:
         return
+    pairs = [(job, locate(job.source), locate(job.target)) for job in jobs]
     tables = [job.vertical for job, _, _ in pairs] + [job.horizontal for job, _, _ in pairs]
     starts, start_places = packed([table.starts for table in tables], np.int32)
     normalizations = [_mean_and_factor(job) for job, _, _ in pairs]
     reals, real_places = packed([*(table.weights for table in tables), *normalizations], np.float32)
     places = list(zip(start_places, real_places))
     rows = [len(job.vertical.starts) * math.prod(source.shape[:-3]) for job, source, _ in pairs]
-    room = _ROW if sum(rows) >= _MANY_ROWS else _ROW // 4
+    room = _ROW if sum(rows[kind] for kind in kinds) >= _MANY_ROWS else _ROW // 4
     entries, counts, capacity, sums = [], [], 4, 0
     for number, (job, source, target) in enumerate(pairs):
         channels = source.shape[-1]
@@ -99,10 +142,15 @@ def resample_images(jobs: Sequence[ImageResampling], between: np.dtype | None = 
     capacity = -(-capacity // 4) * 4
     middle = "float" if between is None else cuda_type(between)
     types = (cuda_type(pairs[0][1].dtype), middle, cuda_type(pairs[0][2].dtype))
+    kinds = np.array(kinds)
+    addresses = addresses_of(sources)
+    descriptors = np.array(entries, _RESAMPLE)[kinds]
+    descriptors["source"], descriptors["target"] = addresses, addresses_of(targets)
+    descriptors["aligned"] &= addresses % np.uint64(4 * sources[0].dtype.itemsize) == 0
     launch(
         kernel("resample", f"resample<{', '.join(types)}>"),
-        np.array(entries, _RESAMPLE),
-        counts,
+        descriptors,
+        np.array(counts)[kinds],
         starts,
         reals,
         np.int32(capacity),
@@ -147,12 +195,12 @@ def _entry(
     segment: int,
     segments: int,
 ) -> tuple[Any, ...]:
-    """The fields of a descriptor, in order; ``places`` tell where the job's tables are."""
+    """The fields of a descriptor, in order, without addresses; ``places`` tell where the job's tables are."""
     height, width, channels = source.shape[-3:]
     vertical, horizontal, normalization = places
     return (
-        source.address,
-        target.address,
+        0,
+        0,
         height * width * channels,
         math.prod(target.shape[-3:]),
         height,
@@ -168,7 +216,7 @@ def _entry(
         segment,
         segments,
         job.planar,
-        source.address % (4 * source.dtype.itemsize) == 0 and width * channels % 4 == 0,
+        width * channels % 4 == 0,
         job.mean is not None,
         normalization,
         job.shift,

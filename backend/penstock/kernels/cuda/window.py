@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, packed, strides_of
+from penstock.kernels.cuda.launch import (
+    THREADS,
+    Located,
+    addresses_of,
+    alike,
+    cuda_type,
+    kernel,
+    launch,
+    locate,
+    packed,
+    strides_of,
+)
 from penstock.tensors import TensorListGPU
 
 _DIMS = 6
@@ -83,16 +94,40 @@ class _Dimension:
 
 def copy_windows(copies: Sequence[WindowCopy]) -> None:
     """Fills all boxes in one launch; sources have one type, and targets have one."""
-    parts = [(copy, locate(copy.source), locate(copy.target)) for copy in copies]
-    parts = [part for part in parts if math.prod(part[2].shape if part[0].extents is None else part[0].extents)]
-    if not parts:
+    sources, targets = [locate(copy.source) for copy in copies], [locate(copy.target) for copy in copies]
+    _copy(copies, sources, targets, range(len(copies)))
+
+
+def copy_alike(
+    sources: Sequence[Located],
+    targets: Sequence[Located],
+    plans: Sequence[Any],
+    copy_of: Callable[[Any, Located, Located], WindowCopy],
+) -> None:
+    """Like :func:`copy_windows`, for samples of which many are of one plan (the same object) and of equal shapes.
+
+    Args:
+        copy_of: what happens to a sample, from its plan, source and target; called for one sample of each kind.
+    """
+    firsts, kinds = alike(sources, targets, plans)
+    _copy([copy_of(plans[i], sources[i], targets[i]) for i in firsts], sources, targets, kinds)
+
+
+def _copy(copies: Sequence[WindowCopy], sources: Sequence[Located], targets: Sequence[Located], kinds: Any) -> None:
+    """Copies each source to its target, as the copy of its kind says."""
+    if not copies:
         return
-    tables, places = packed([_values(copy) for copy, _, _ in parts], np.float32)
-    entries = [_entry(*part, place) for part, place in zip(parts, places)]
-    descriptors = np.array(entries, _WINDOW)
+    tables, places = packed([_values(copy) for copy in copies], np.float32)
+    entries = [_entry(copy, locate(copy.source), locate(copy.target), place) for copy, place in zip(copies, places)]
+    descriptors = np.array(entries, _WINDOW)[list(kinds)]
+    descriptors["source"] = addresses_of(sources)
+    descriptors["target"] += addresses_of(targets)
+    descriptors = descriptors[descriptors["volume"] > 0]
+    if not len(descriptors):
+        return
     index = "uint32" if int(descriptors["volume"].max()) < _NARROW else "uint64"
-    types = (cuda_type(parts[0][1].dtype), cuda_type(parts[0][2].dtype), index)
-    counts = [blocks_for(volume) for volume in descriptors["volume"].tolist()]
+    types = (cuda_type(sources[0].dtype), cuda_type(targets[0].dtype), index)
+    counts = -(-descriptors["volume"] // THREADS)
     launch(kernel("window", f"window<{', '.join(types)}>"), descriptors, counts, tables)
 
 
@@ -138,7 +173,7 @@ def _values(copy: WindowCopy) -> np.ndarray:
 
 
 def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> tuple[Any, ...]:
-    """The fields of a descriptor, in order."""
+    """The fields of a descriptor, in order, with offsets in the place of addresses."""
     rank = len(target.shape)
     permutation = range(rank) if copy.permutation is None else copy.permutation
     anchor = (0,) * rank if copy.anchor is None else copy.anchor
@@ -163,8 +198,8 @@ def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> t
     if len(dimensions) > _DIMS:
         raise RuntimeError(f"Data of {len(dimensions)} dimensions is not supported on GPU: at most {_DIMS}")
     return (
-        source.address,
-        target.address + first * target.dtype.itemsize,
+        0,
+        first * target.dtype.itemsize,
         *(
             _filled([getattr(d, name) for d in dimensions])
             for name in ("extent", "anchor", "size", "stride", "target_stride")

@@ -14,6 +14,7 @@ _MATRIX_TYPES = (*_INPUTS, FLOAT16)
 class LinearColourOperator(Operator):
     """The base of operators whose output pixels are linear in the input pixels."""
 
+    plans_by_shape = True
     input_types: tuple[DALIDataType, ...] = _INPUTS
     output_types: tuple[DALIDataType, ...] = _INPUTS
 

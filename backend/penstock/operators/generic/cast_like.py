@@ -33,8 +33,9 @@ class CastLike(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_windows
+        from penstock.kernels.cuda.window import WindowCopy, copy_alike
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        copy_windows([WindowCopy(source, target) for source, target in zip(sources, targets)])
+        plans = [None] * len(samples)
+        copy_alike(sources, targets, plans, lambda _, source, target: WindowCopy(source, target))

@@ -17,6 +17,7 @@ from penstock.types import FLOAT, INT16, INTERP_LINEAR, INTERP_NN, UINT8, UINT16
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.resample import Normalization
+    from penstock.kernels.cuda.launch import Located
 
 IMAGE_LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW")
 VOLUME_LAYOUTS = ("DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
@@ -273,7 +274,7 @@ def _plan_empty(extents: Sequence[int], requested: Sequence[float]) -> list[Axis
 def resample_batch(workspace: Workspace) -> None:
     """Resamples the spatial axes of all samples on the GPU, as their plans say."""
     from penstock.kernels.cuda.launch import locate_all, scratch
-    from penstock.kernels.cuda.resample import ImageResampling, resample_axes, resample_images
+    from penstock.kernels.cuda.resample import ImageResampling, resample_alike, resample_axes
 
     first, count = workspace.state
     samples = workspace.live
@@ -284,18 +285,16 @@ def resample_batch(workspace: Workspace) -> None:
         middles = scratch(shapes, np.float32)
         resample_axes([(s, first, p.taps_of(0), m) for s, p, m in zip(sources, plans, middles)])
         sources, first = middles, first + 1
-    resample_images(
-        [
-            ImageResampling(
-                source.reshape(*_image_stack(source.shape, first)),
-                target.reshape(*_image_stack(target.shape, first)),
-                plan.taps_of(count - 2),
-                plan.taps_of(count - 1),
-            )
-            for source, target, plan in zip(sources, targets, plans)
-            if target.size
-        ]
-    )
+
+    def job_of(plan: ResamplePlan, source: Located, target: Located) -> ImageResampling:
+        return ImageResampling(
+            source.reshape(*_image_stack(source.shape, first)),
+            target.reshape(*_image_stack(target.shape, first)),
+            plan.taps_of(count - 2),
+            plan.taps_of(count - 1),
+        )
+
+    resample_alike(sources, targets, plans, job_of)
 
 
 def _image_stack(shape: Sequence[int], first: int) -> tuple[int, int, int, int]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.kernels.windows import Region, crop_anchor, fill_per_channel
 from penstock.schema import Argument, Deprecation, Operator, Sample, Workspace
 from penstock.types import FLOAT, FLOAT16, UINT8, DALIDataType, dtype_name
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.launch import Located
+    from penstock.kernels.cuda.window import WindowCopy
 
 CROP_ARGUMENTS = (
     Argument("crop", "float[]", None, "Extents of the window: (height, width) or (depth, height, width).", tensor=True),
@@ -129,28 +133,18 @@ def _converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axis: int | None) -> None:
     """:func:`copy_region` for all samples on the GPU; ``fill`` None: each sample's ``fill_value``."""
     from penstock.kernels.cuda.launch import locate_all
-    from penstock.kernels.cuda.window import WindowCopy, copy_windows
+    from penstock.kernels.cuda.window import WindowCopy, copy_alike
 
     samples = workspace.live
     sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-    copy_windows(
-        [
-            WindowCopy(
-                source,
-                target,
-                anchor=sample.plan.anchor,
-                fill=[sample["fill_value"]]
-                if fill is None
-                else fill_per_channel(fill, _channels(sample, channel_axis)),
-                channel_axis=channel_axis,
-            )
-            for sample, source, target in zip(samples, sources, targets)
-        ]
-    )
+    fills = {id(sample.plan): sample["fill_value"] for sample in samples} if fill is None else {}
 
+    def copy_of(region: Region, source: Located, target: Located) -> WindowCopy:
+        channels = None if channel_axis is None else source.shape[channel_axis]
+        values = [fills[id(region)]] if fill is None else fill_per_channel(fill, channels)
+        return WindowCopy(source, target, anchor=region.anchor, fill=values, channel_axis=channel_axis)
 
-def _channels(sample: Sample, channel_axis: int | None) -> int | None:
-    return None if channel_axis is None else sample.shapes[0][channel_axis]
+    copy_alike(sources, targets, [sample.plan for sample in samples], copy_of)
 
 
 def _fill(target: np.ndarray, values: Sequence[float], channel_axis: int | None) -> None:

@@ -53,6 +53,8 @@ class Crop(Operator):
         volumetric=True,
     )
 
+    plans_by_shape = True
+
     def setup(self) -> None:
         check_crop_arguments(self)
         check_policy(self.args["out_of_bounds_policy"])

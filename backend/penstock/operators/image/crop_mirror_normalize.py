@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,10 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.types import FLOAT, FLOAT16, INT8, UINT8, dtype_name
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.launch import Located
+    from penstock.kernels.cuda.window import WindowCopy
 
 
 @dataclass(slots=True)
@@ -79,6 +84,7 @@ class CropMirrorNormalize(Operator):
         ),
         volumetric=True,
     )
+    plans_by_shape = True
 
     def setup(self) -> None:
         check_crop_arguments(self)
@@ -121,10 +127,10 @@ class CropMirrorNormalize(Operator):
     def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[tuple[int, ...]]]:
         shapes = super().infer_batch(workspace, num_outputs)
         samples = workspace.live
-        if all(sample.plan.region.inside(sample.shapes[0]) for sample in samples):
+        if any(self.args["fill_values"]) and all(sample.plan.region.inside(sample.shapes[0]) for sample in samples):
             # Added channels are filled only where windows of the batch reach outside of their images.
             for sample in samples:
-                sample.plan.fill = _zeros(sample.plan.channels)
+                sample.plan = replace(sample.plan, fill=_zeros(sample.plan.channels))
         return shapes
 
     def _fill(self, padded: int) -> np.ndarray:
@@ -168,28 +174,27 @@ class CropMirrorNormalize(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_windows
+        from penstock.kernels.cuda.window import WindowCopy, copy_alike
 
         layout, permutation = workspace.state
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        copy_windows(
-            [
-                WindowCopy(
-                    source,
-                    target,
-                    permutation,
-                    sample.plan.region.anchor,
-                    [layout.index("W")] if sample.plan.mirror else [],
-                    sample.plan.fill,
-                    layout.index("C"),
-                    sample.plan.mean,
-                    sample.plan.factor,
-                    sample.plan.shift,
-                )
-                for sample, source, target in zip(samples, sources, targets)
-            ]
-        )
+
+        def copy_of(plan: CmnPlan, source: Located, target: Located) -> WindowCopy:
+            return WindowCopy(
+                source,
+                target,
+                permutation,
+                plan.region.anchor,
+                [layout.index("W")] if plan.mirror else [],
+                plan.fill,
+                layout.index("C"),
+                plan.mean,
+                plan.factor,
+                plan.shift,
+            )
+
+        copy_alike(sources, targets, [sample.plan for sample in samples], copy_of)
 
 
 @functools.cache

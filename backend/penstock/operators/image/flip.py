@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.launch import Located
+    from penstock.kernels.cuda.window import WindowCopy
 
 
 @register_operator
@@ -27,6 +34,8 @@ class Flip(Operator):
         ),
         volumetric=True,
     )
+
+    plans_by_shape = True
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
@@ -51,17 +60,12 @@ class Flip(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_windows
+        from penstock.kernels.cuda.window import WindowCopy, copy_alike
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        copy_windows(
-            [
-                WindowCopy(
-                    source,
-                    target,
-                    mirrored=[axis for axis, step in enumerate(sample.plan) if step.step == -1],
-                )
-                for sample, source, target in zip(samples, sources, targets)
-            ]
-        )
+
+        def copy_of(steps: Sequence[slice], source: Located, target: Located) -> WindowCopy:
+            return WindowCopy(source, target, mirrored=[axis for axis, step in enumerate(steps) if step.step == -1])
+
+        copy_alike(sources, targets, [sample.plan for sample in samples], copy_of)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from penstock.operators.image._resizing import (
     IMAGE_LAYOUTS,
     SIZE_ARGUMENTS,
     VOLUME_LAYOUTS,
-    ResamplePlan,
     ResizingOperator,
 )
 from penstock.schema import (
@@ -27,9 +25,6 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.types import INT32
-
-# Plans that a resize keeps: images of a data set have many sizes.
-_MOST_PLANS = 4096
 
 
 @register_operator
@@ -60,25 +55,11 @@ class Resize(ResizingOperator):
         aliases=(Alias("experimental__Resize"),),
     )
 
+    plans_by_shape = True
+
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         specs = super().describe(workspace)
         return [*specs, OutputSpec(INT32, "", 1)] if self.args["save_attrs"] else specs
-
-    def setup(self) -> None:
-        super().setup()
-        self._plans: dict[tuple[int, ...], ResamplePlan] = {}
-
-    def plan(self, sample: Sample, extents: Sequence[int]) -> ResamplePlan:
-        """How an image of some extents is resampled; where no argument is computed, that is worked out once for each."""
-        if self.tensor_arguments:
-            return super().plan(sample, extents)
-        key = tuple(extents)
-        known = self._plans.get(key)
-        if known is None:
-            if len(self._plans) >= _MOST_PLANS:
-                self._plans.clear()
-            known = self._plans[key] = super().plan(sample, extents)
-        return known
 
     def infer(self, sample: Sample) -> Any:
         shape = super().infer(sample)

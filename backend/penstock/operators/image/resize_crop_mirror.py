@@ -56,6 +56,8 @@ class ResizeCropMirror(ResizingOperator):
         ),
     )
 
+    plans_by_shape = True
+
     def setup(self) -> None:
         super().setup()
         check_crop_arguments(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from penstock.operators.image._resizing import ResamplePlan, Window, resample_an
 from penstock.schema import Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator
 from penstock.types import numpy_dtype
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.launch import Located
 
 
 @register_operator
@@ -56,30 +59,33 @@ class ResizeNormalize(FusedOperator):
     def compute_fused_batch(self, steps: Sequence[Workspace]) -> None:
         first, second = steps
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.resample import ImageResampling, resample_images
+        from penstock.kernels.cuda.resample import ImageResampling, resample_alike
 
         samples = second.live
-        pairs = [(first.samples[sample.index], sample) for sample in samples]
-        sources: Any = first.inputs[0]
-        targets: Any = second.outputs[0]
         planar = _is_planar(second)
-        jobs = []
-        for (one, other), source, target in zip(pairs, locate_all(sources, samples), locate_all(targets, samples)):
-            plan, normalization = _cropped(one, other), other.plan
-            jobs.append(
-                ImageResampling(
-                    source,
-                    target,
-                    plan.taps_of(0),
-                    plan.taps_of(1),
-                    planar,
-                    normalization.mean,
-                    normalization.factor,
-                    normalization.shift,
-                    float(normalization.fill[0]),
-                )
+        # Samples whose plans for both steps are the same have the same pair.
+        pairs: dict[tuple[int, int], tuple[Sample, Sample]] = {}
+        plans = []
+        for sample in samples:
+            before = first.samples[sample.index]
+            plans.append(pairs.setdefault((id(before.plan), id(sample.plan)), (before, sample)))
+
+        def job_of(pair: tuple[Sample, Sample], source: Located, target: Located) -> ImageResampling:
+            plan, normalization = _cropped(*pair), pair[1].plan
+            return ImageResampling(
+                source,
+                target,
+                plan.taps_of(0),
+                plan.taps_of(1),
+                planar,
+                normalization.mean,
+                normalization.factor,
+                normalization.shift,
+                float(normalization.fill[0]),
             )
-        resample_images(jobs, _between(second))
+
+        sources, targets = locate_all(first.inputs[0], samples), locate_all(second.outputs[0], samples)
+        resample_alike(sources, targets, plans, job_of, _between(second))
 
 
 def _cropped(first: Sample, second: Sample) -> ResamplePlan:
