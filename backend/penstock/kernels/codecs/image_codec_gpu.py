@@ -23,7 +23,7 @@ from penstock.kernels.codecs.image_codec import (
     nvimgcodec_region,
     taken_by_nvimgcodec,
 )
-from penstock.kernels.codecs.image_header import ImageHeader
+from penstock.kernels.codecs.image_header import UPRIGHT, ImageHeader
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.windows import Region
@@ -73,6 +73,7 @@ class GpuImageDecoder:
         self._dtype = numpy_dtype(arguments["dtype"])
         self._adjust: bool = arguments["adjust_orientation"]
         self._fast_idct: bool = arguments["use_fast_idct"]
+        self._upright_bytes = self._dtype == np.uint8 and self._output_type != DALIImageType.YCbCr
         self._cache = ImageCache.from_arguments(arguments)
         load = arguments["hw_decoder_load"] if given_load else _BEST_HARDWARE_LOAD
         self._decoder = _make_decoder(arguments, load, num_threads, self._cupy.cuda.Device().id)
@@ -132,16 +133,19 @@ class GpuImageDecoder:
     def _finished(self, job: Job, image: Any) -> Any:
         """The image turned upright and converted; None where it is not what the header announced."""
         cupy = self._cupy
-        maximum = full_intensity(np.dtype(image.dtype), image.precision)
-        if str(image.buffer_kind).endswith("STRIDED_HOST"):
+        if image.buffer_kind == nvimgcodec().ImageBufferKind.STRIDED_HOST:
             image = image.cuda(synchronize=False, cuda_stream=cupy.cuda.get_current_stream().ptr)
         # DLPack orders by event; __cuda_array_interface__ would wait on the CPU for each image.
         pixels = cupy.from_dlpack(image)
+        orientation = job.header.placed(self._adjust)
+        if self._upright_bytes and orientation is UPRIGHT and pixels.dtype == np.uint8:
+            return pixels if pixels.shape == job.shape else None
+        maximum = full_intensity(pixels.dtype, image.precision)
         if self._output_type == DALIImageType.YCbCr:
             matrix = cupy.asarray(TO_YCBCR.T, cupy.float32)
             pixels, maximum = _ycbcr(cupy, pixels, maximum, matrix, self._dtype)
         pixels = _converted(cupy, pixels, maximum, self._dtype)
-        pixels = cupy.ascontiguousarray(job.header.placed(self._adjust).upright(pixels))
+        pixels = cupy.ascontiguousarray(orientation.upright(pixels))
         return pixels if pixels.shape == job.shape else None
 
     def _decode_on_cpu(self, jobs: Sequence[Job], results: list[Any], parallel: Callable[..., None]) -> None:
