@@ -17,6 +17,7 @@ from penstock.kernels.resize_shapes import AxisPlan
 from penstock.types import DALIInterpType
 
 _PER_UNIT = 32
+_NO_TABLE = np.empty(0)
 # The widest filters have this radius, in samples: beyond, nothing but the edges would tell.
 _MOST_SUPPORT = 65536.0
 _SUPPORT = {
@@ -67,24 +68,6 @@ def _table(kind: DALIInterpType) -> np.ndarray:
     return _TABULATED[kind](np.arange(count + 1) / _PER_UNIT).astype(np.float32).astype(np.float64)
 
 
-def _values(kind: DALIInterpType, distance: np.ndarray) -> np.ndarray:
-    distance = np.abs(distance)
-    if kind not in _TABULATED:
-        return np.maximum(1 - distance, 0.0)
-    table = _table(kind)
-    position = np.minimum(distance * _PER_UNIT, len(table) - 1)
-    index = np.minimum(position.astype(np.int64), len(table) - 2)
-    value = table[index] + (position - index) * (table[index + 1] - table[index])
-    return np.where(distance > _SUPPORT[kind], 0.0, value)
-
-
-def centres(plan: AxisPlan, outputs: range | None = None) -> np.ndarray:
-    """The input position, in pixel centres, of the middle of each output position, or of those named."""
-    outputs = range(plan.size_out) if outputs is None else outputs
-    step = (plan.end - plan.start) / plan.size_out
-    return (np.arange(outputs.start, outputs.stop) + 0.5) * step + plan.start - 0.5
-
-
 @functools.lru_cache(maxsize=256)
 def nearest(plan: AxisPlan, last: bool, outputs: range | None = None) -> np.ndarray:
     """The nearest input position of each output position, or of those named; int32.
@@ -117,27 +100,27 @@ def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range |
         antialias: widen the filter when the axis shrinks.
         outputs: the output positions that are wanted; None: all.
     """
-    centre = centres(plan, outputs)
-    step = abs(plan.end - plan.start) / plan.size_out
-    width = min(max(step, 1.0) if antialias else 1.0, _MOST_SUPPORT / _SUPPORT[kind])
-    radius = _SUPPORT[kind] * width
-    first = np.ceil(centre - radius).astype(np.int64)
-    count = math.floor(2 * radius) + 1
-    positions = first[:, None] + np.arange(count)
-    weights = _values(kind, (positions - centre[:, None]) / width)
-    weights /= weights.sum(axis=1, keepdims=True)
-    return _folded(positions, weights, plan.size_in)
+    from penstock.kernels.cpu.taps import fill_taps
 
-
-def _folded(positions: np.ndarray, weights: np.ndarray, size: int) -> Taps:
-    """The same taps with those outside of ``[0, size)`` added to those at the edges, and without needless zeros."""
-    inside = np.clip(positions, 0, size - 1)
-    starts = inside[:, 0]
-    used = min(positions.shape[1], size)
-    starts = np.minimum(starts, size - used)
-    folded = np.zeros((len(positions), used))
-    rows = np.broadcast_to(np.arange(len(positions))[:, None], inside.shape)
-    np.add.at(folded, (rows, inside - starts[:, None]), weights)
-    nonzero = np.flatnonzero(np.any(folded != 0, axis=0))
-    last = int(nonzero[-1]) + 1 if len(nonzero) else 1
-    return Taps(starts.astype(np.int32), np.ascontiguousarray(folded[:, :last], np.float32))
+    outputs = range(plan.size_out) if outputs is None else outputs
+    step = (plan.end - plan.start) / plan.size_out
+    support = _SUPPORT[kind]
+    width = min(max(abs(step), 1.0) if antialias else 1.0, _MOST_SUPPORT / support)
+    radius = support * width
+    starts = np.empty(len(outputs), np.int32)
+    weights = np.empty((len(outputs), min(math.floor(2 * radius) + 1, plan.size_in)), np.float32)
+    table = _table(kind) if kind in _TABULATED else _NO_TABLE
+    used = fill_taps(
+        float(plan.start),
+        step,
+        outputs.start,
+        plan.size_in,
+        width,
+        radius,
+        table,
+        float(_PER_UNIT),
+        support,
+        starts,
+        weights,
+    )
+    return Taps(starts, np.ascontiguousarray(weights[:, :used]))
