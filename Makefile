@@ -66,7 +66,16 @@ stubs: setup  ## Write the type stubs of fn and ops anew, after an operator was 
 	@$(BIN)/penstock stubs
 
 .PHONY: bench
-bench: setup $(DALI)/.ready  ## Speed and memory through Triton, against DALI, Pillow and the floor (some minutes)
+bench: bench-engine bench-serving  ## Speed beside real DALI: operators, pipelines, growth, serving (half an hour)
+
+.PHONY: bench-engine
+bench-engine: $(COMPARES)/.ready  ## Pipelines, operators and loops beside DALI on CPU; on a GPU: ARGS=--gpu
+	@for suite in pipelines operators $(if $(findstring --gpu,$(ARGS)),gpu_memory,loops growth); do \
+		PYTHONPATH=backend $(COMPARES)/bin/python tests/benchmarks/$$suite.py \
+			$(if $(findstring --gpu,$(ARGS)),$$(test $$suite = gpu_memory || echo $(ARGS)),$(ARGS)) || exit 1; done
+
+.PHONY: bench-serving
+bench-serving: setup $(DALI)/.ready  ## Speed and memory through Triton, against DALI, Pillow and the floor
 	$(BIN)/python tests/benchmarks/serving/bench.py --dali-env $(DALI) $(ARGS)
 
 # Real DALI, which the benchmark runs in a plain Python model of the same Triton.
