@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from penstock.graph import DataNode, Graph, OpNode
-from penstock.passes.rewriting import key_of, with_replacements
+from penstock.passes.rewriting import Change, Rewritten, key_of, with_replacements
 from penstock.schema import Workspace, find_schema, operator_class
 from penstock.tensors import TensorListCPU
 
 
-def fold_constants(graph: Graph) -> Graph:
+def fold_constants(graph: Graph) -> Rewritten:
     """The graph in which CPU operators that see only constants are constants themselves."""
     values: dict[tuple[str, str], TensorListCPU] = {}
     folded: dict[tuple[str, str], DataNode] = {}
+    changes: list[Change] = []
     for op in graph.operators:
         if not _foldable(op, values):
             continue
@@ -26,8 +27,9 @@ def fold_constants(graph: Graph) -> Graph:
         for node, batch in zip(op.outputs, outputs):
             values[key_of(node)] = batch
             if op.inputs or op.argument_inputs:
-                folded[key_of(node)] = _constant(node, batch)
-    return with_replacements(graph, folded) if folded else graph
+                folded[key_of(node)] = constant = _constant(node, batch)
+                changes.append(Change("folded", (op,), constant.source))
+    return Rewritten(with_replacements(graph, folded), tuple(changes)) if folded else Rewritten(graph)
 
 
 def _foldable(op: OpNode, values: dict[tuple[str, str], TensorListCPU]) -> bool:

@@ -1,13 +1,36 @@
-"""Replacing nodes in a graph."""
+"""Replacing nodes in a graph, and telling what was replaced."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from penstock.graph import DataNode, Graph, OpNode
 
 Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that a pass did.
+
+    Attributes:
+        what: in one word: ``pruned``, ``folded``, ``fused``.
+        operators: those that are gone.
+        into: what does their work now, or None.
+    """
+
+    what: str
+    operators: tuple[OpNode, ...]
+    into: OpNode | None = None
+
+
+class Rewritten(NamedTuple):
+    """A graph behind a pass, and what the pass changed."""
+
+    graph: Graph
+    changes: tuple[Change, ...] = ()
 
 
 def key_of(node: DataNode) -> Key:
