@@ -11,7 +11,7 @@ from PIL import Image
 
 from penstock import Pipeline, fn, pipeline_def, types
 from penstock.errors import OperatorError
-from penstock.passes import ordered_passes
+from penstock.passes import improve, ordered_passes
 
 RNG = np.random.default_rng(0)
 IMAGES = [RNG.integers(0, 255, (40 + 7 * i, 60 - 5 * i, 3), np.uint8) for i in range(4)]
@@ -97,6 +97,20 @@ def test_what_is_used_elsewhere_is_not_fused() -> None:
     pipeline = define()
     pipeline.build()
     assert not any(step.node.schema.name.startswith("_fused") for step in pipeline.executor.plan.operators)
+
+
+def test_what_is_copied_to_the_gpu_is_fused_before() -> None:
+    @pipeline_def(batch_size=4, num_threads=1)
+    def define(also_resized: bool) -> Any:
+        image = fn.resize(fn.external_source(lambda: IMAGES, layout="HWC"), size=[20, 20])
+        normalized = fn.crop_mirror_normalize(image).gpu()
+        return (normalized, image.gpu()) if also_resized else normalized
+
+    def improved(also_resized: bool) -> list[str]:
+        return [op.schema.name for op in improve(define(also_resized).graph).operators]
+
+    assert improved(False) == ["ExternalSource", "_fused__ResizeNormalize"]
+    assert improved(True) == ["ExternalSource", "Resize", "CropMirrorNormalize"]
 
 
 def encoded_images() -> list[np.ndarray]:

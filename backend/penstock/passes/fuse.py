@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from penstock.graph import DataNode, Graph, OpNode
-from penstock.passes.rewriting import Change, Rewritten, key_of, with_replacements
+from penstock.passes.rewriting import Change, Rewritten, with_replacements
 from penstock.schema import Operator, Schema, all_schemas, find_schema, operator_class
 from penstock.schema.fused import fused_argument
 
@@ -17,7 +17,7 @@ def fuse(graph: Graph) -> Rewritten:
     rules = sorted(chains, key=lambda name: len(chains[name]), reverse=True)
     changes: list[Change] = []
     while True:
-        uses = Counter(key_of(node) for node in _all_uses(graph))
+        uses = Counter(node.name for node in _all_uses(graph))
         replacements = {}
         # From the outputs on, so that a chain is found by its end.
         for op in reversed(graph.operators):
@@ -25,7 +25,7 @@ def fuse(graph: Graph) -> Rewritten:
             rule, chain = next(((rule, chain) for rule, chain in found if chain), ("", []))
             fused = _fused(find_schema(rule), chain) if chain else None
             if fused is not None:
-                replacements[key_of(op.outputs[0])] = fused.outputs[0]
+                replacements[op.name] = fused.outputs[0]
                 changes.append(Change("fused", tuple(chain), fused))
                 break
         if not replacements:
@@ -40,7 +40,7 @@ def _all_uses(graph: Graph) -> Iterable[DataNode]:
         yield from op.all_inputs()
 
 
-def _chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[tuple[str, str]]) -> list[OpNode]:
+def _chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[str]) -> list[OpNode]:
     """The operators of a chain that ends with ``last``; empty where there is none, or something speaks against it."""
     chain: list[OpNode] = []
     op: OpNode | None = last
@@ -55,7 +55,7 @@ def _chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[tuple[str
             return []
         if chain:
             between = chain[0].inputs[0]
-            if uses[key_of(between)] != 1 or between.device != op.outputs[0].device:
+            if uses[between.name] != 1 or between.device != op.outputs[0].device:
                 return []
         chain.insert(0, op)
         op = op.inputs[0].source if len(op.inputs) == 1 else None

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from penstock.graph import DataNode, Graph, OpNode
 
-Key = tuple[str, str]
-
 
 @dataclass(frozen=True)
 class Change:
@@ -33,27 +31,26 @@ class Rewritten(NamedTuple):
     changes: tuple[Change, ...] = ()
 
 
-def key_of(node: DataNode) -> Key:
-    """What identifies a node: its name and side."""
-    return node.name, node.device
-
-
-def with_replacements(graph: Graph, replacements: Mapping[Key, DataNode]) -> Graph:
-    """The graph in which each use of a key of ``replacements`` is a use of its value instead.
+def with_replacements(graph: Graph, replacements: Mapping[str, DataNode]) -> Graph:
+    """The graph in which each use of a node named by a key of ``replacements``, on either device, is a use of its value.
 
     Operators that use none of them, even indirectly, stay the very same objects.
     """
     renewed: dict[OpNode, OpNode] = {}
 
+    def replaced(node: DataNode) -> DataNode:
+        found = replacements.get(node.name, node)
+        return found if found.device == node.device else found._on(node.device)
+
     def current(node: DataNode) -> DataNode:
-        node = replacements.get(key_of(node), node)
+        node = replaced(node)
         source = node.source
         if source is None or source not in renewed or renewed[source] is source:
             return node
         output = renewed[source].outputs[node.index]
         return output if output.device == node.device else output._on(node.device)
 
-    for op in Graph([replacements.get(key_of(n), n) for n in graph.outputs], graph.sinks).operators + graph.operators:
+    for op in Graph([replaced(node) for node in graph.outputs], graph.sinks).operators + graph.operators:
         if op in renewed:
             continue
         inputs = [current(node) for node in op.inputs]
