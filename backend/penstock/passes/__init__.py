@@ -32,8 +32,9 @@ def ordered_passes() -> dict[str, Pass]:
     from penstock.passes.fold_constants import fold_constants
     from penstock.passes.fuse import fuse
     from penstock.passes.prune import prune
+    from penstock.passes.share_common import share_common
 
-    return {rewrite.__name__: rewrite for rewrite in (prune, fold_constants, fuse)}
+    return {rewrite.__name__: rewrite for rewrite in (prune, fold_constants, share_common, fuse)}
 
 
 def chosen_passes(names: Sequence[str] | None) -> dict[str, Pass]:

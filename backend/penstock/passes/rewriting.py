@@ -14,7 +14,7 @@ class Change:
     """One thing that a pass did.
 
     Attributes:
-        what: in one word: ``pruned``, ``folded``, ``fused``.
+        what: in one word: ``pruned``, ``folded``, ``shared``, ``fused``.
         operators: those that are gone.
         into: what does their work now, or None.
     """
