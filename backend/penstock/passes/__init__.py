@@ -29,12 +29,13 @@ class Applied:
 
 def ordered_passes() -> dict[str, Pass]:
     """The passes by name, in the order in which they run."""
+    from penstock.passes.decode_regions import decode_regions
     from penstock.passes.fold_constants import fold_constants
     from penstock.passes.fuse import fuse
     from penstock.passes.prune import prune
     from penstock.passes.share_common import share_common
 
-    return {rewrite.__name__: rewrite for rewrite in (prune, fold_constants, share_common, fuse)}
+    return {rewrite.__name__: rewrite for rewrite in (prune, fold_constants, share_common, decode_regions, fuse)}
 
 
 def chosen_passes(names: Sequence[str] | None) -> dict[str, Pass]:

@@ -12,8 +12,13 @@ from penstock.schema.fused import fused_argument
 
 
 def fuse(graph: Graph) -> Rewritten:
-    """The graph with each chain that some fused operator declares as that operator; longer chains go first."""
-    chains = {schema.name: schema.fuses for schema in all_schemas() if schema.fuses is not None}
+    """The graph in which operators that have one operator for all of them are that operator."""
+    return fuse_chains(graph, "fuse")
+
+
+def fuse_chains(graph: Graph, by: str) -> Rewritten:
+    """The graph with each chain that some fused operator of the pass ``by`` declares; longer chains go first."""
+    chains = {s.name: s.fuses for s in all_schemas() if s.fuses is not None and s.fused_by == by}
     rules = sorted(chains, key=lambda name: len(chains[name]), reverse=True)
     changes: list[Change] = []
     while True:
