@@ -42,7 +42,7 @@ def penstock_process(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_help_lists_each_command_with_its_purpose() -> None:
     text = invoke("--help")
-    for name in ("export", "info", "serve", "setup", "show"):
+    for name in ("export", "info", "inspect", "serve", "setup", "show"):
         assert f"\n  {name} " in text
         assert invoke(name, "--help").startswith("Usage:")
 
@@ -66,6 +66,33 @@ def test_show_names_operators_and_outputs(source: Path, tmp_path: Path) -> None:
     text = invoke("show", str(source))
     for name in ("numbers", "ExternalSource", "Cast", "twice", "batches of up to 4"):
         assert name in text
+
+
+FUSED = """
+from penstock import fn, pipeline_def, types
+
+@pipeline_def(batch_size=4)
+def small():
+    images = fn.resize(fn.external_source(name="images", dtype=types.UINT8, ndim=3, layout="HWC"), size=[4, 4])
+    return fn.crop_mirror_normalize(images, name="normalized")
+"""
+
+
+def test_inspect_tells_what_each_pass_did(tmp_path: Path) -> None:
+    path = tmp_path / "small.py"
+    path.write_text(FUSED)
+    text = " ".join(invoke("inspect", str(path)).split())
+    assert "prune 3 -> 3 nothing" in text
+    assert "fuse 3 -> 2 fused Resize " in text
+    assert "what runs: ExternalSource, _fused__ResizeNormalize" in text
+    assert invoke("inspect", str(path), "--passes", "prune, fold_constants").count("->") == 2
+    assert "what runs: ExternalSource, Resize, CropMirrorNormalize" in invoke("inspect", str(path), "--passes", "")
+
+
+def test_inspect_lists_the_passes_where_one_is_unknown(source: Path) -> None:
+    done = penstock_process("inspect", str(source), "--passes", "polish")
+    assert done.returncode == 2
+    assert "the passes are: prune, " in done.stderr
 
 
 def test_info_tells_versions_and_where_models_are_served_from() -> None:

@@ -9,28 +9,23 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import penstock.passes
 from penstock import Pipeline, fn, pipeline_def, types
+from penstock.errors import OperatorError
+from penstock.passes import improve, ordered_passes
 
 RNG = np.random.default_rng(0)
 IMAGES = [RNG.integers(0, 255, (40 + 7 * i, 60 - 5 * i, 3), np.uint8) for i in range(4)]
 
 
-def built(
-    fused: bool, monkeypatch: pytest.MonkeyPatch, data: Any, resize: dict[str, Any], crop: dict[str, Any]
-) -> Pipeline:
+def built(fused: bool, data: Any, resize: dict[str, Any], crop: dict[str, Any]) -> Pipeline:
     @pipeline_def(batch_size=4, num_threads=2, seed=1, prefetch_queue_depth=1)
     def define() -> Any:
         image = fn.external_source(lambda: data, layout="HWC")
         image = fn.resize(image, resize_shorter=fn.random.uniform(range=[25.0, 50.0]), **resize)
         return fn.crop_mirror_normalize(image, mirror=fn.random.coin_flip(), **crop)
 
-    pipeline = define()
-    with monkeypatch.context() as patch:
-        if not fused:
-            others = [p for p in penstock.passes.ordered_passes() if p.__name__ != "fuse"]
-            patch.setattr(penstock.passes, "ordered_passes", lambda: others)
-        pipeline.build()
+    pipeline = define(passes=None if fused else [name for name in ordered_passes() if name != "fuse"])
+    pipeline.build()
     names = [step.node.schema.name for step in pipeline.executor.plan.operators]
     assert any(name.startswith("_fused") for name in names) is fused
     return pipeline
@@ -51,11 +46,9 @@ def built(
         ({}, {"crop": (60, 22), "out_of_bounds_policy": "trim_to_shape"}),
     ],
 )
-def test_fused_equals_unfused(
-    dtype: Any, resize: dict[str, Any], crop: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fused_equals_unfused(dtype: Any, resize: dict[str, Any], crop: dict[str, Any]) -> None:
     data = [image.astype(dtype) for image in IMAGES]
-    one, other = (built(fused, monkeypatch, data, resize, crop) for fused in (True, False))
+    one, other = (built(fused, data, resize, crop) for fused in (True, False))
     for _ in range(2):
         a, b = one.run()[0], other.run()[0]
         assert (a.layout(), a.dtype, a.shape()) == (b.layout(), b.dtype, b.shape())
@@ -63,17 +56,32 @@ def test_fused_equals_unfused(
             assert np.array_equal(np.array(x), np.array(y))
 
 
-def test_errors_name_the_operator_that_is_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_name_the_operator_that_is_at_fault() -> None:
     for fused in (True, False):
         with pytest.raises(RuntimeError, match=r"fn\.crop_mirror_normalize"):
-            built(fused, monkeypatch, IMAGES, {}, {"crop": (60, 22)}).run()
+            built(fused, IMAGES, {}, {"crop": (60, 22)}).run()
         with pytest.raises(RuntimeError, match=r"fn\.resize"):
-            built(fused, monkeypatch, [i.astype(np.int32) for i in IMAGES], {}, {"crop": (20, 22)}).run()
+            built(fused, [i.astype(np.int32) for i in IMAGES], {}, {"crop": (20, 22)}).run()
 
 
-def test_failures_are_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operator_that_refuses_its_arguments_is_named_with_its_line() -> None:
+    for fused in (True, False):
+        pipeline = refused(passes=None if fused else [])
+        with pytest.raises(OperatorError, match="crop_w") as caught:
+            pipeline.build()
+        assert caught.value.operator == "penstock.fn.crop_mirror_normalize"
+        assert caught.value.origin[-1].function == "refused"
+
+
+@pipeline_def(batch_size=4, num_threads=1)
+def refused() -> Any:
+    image = fn.resize(fn.external_source(lambda: IMAGES, layout="HWC"), size=[20, 20])
+    return fn.crop_mirror_normalize(image, crop_h=10)
+
+
+def test_failures_are_isolated() -> None:
     data = [*IMAGES[:3], IMAGES[3][:0]]
-    pipeline = built(True, monkeypatch, data, {}, {"crop": (20, 22)})
+    pipeline = built(True, data, {}, {"crop": (20, 22)})
     pipeline._feed_from_sources()
     result = pipeline.executor.run_once(isolate=True)
     assert list(result.failures) == [3]
@@ -91,6 +99,20 @@ def test_what_is_used_elsewhere_is_not_fused() -> None:
     assert not any(step.node.schema.name.startswith("_fused") for step in pipeline.executor.plan.operators)
 
 
+def test_what_is_copied_to_the_gpu_is_fused_before() -> None:
+    @pipeline_def(batch_size=4, num_threads=1)
+    def define(also_resized: bool) -> Any:
+        image = fn.resize(fn.external_source(lambda: IMAGES, layout="HWC"), size=[20, 20])
+        normalized = fn.crop_mirror_normalize(image).gpu()
+        return (normalized, image.gpu()) if also_resized else normalized
+
+    def improved(also_resized: bool) -> list[str]:
+        return [op.schema.name for op in improve(define(also_resized).graph).operators]
+
+    assert improved(False) == ["ExternalSource", "_fused__ResizeNormalize"]
+    assert improved(True) == ["ExternalSource", "Resize", "CropMirrorNormalize"]
+
+
 def encoded_images() -> list[np.ndarray]:
     encoded = []
     for image, kind in zip(IMAGES, ("PNG", "JPEG", "BMP", "JPEG")):
@@ -100,19 +122,15 @@ def encoded_images() -> list[np.ndarray]:
     return encoded
 
 
-def decoding(fused: bool, monkeypatch: pytest.MonkeyPatch, data: list[np.ndarray], **arguments: Any) -> Pipeline:
+def decoding(fused: bool, data: list[np.ndarray], **arguments: Any) -> Pipeline:
     @pipeline_def(batch_size=4, num_threads=2, prefetch_queue_depth=1)
     def define() -> Any:
         image = fn.decoders.image(fn.external_source(lambda: data), **arguments)
         image = fn.resize(image, resize_shorter=30)
         return fn.crop_mirror_normalize(image, crop=(20, 22), mean=[120.0], std=[60.0])
 
-    pipeline = define()
-    with monkeypatch.context() as patch:
-        if not fused:
-            others = [p for p in penstock.passes.ordered_passes() if p.__name__ != "fuse"]
-            patch.setattr(penstock.passes, "ordered_passes", lambda: others)
-        pipeline.build()
+    pipeline = define(passes=None if fused else [name for name in ordered_passes() if name != "fuse"])
+    pipeline.build()
     names = [step.node.schema.name for step in pipeline.executor.plan.operators]
     assert ("_fused__ImageResizeNormalize" in names) is fused
     return pipeline
@@ -121,23 +139,23 @@ def decoding(fused: bool, monkeypatch: pytest.MonkeyPatch, data: list[np.ndarray
 @pytest.mark.parametrize(
     "arguments", [{}, {"output_type": types.GRAY}, {"dtype": types.FLOAT}, {"output_type": types.BGR}]
 )
-def test_decoding_is_fused_too(arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = (decoding(fused, monkeypatch, encoded_images(), **arguments) for fused in (True, False))
+def test_decoding_is_fused_too(arguments: dict[str, Any]) -> None:
+    one, other = (decoding(fused, encoded_images(), **arguments) for fused in (True, False))
     for _ in range(2):
         a, b = one.run()[0], other.run()[0]
         assert (a.layout(), a.dtype, a.shape()) == (b.layout(), b.dtype, b.shape())
         assert np.array_equal(a.as_array(), b.as_array())
 
 
-def test_a_corrupt_image_fails_alone_where_decoding_is_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_corrupt_image_fails_alone_where_decoding_is_fused() -> None:
     data = encoded_images()
     data[1] = data[1][: len(data[1]) // 3]
     data[2] = np.zeros(10, np.uint8)
-    pipeline = decoding(True, monkeypatch, data)
+    pipeline = decoding(True, data)
     pipeline._feed_from_sources()
     result = pipeline.executor.run_once(isolate=True)
     assert sorted(result.failures) == [1, 2]
     assert all(error.operator == "penstock.fn.decoders.image" for error in result.failures.values())
-    expected = decoding(False, monkeypatch, encoded_images()).run()[0]
+    expected = decoding(False, encoded_images()).run()[0]
     for index in (0, 3):
         assert np.array_equal(result.outputs[0].samples[index], expected.at(index))

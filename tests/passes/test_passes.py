@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from penstock import Pipeline, fn, math, pipeline_def, types
+from penstock.passes import apply_passes
 
 
 def operators_of(pipeline: Pipeline) -> list[str]:
@@ -63,3 +64,45 @@ def test_errors_in_constants_are_reported_when_running() -> None:
         assert "division by zero" in str(error)  # noqa: PT017
     else:
         raise AssertionError("the division by zero went unnoticed")
+
+
+@pipeline_def(batch_size=2, num_threads=1)
+def folding_and_fusing() -> Any:
+    images = fn.external_source(lambda: [np.zeros((9, 9, 3), np.uint8)] * 2, layout="HWC")
+    images = fn.resize(images, size=types.Constant(np.float32([2, 3]), device="cpu") * 2)
+    return fn.crop_mirror_normalize(images)
+
+
+@pytest.mark.parametrize(
+    ("passes", "what"),
+    [
+        (None, {"folded", "fused"}),
+        (["fuse"], {"fused"}),
+        (("fuse", "fold_constants"), {"folded", "fused"}),
+        ([], set()),
+    ],
+)
+def test_passes_are_chosen_by_name(passes: Any, what: set[str]) -> None:
+    pipeline = folding_and_fusing(passes=passes)
+    operators = operators_of(pipeline)
+    assert ("_ArithmeticGenericOp" not in operators) is ("folded" in what)
+    assert ("_fused__ResizeNormalize" in operators) is ("fused" in what)
+    assert {change.what for applied in apply_passes(pipeline.graph, passes) for change in applied.changes} == what
+
+
+def test_passes_run_in_their_own_order() -> None:
+    assert Pipeline(passes=["fuse", "prune"]).passes == ("prune", "fuse")
+    assert Pipeline().passes is None
+
+
+def test_unknown_passes_are_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"no pass 'polish'.*prune.*fold_constants.*fuse"):
+        Pipeline(batch_size=1, num_threads=1, passes=["fuse", "polish"])
+    with pytest.raises(TypeError, match="list of names"):
+        Pipeline(batch_size=1, num_threads=1, passes="fuse")
+
+
+def test_passes_are_not_saved() -> None:
+    saved = folding_and_fusing().serialize()
+    assert folding_and_fusing(passes=[]).serialize() == saved
+    assert Pipeline.deserialize(saved, passes=[]).passes == ()

@@ -38,5 +38,6 @@ def penstock() -> None:
     \b
     Look around:
       penstock show models/my_model                      inputs, operators and outputs of a pipeline
+      penstock inspect models/my_model                   what is fused, folded, shared and pruned before it runs
       penstock info                                      versions, GPUs, where Triton is
     """

@@ -1,28 +1,74 @@
-"""How a graph is improved before it runs: one ordered list of rewrites, none of which changes a result."""
+"""How a graph is improved before it runs: one ordered list of named rewrites, none of which changes a result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from penstock.graph import Graph
+from penstock.passes.rewriting import Change, Rewritten
 
-Pass = Callable[[Graph], Graph]
+Pass = Callable[[Graph], Rewritten]
 
 
-def ordered_passes() -> list[Pass]:
-    """The passes in the order in which they run."""
+@dataclass(frozen=True)
+class Applied:
+    """What one pass did.
+
+    Attributes:
+        name: of the pass.
+        before, after: the graph.
+        changes: in the order in which they were made.
+    """
+
+    name: str
+    before: Graph
+    after: Graph
+    changes: tuple[Change, ...]
+
+
+def ordered_passes() -> dict[str, Pass]:
+    """The passes by name, in the order in which they run."""
+    from penstock.passes.decode_regions import decode_regions
     from penstock.passes.fold_constants import fold_constants
     from penstock.passes.fuse import fuse
     from penstock.passes.prune import prune
+    from penstock.passes.share_common import share_common
 
-    return [prune, fold_constants, fuse]
+    return {rewrite.__name__: rewrite for rewrite in (prune, fold_constants, share_common, decode_regions, fuse)}
 
 
-def improve(graph: Graph) -> Graph:
-    """The graph after all passes."""
-    for rewrite in ordered_passes():
-        graph = rewrite(graph)
+def chosen_passes(names: Sequence[str] | None) -> dict[str, Pass]:
+    """The passes of these names, in the order in which they run; None: all.
+
+    Raises:
+        TypeError: ``names`` is no list of names.
+        ValueError: there is no pass of such a name.
+    """
+    known = ordered_passes()
+    if names is None:
+        return known
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"`passes` must be a list of names, or None for all; got {names!r}")
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"There is no pass {', '.join(map(repr, unknown))}; the passes are: {', '.join(known)}")
+    return {name: rewrite for name, rewrite in known.items() if name in names}
+
+
+def apply_passes(graph: Graph, names: Sequence[str] | None = None) -> Iterator[Applied]:
+    """Runs the passes one after the other, and tells what each did."""
+    for name, rewrite in chosen_passes(names).items():
+        before = graph
+        graph, changes = rewrite(before)
+        yield Applied(name, before, graph, changes)
+
+
+def improve(graph: Graph, names: Sequence[str] | None = None) -> Graph:
+    """The graph after the passes of these names; None: after all."""
+    for applied in apply_passes(graph, names):
+        graph = applied.after
     return graph
 
 
-__all__ = ["Pass", "improve", "ordered_passes"]
+__all__ = ["Applied", "Change", "Pass", "Rewritten", "apply_passes", "chosen_passes", "improve", "ordered_passes"]

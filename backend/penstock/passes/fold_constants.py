@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from penstock.graph import DataNode, Graph, OpNode
-from penstock.passes.rewriting import key_of, with_replacements
+from penstock.passes.rewriting import Change, Rewritten, with_replacements
 from penstock.schema import Workspace, find_schema, operator_class
 from penstock.tensors import TensorListCPU
 
 
-def fold_constants(graph: Graph) -> Graph:
+def fold_constants(graph: Graph) -> Rewritten:
     """The graph in which CPU operators that see only constants are constants themselves."""
-    values: dict[tuple[str, str], TensorListCPU] = {}
-    folded: dict[tuple[str, str], DataNode] = {}
+    values: dict[str, TensorListCPU] = {}
+    folded: dict[str, DataNode] = {}
+    changes: list[Change] = []
     for op in graph.operators:
         if not _foldable(op, values):
             continue
@@ -24,28 +25,29 @@ def fold_constants(graph: Graph) -> Graph:
             # A part of a split batch: how many samples it has is not a constant's to say.
             continue
         for node, batch in zip(op.outputs, outputs):
-            values[key_of(node)] = batch
+            values[node.name] = batch
             if op.inputs or op.argument_inputs:
-                folded[key_of(node)] = _constant(node, batch)
-    return with_replacements(graph, folded) if folded else graph
+                folded[node.name] = constant = _constant(node, batch)
+                changes.append(Change("folded", (op,), constant.source))
+    return Rewritten(with_replacements(graph, folded), tuple(changes)) if folded else Rewritten(graph)
 
 
-def _foldable(op: OpNode, values: dict[tuple[str, str], TensorListCPU]) -> bool:
+def _foldable(op: OpNode, values: dict[str, TensorListCPU]) -> bool:
     schema = op.schema
     if op.device != "cpu" or schema.random or schema.stateful or schema.batchwise or schema.merges or op.preserved:
         return False
     if op.payload is not None:
         return schema.constant
     inputs = list(op.all_inputs())
-    return all(key_of(node) in values for node in inputs) if inputs else schema.constant
+    return all(node.device == "cpu" and node.name in values for node in inputs) if inputs else schema.constant
 
 
-def _evaluate(op: OpNode, values: dict[tuple[str, str], TensorListCPU]) -> list[TensorListCPU]:
+def _evaluate(op: OpNode, values: dict[str, TensorListCPU]) -> list[TensorListCPU]:
     operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, -1, op.schema)
     operator.bind(op.payload)
     workspace = Workspace(
-        inputs=[values[key_of(node)] for node in op.inputs],
-        arguments={name: values[key_of(node)] for name, node in op.argument_inputs.items()},
+        inputs=[values[node.name] for node in op.inputs],
+        arguments={name: values[node.name] for name, node in op.argument_inputs.items()},
         batch_size=1,
         max_batch_size=1,
     )

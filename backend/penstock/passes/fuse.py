@@ -6,27 +6,35 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from penstock.graph import DataNode, Graph, OpNode
-from penstock.passes.rewriting import key_of, with_replacements
+from penstock.passes.rewriting import Change, Rewritten, with_replacements
 from penstock.schema import Operator, Schema, all_schemas, find_schema, operator_class
 from penstock.schema.fused import fused_argument
 
 
-def fuse(graph: Graph) -> Graph:
-    """The graph with each chain that some fused operator declares as that operator; longer chains go first."""
-    chains = {schema.name: schema.fuses for schema in all_schemas() if schema.fuses is not None}
+def fuse(graph: Graph) -> Rewritten:
+    """The graph in which operators that have one operator for all of them are that operator."""
+    return fuse_chains(graph, "fuse")
+
+
+def fuse_chains(graph: Graph, by: str) -> Rewritten:
+    """The graph with each chain that some fused operator of the pass ``by`` declares; longer chains go first."""
+    chains = {s.name: s.fuses for s in all_schemas() if s.fuses is not None and s.fused_by == by}
     rules = sorted(chains, key=lambda name: len(chains[name]), reverse=True)
+    changes: list[Change] = []
     while True:
-        uses = Counter(key_of(node) for node in _all_uses(graph))
+        uses = Counter(node.name for node in _all_uses(graph))
         replacements = {}
         # From the outputs on, so that a chain is found by its end.
         for op in reversed(graph.operators):
             found = ((rule, _chain(chains[rule], op, uses)) for rule in rules)
             rule, chain = next(((rule, chain) for rule, chain in found if chain), ("", []))
-            if chain:
-                replacements[key_of(op.outputs[0])] = _fused(find_schema(rule), chain).outputs[0]
+            fused = _fused(find_schema(rule), chain) if chain else None
+            if fused is not None:
+                replacements[op.name] = fused.outputs[0]
+                changes.append(Change("fused", tuple(chain), fused))
                 break
         if not replacements:
-            return graph
+            return Rewritten(graph, tuple(changes))
         graph = with_replacements(graph, replacements)
 
 
@@ -37,7 +45,7 @@ def _all_uses(graph: Graph) -> Iterable[DataNode]:
         yield from op.all_inputs()
 
 
-def _chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[tuple[str, str]]) -> list[OpNode]:
+def _chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[str]) -> list[OpNode]:
     """The operators of a chain that ends with ``last``; empty where there is none, or something speaks against it."""
     chain: list[OpNode] = []
     op: OpNode | None = last
@@ -52,22 +60,27 @@ def _chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[tuple[str
             return []
         if chain:
             between = chain[0].inputs[0]
-            if uses[key_of(between)] != 1 or between.device != op.outputs[0].device:
+            if uses[between.name] != 1 or between.device != op.outputs[0].device:
                 return []
         chain.insert(0, op)
         op = op.inputs[0].source if len(op.inputs) == 1 else None
     return chain
 
 
-def _fused(rule: Schema, chain: Sequence[OpNode]) -> OpNode:
-    """The operator that does what all of ``chain`` do."""
+def _fused(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
+    """The operator that does what all of ``chain`` do; None where one of them refuses its arguments."""
     last = chain[-1]
+    try:
+        operators = tuple(_operator(op) for op in chain)
+    except Exception:
+        # It refuses them when the plan is made too, and is reported there with its place in the pipeline.
+        return None
     arguments = {
         fused_argument(position, name): node
         for position, op in enumerate(chain)
         for name, node in op.argument_inputs.items()
     }
-    payload = (tuple(chain), tuple(_operator(op) for op in chain))
+    payload = (tuple(chain), operators)
     return OpNode(
         rule,
         last.name,

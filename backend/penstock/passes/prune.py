@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from penstock.graph import Graph
+from penstock.passes.rewriting import Change, Rewritten
 
 
-def prune(graph: Graph) -> Graph:
+def prune(graph: Graph) -> Rewritten:
     """The same outputs, from no more operators than they need."""
     kept = [node for node in graph.sinks if node.source is not None and node.source.preserved]
-    return Graph(graph.outputs, kept)
+    pruned = Graph(graph.outputs, kept)
+    left = set(pruned.operators)
+    return Rewritten(pruned, tuple(Change("pruned", (op,)) for op in graph.operators if op not in left))

@@ -17,7 +17,7 @@ from penstock.errors import DeviceError
 from penstock.graph import DataNode, Graph, Scope, scope_stack
 from penstock.graph.conditionals import ConditionStack
 from penstock.graph.constants import constant_node, is_constant
-from penstock.passes import improve
+from penstock.passes import chosen_passes, improve
 from penstock.runtime import Executor, Plan
 from penstock.runtime.checkpoints import checkpoint_seed
 from penstock.runtime.feeding import to_batch
@@ -74,6 +74,8 @@ class Pipeline:
         checkpoint: what :meth:`checkpoint` gave, to continue from there.
         py_num_workers, py_start_method, py_callback_pickler: worker processes of parallel external sources.
         output_dtype, output_ndim, output_layout: what the outputs must be: one for all, or one for each.
+        passes: names of the passes that improve the graph, for looking into what one does: they change no result. None:
+            all; an empty list: none. ``penstock inspect`` lists them. It is not part of what is saved.
 
     >>> from penstock import fn
     >>> with Pipeline(batch_size=2, num_threads=1) as pipe:
@@ -111,6 +113,7 @@ class Pipeline:
         experimental_exec_dynamic: bool | None = None,
         stream_policy: StreamPolicy | None = None,
         concurrency: OperatorConcurrency | None = None,
+        passes: Sequence[str] | None = None,
     ) -> None:
         load_package("penstock.operators")
         if experimental_exec_dynamic is not None:
@@ -156,6 +159,7 @@ class Pipeline:
         self._exec_dynamic = dynamic
         self._stream_policy = stream_policy
         self._concurrency = concurrency
+        self._passes = None if passes is None else tuple(chosen_passes(passes))
 
         self._scope = Scope()
         self._returned: Any = _NOT_DEFINED
@@ -226,6 +230,11 @@ class Pipeline:
     @property
     def concurrency(self) -> OperatorConcurrency | None:
         return self._concurrency
+
+    @property
+    def passes(self) -> tuple[str, ...] | None:
+        """The names of the passes that were chosen, in the order in which they run; None: all run."""
+        return self._passes
 
     @property
     def set_affinity(self) -> bool:
@@ -396,7 +405,7 @@ class Pipeline:
         if self._enable_checkpointing:
             _check_checkpointing(graph)
         self._choose_device(graph)
-        improved = improve(graph)
+        improved = improve(graph, self._passes)
         self._sources = _sources_of(improved)
         _warn_of_unused_outputs(self._sources, improved)
         plan = Plan(improved, self._seed if self._checkpoint is None else checkpoint_seed(self._checkpoint, self._seed))

@@ -78,6 +78,7 @@ class Schema:
         hidden: not part of the documentation.
         constant: it gives the same tensor for every sample of every batch, without inputs.
         fuses: for each step of the chain that it stands for, the names of the operators that may be there.
+        fused_by: the name of the pass that puts it in their place.
         merges: its inputs are parts of the batch that its arguments have.
         batchwise: a sample's result depends on the other samples of its batch.
         aliases: other names that mean this operator.
@@ -100,6 +101,7 @@ class Schema:
     hidden: bool = False
     constant: bool = False
     fuses: tuple[tuple[str, ...], ...] | None = None
+    fused_by: str = "fuse"
     merges: bool = False
     batchwise: bool = False
     aliases: tuple[Alias, ...] = ()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 
-import numpy as np
-
+from penstock.operators.decoders._buffers import ThreadBuffers
 from penstock.operators.decoders._images import ImageDecoder
 from penstock.schema import Sample, Schema, Workspace, operator_class, register_operator
 from penstock.schema.fused import FusedOperator
@@ -33,7 +31,7 @@ class ImageResizeNormalize(FusedOperator):
 
     def setup(self) -> None:
         self._behind = operator_class("_fused__ResizeNormalize")()
-        self._buffers = threading.local()
+        self._buffers = ThreadBuffers()
 
     def can_fuse(self, steps: Sequence[Workspace]) -> bool:
         return self._behind.can_fuse(steps[1:])  # type: ignore[attr-defined]
@@ -43,17 +41,9 @@ class ImageResizeNormalize(FusedOperator):
         decoder = self.operators[0]
         assert isinstance(decoder, ImageDecoder)
         shape = resizing.shapes[0]
-        pixels = self._buffer(shape, numpy_dtype(resizing.workspace.inputs[0].dtype))
+        pixels = self._buffers.array(shape, numpy_dtype(resizing.workspace.inputs[0].dtype))
         try:
             decoder.decode_into(decoding, pixels)
         except Exception as error:
             raise self.error_of(0, error, decoding.index) from error
         self._behind.compute_from(pixels, resizing, normalizing)  # type: ignore[attr-defined]
-
-    def _buffer(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        """This thread's buffer, as an array of ``shape``."""
-        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        held = getattr(self._buffers, "held", None)
-        if held is None or held.size < size:
-            held = self._buffers.held = np.empty(size, np.uint8)
-        return held[:size].view(dtype).reshape(shape)

@@ -1,0 +1,58 @@
+"""Which JPEGs give the same pixels, and the same errors, whether a region of them is decoded or the whole."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.codecs.image_header import ImageHeader
+from penstock.kernels.codecs.libraries import nvimgcodec
+from penstock.kernels.windows import Region
+
+_NARROWEST = 2
+"""nvImageCodec 0.9 gives other colours where one column at the left edge is decoded of an image with halved chroma."""
+
+_SEQUENTIAL = (0xC0, 0xC1)
+_START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
+_STUFFED, _RESTARTS, _FILL = 0x00, range(0xD0, 0xD8), 0xFF
+
+
+def decodes_alone(encoded: np.ndarray, header: ImageHeader, stored: Region) -> bool:
+    """Whether a region is decoded on the CPU exactly as it is in the whole image.
+
+    It is where all that lies behind the region is one scan, up to the end of the image: a decoder that stops early then
+    misses nothing that it would fail on. Damage to the scan's own data is no failure, and shows in the pixels alike.
+
+    Args:
+        encoded: the file's bytes, uint8 of shape (n,), contiguous.
+        header: of the file.
+        stored: the region, in rows and columns as they are stored.
+    """
+    if header.format != "jpeg" or header.channels not in (1, 3) or nvimgcodec() is None:
+        return False
+    return stored.extents[1] >= _NARROWEST and _is_one_scan(encoded)
+
+
+def _is_one_scan(encoded: np.ndarray) -> bool:
+    """Whether a JPEG has one scan, made by the sequential process, and then its end; its header is walkable."""
+    data = encoded.data
+    position, sequential = 2, False
+    while position + 4 <= len(data) and data[position] == 0xFF:
+        marker = data[position + 1]
+        if marker == _FILL:
+            position += 1
+            continue
+        if marker in _RESTARTS or marker == 0x01 or marker == _END_OF_IMAGE:
+            return False
+        sequential |= marker in _SEQUENTIAL
+        position += 2 + (data[position + 2] << 8 | data[position + 3])
+        if marker == _START_OF_SCAN:
+            return sequential and _first_marker(encoded[position:]) == _END_OF_IMAGE
+    return False
+
+
+def _first_marker(scan: np.ndarray) -> int | None:
+    """The first marker in a scan's data that ends it, or None."""
+    following = scan[np.flatnonzero(scan[:-1] == 0xFF) + 1]
+    ordinary = (following == _STUFFED) | (following == _FILL) | ((following >= 0xD0) & (following <= 0xD7))
+    ends = np.flatnonzero(~ordinary)
+    return int(following[ends[0]]) if ends.size else None

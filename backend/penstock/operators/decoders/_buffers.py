@@ -1,0 +1,22 @@
+"""Memory that a thread keeps from sample to sample."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+
+class ThreadBuffers:
+    """A buffer for each thread, as large as the largest array that the thread has asked for."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """This thread's buffer, as an array of ``shape``; its contents are undefined."""
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        held = getattr(self._local, "held", None)
+        if held is None or held.size < size:
+            held = self._local.held = np.empty(size, np.uint8)
+        return held[:size].view(dtype).reshape(shape)

@@ -1,0 +1,131 @@
+"""Each pass, with it and without it: small pipelines of all kinds give the same, bit for bit."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from penstock import fn, math, pipeline_def, types
+from penstock.passes import ordered_passes
+
+RNG = np.random.default_rng(0)
+IMAGES = [RNG.integers(0, 255, (40 + 7 * i, 60 - 5 * i, 3), np.uint8) for i in range(4)]
+
+
+def encoded(index: int) -> np.ndarray:
+    buffer = io.BytesIO()
+    Image.fromarray(IMAGES[index]).save(buffer, ("JPEG", "PNG", "BMP", "JPEG")[index])
+    return np.frombuffer(buffer.getvalue(), np.uint8)
+
+
+ENCODED = [encoded(index) for index in range(4)]
+
+
+def images() -> Any:
+    return fn.external_source(lambda: IMAGES, layout="HWC")
+
+
+def files() -> Any:
+    return fn.external_source(lambda: ENCODED)
+
+
+def resized_and_normalized() -> Any:
+    image = fn.resize(images(), resize_shorter=fn.random.uniform(range=[25.0, 50.0]))
+    return fn.crop_mirror_normalize(image, crop=(20, 22), mirror=fn.random.coin_flip(), mean=[120.0], std=[60.0])
+
+
+def decoded_and_resized() -> Any:
+    image = fn.resize(fn.decoders.image(files()), size=[30, 30])
+    return fn.crop_mirror_normalize(image, crop=(20, 22))
+
+
+def decoded_and_cropped() -> Any:
+    image = fn.decoders.image(files(), output_type=types.GRAY)
+    return fn.crop(image, crop=(20, 22), crop_pos_x=fn.random.uniform(range=[0.0, 1.0]))
+
+
+def decoded_and_sliced() -> Any:
+    return fn.slice(fn.decoders.image(files()), start=[3, 5], shape=[20, 22]), fn.random.uniform()
+
+
+def cropped_twice() -> Any:
+    image = fn.decoders.image(files())
+    return fn.crop(image, crop=(20, 22)), fn.crop(image, crop=(20, 22)), fn.crop(image, crop=(10, 12))
+
+
+def repeated_expressions() -> Any:
+    number = fn.random.uniform(range=[0.0, 1.0])
+    image = fn.cast(images(), dtype=types.FLOAT)
+    return image * number + image * number, fn.cast(images(), dtype=types.FLOAT) * number
+
+
+def expressions_of_constants() -> Any:
+    table = types.Constant(np.float32([1, 2, 3]), device="cpu")
+    return images() * math.sqrt(table * 2) + 1, table * 2
+
+
+def chains_of_points() -> Any:
+    image = fn.brightness_contrast(images(), brightness=fn.random.uniform(range=[0.5, 1.5]), contrast=1.2)
+    return fn.cast(image * 0.5 + 3, dtype=types.UINT8), fn.cast(-image, dtype=types.INT16) // 3
+
+
+def warped() -> Any:
+    turned = fn.transforms.rotation(angle=30.0)
+    moved = fn.transforms.combine(turned, fn.transforms.translation(offset=[3.0, 4.0]))
+    return fn.warp_affine(fn.warp_affine(images(), moved), matrix=moved, inverse_map=False)
+
+
+def unused() -> Any:
+    fn.resize(images(), size=[5, 5])
+    return fn.random.normal(shape=[2]), fn.flip(images())
+
+
+def chosen_by_sample() -> Any:
+    image = images()
+    if fn.random.coin_flip():
+        image = fn.crop_mirror_normalize(fn.resize(image, size=[20, 20]), dtype=types.UINT8, output_layout="HWC")
+    else:
+        image = fn.resize(fn.resize(image, size=[20, 20]), size=[20, 20])
+    return fn.reductions.mean(image), types.Constant(1, device="cpu") * 2
+
+
+PIPELINES = [
+    resized_and_normalized,
+    decoded_and_resized,
+    decoded_and_cropped,
+    decoded_and_sliced,
+    cropped_twice,
+    repeated_expressions,
+    expressions_of_constants,
+    chains_of_points,
+    warped,
+    unused,
+    chosen_by_sample,
+]
+
+
+def outcome(define: Callable[[], Any], passes: list[str]) -> list[Any]:
+    """Everything that two runs give."""
+    pipeline = pipeline_def(define, batch_size=4, num_threads=2, seed=7, enable_conditionals=True)(passes=passes)
+    batches = [batch for _ in range(2) for batch in pipeline.run()]
+    return [
+        (batch.dtype, batch.layout(), [(np.array(sample).shape, np.array(sample).tobytes()) for sample in batch])
+        for batch in batches
+    ]
+
+
+@pytest.fixture(scope="module")
+def plain() -> dict[str, list[Any]]:
+    return {define.__name__: outcome(define, []) for define in PIPELINES}
+
+
+@pytest.mark.parametrize("define", PIPELINES)
+@pytest.mark.parametrize("name", ordered_passes())
+def test_a_pass_changes_no_result(name: str, define: Callable[[], Any], plain: dict[str, list[Any]]) -> None:
+    assert outcome(define, [name]) == plain[define.__name__]
+    assert outcome(define, [other for other in ordered_passes() if other != name]) == plain[define.__name__]
