@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Why DALI's operators are absent, by patterns of their names.
 ABSENT = {
     "OpticalFlow": "runs in NVIDIA's optical flow engine only, which has no Python interface",
-    "*Video*": "decodes on the GPU's video engine; frames can come from `external_source`",
+    "*Video*": "decodes on the GPU's video engine; `experimental.readers.video` reads the same on the CPU",
 }
 
 
