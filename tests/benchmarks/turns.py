@@ -41,6 +41,15 @@ def cpu_ms(run: Run, seconds: float) -> float:
     return (time.process_time() - cpu) / count * 1e3
 
 
+def wall_ms(run: Run, seconds: float) -> float:
+    """Milliseconds of time for one run."""
+    count, wall = 0, time.perf_counter()
+    while time.perf_counter() - wall < seconds:
+        run()
+        count += 1
+    return (time.perf_counter() - wall) / count * 1e3
+
+
 def gpu_ms(run: Run, seconds: float) -> float:
     """Milliseconds of time for one run of work on a GPU, whose queues are full at the beginning and at the end."""
     import cupy

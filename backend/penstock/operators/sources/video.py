@@ -119,7 +119,11 @@ def _opened(batch: TensorList) -> Video:
         raise ValueError(f"The contents of a video file are wanted, of type uint8; got {batch.dtype}")
     try:
         # Only the first sample counts, and of it only the bytes, whatever its shape.
-        video = Video(np.ascontiguousarray(host_view(batch.as_cpu().samples[0])).reshape(-1))
+        video = Video(
+            np.ascontiguousarray(
+                host_view((batch.as_cpu() if isinstance(batch, TensorListGPU) else batch).samples[0])
+            ).reshape(-1)
+        )
     except ValueError as error:
         raise ValueError(f"Failed to create video decoder for provided video data. {error}") from error
     if not len(video):
