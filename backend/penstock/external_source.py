@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.graph import call_operator
 from penstock.runtime.sources import Source
+from penstock.schema.registry import find_schema
 
 __all__ = ["ExternalSource", "external_source"]
 
@@ -64,6 +65,7 @@ def external_source(
 
     >>> images = external_source(lambda: [np.zeros((4, 6, 3), np.uint8)] * 2, layout="HWC")  # doctest: +SKIP
     """
+    _check_known(kwargs)
     count = 1 if num_outputs is None else num_outputs
     _check_outputs(source, num_outputs, name)
     if batch is None:
@@ -108,13 +110,20 @@ def external_source(
     return nodes[0] if num_outputs is None else nodes
 
 
+def _check_known(arguments: dict[str, Any]) -> None:
+    known = find_schema("ExternalSource").all_arguments
+    for name in arguments:
+        if name not in known:
+            raise ValueError(f'Got an unexpected argument "{name}"')
+
+
 def _check_outputs(source: Any, num_outputs: int | None, name: str | None) -> None:
     if num_outputs is None:
         return
     if source is None:
         raise ValueError(
-            "The parameter `num_outputs` is only valid with a `source`, which provides the data. Use one external source for each "
-            "name that is fed."
+            "The parameter `num_outputs` is only valid when using `source` to provide data. Use one external source for each name "
+            "that is fed."
         )
     if name is not None:
         raise RuntimeError("`num_outputs` is not compatible with a named `external_source`")
@@ -137,7 +146,9 @@ def _check_sequential(prefetch_queue_depth: int | None, bytes_per_sample_hint: A
     given = {"prefetch_queue_depth": prefetch_queue_depth, "bytes_per_sample_hint": bytes_per_sample_hint}
     for name, value in given.items():
         if value is not None:
-            raise ValueError(f"The argument `{name}` is valid only for parallel external sources")
+            raise ValueError(
+                f"The argument `{name}` is valid only for parallel external sources (with `parallel=True`)"
+            )
 
 
 def _source_of(
@@ -153,7 +164,7 @@ def _source_of(
 ) -> Source | None:
     if source is None:
         if cycle is not None and cycle is not False:
-            raise ValueError("The argument `cycle` can only be specified if `source` is iterable")
+            raise ValueError("The `cycle` argument is only valid for iterable `source`")
         if parallel:
             raise ValueError("The argument `parallel` can only be specified with a `source`")
         return None

@@ -407,13 +407,24 @@ class ScalarConstant:
         return hash((self.value, self.dtype))
 
     def __bool__(self) -> Any:
+        self._check_conversion("biu", "bool")
         return bool(self.value)
 
     def __int__(self) -> int:
+        self._check_conversion("biu", "int")
         return int(self.value)
 
     def __float__(self) -> float:
+        self._check_conversion("f", "float")
         return float(self.value)
+
+    def _check_conversion(self, kinds: str, builtin: str) -> None:
+        """Raises TypeError unless the type is of these kinds: numbers change their kind only where that is asked for."""
+        if numpy_dtype(self.dtype).kind not in kinds:
+            types = "the float types" if kinds == "f" else "bool or int types"
+            raise TypeError(
+                f"DALI ScalarConstant must be converted to one of {types} explicitly before casting to builtin `{builtin}`."
+            )
 
     def __str__(self) -> str:
         return f"{self.value}:{self.dtype}"

@@ -91,9 +91,24 @@ def test_a_killed_worker_is_an_error_and_no_hang() -> None:
     pipe.close()
 
 
-def test_errors_of_callbacks_come_as_they_are() -> None:
+def test_errors_of_callbacks_come_with_the_workers_traceback() -> None:
     pipe = pipeline(raising)
-    with pytest.raises(LookupError, match="mine"):
+    with pytest.raises(
+        Exception, match=r"received from worker thread:(.|\n)*in raising(.|\n)*LookupError: mine"
+    ) as caught:
+        pipe.run()
+    assert type(caught.value) is Exception
+    assert isinstance(caught.value.__cause__, LookupError)
+    pipe.close()
+
+
+def textual(info: types.SampleInfo) -> Any:
+    return "42"
+
+
+def test_what_is_no_tensor_is_refused_in_the_worker() -> None:
+    pipe = pipeline(textual)
+    with pytest.raises(Exception, match=r"Unsupported callback return type\. .*Got <class 'str'>"):
         pipe.run()
     pipe.close()
 
@@ -101,7 +116,7 @@ def test_errors_of_callbacks_come_as_they_are() -> None:
 def test_what_cannot_be_sent_to_spawned_workers_is_refused() -> None:
     lock = threading.Lock()
     pipe = pipeline(lambda info: np.int32(lock.locked()), py_start_method="spawn")
-    with pytest.raises(RuntimeError, match="py_callback_pickler"):
+    with pytest.raises(TypeError, match="py_callback_pickler"):
         pipe.build()
 
 
@@ -174,3 +189,19 @@ def test_number_of_workers() -> None:
 def test_callbacks_must_take_an_argument() -> None:
     with pytest.raises(TypeError, match="one argument"):
         pipeline(lambda: np.int32(1))
+
+
+def test_batches_that_are_kept_stay_as_they_are() -> None:
+    pipe = pipeline(lambda info: np.full(1000, info.idx_in_epoch, np.int32))
+    kept = [pipe.run()[0] for _ in range(12)]
+    assert [[int(np.asarray(sample)[999]) for sample in batch] for batch in kept] == [
+        [3 * i, 3 * i + 1, 3 * i + 2] for i in range(12)
+    ]
+    del kept
+    numbers = []
+    for _ in range(2):
+        for _ in range(12):
+            pipe.run()
+        numbers.append(len(pipe.external_source_shm_statistics()["capacities"][0]))
+    assert numbers[0] == numbers[1], "memory that is free is used again"
+    pipe.close()

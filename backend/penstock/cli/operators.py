@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from fnmatch import fnmatch
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -12,12 +11,6 @@ import click
 
 if TYPE_CHECKING:
     from penstock.schema import Schema
-
-# Why DALI's operators are absent, by patterns of their names.
-ABSENT = {
-    "OpticalFlow": "runs in NVIDIA's optical flow engine only, which has no Python interface",
-    "*Video*": "decodes on the GPU's video engine; on the CPU there are `decoders.video` and `experimental.readers.video`",
-}
 
 
 @click.command()
@@ -81,13 +74,12 @@ def absent_operators() -> Iterator[tuple[str, str]]:
     """DALI's operators that are not here: the name of the schema, and the reason."""
     from penstock.schema.registry import all_schemas
 
-    here = {schema.name for schema in all_schemas()}
+    here = {schema.name: schema for schema in all_schemas()}
     for name in _dali()["operators"]:
         if name not in here:
-            yield (
-                name,
-                next((reason for pattern, reason in ABSENT.items() if fnmatch(name, pattern)), "no reason known"),
-            )
+            yield name, "no reason known"
+        elif here[name].absent:
+            yield name, here[name].absent
 
 
 def absent_arguments() -> Iterator[tuple[str, list[str]]]:
@@ -114,7 +106,7 @@ def _public() -> Iterator[tuple[str, Schema]]:
     from penstock.schema.registry import all_schemas, operator_class
 
     for schema in all_schemas():
-        if not schema.hidden and not schema.name.startswith("_"):
+        if not schema.hidden and not schema.absent and not schema.name.startswith("_"):
             module = operator_class(schema.name).__module__
             yield module.split(".")[2] if module.startswith("penstock.operators.") else module, schema
 

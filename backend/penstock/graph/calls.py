@@ -95,7 +95,11 @@ def _check_name(name: Any) -> None:
 
 def _choose_device(device: str | None, inputs: Sequence[Any]) -> str:
     if device is not None:
+        if not isinstance(device, str):
+            raise RuntimeError(f'Invalid type of argument "device": expected a string, got {device!r}')
         if device not in DEVICES:
+            if not inputs:
+                raise RuntimeError(f'Invalid device argument "{device}". Valid options are "cpu", "gpu" or "mixed".')
             raise ValueError(f'Unsupported device type: "{device}". Use one of {", ".join(DEVICES)}.')
         return device
     flat = (node for item in inputs for node in (item if isinstance(item, list) else [item]))

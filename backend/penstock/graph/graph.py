@@ -77,8 +77,10 @@ def _in_order(wanted: Iterable[DataNode]) -> list[OpNode]:
 
 
 def verify_operator(op: OpNode) -> None:
-    """Raises RuntimeError where a required argument is missing, or the operator does not run on its device."""
+    """Raises RuntimeError where a required argument is missing, or the operator does not run, or not on its device."""
     _check_required(op)
+    if op.schema.absent:
+        raise RuntimeError(f"The operator `{op.display_name}` is not available: {op.schema.absent}.")
     if op.device not in op.schema.devices:
         raise RuntimeError(
             f"The operator `{op.display_name}` does not run on device '{op.device}'. It runs on: "

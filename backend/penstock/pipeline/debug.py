@@ -295,7 +295,7 @@ class DebugPipeline(Pipeline):
     def _need_gpu(self) -> None:
         executor = self.executor
         if executor.device_id is None:
-            cupy = cuda.require_cupy("this pipeline with its GPU operators")
+            cupy = cuda.require_cupy("the pipeline")
             self._device_id = executor.device_id = int(cupy.cuda.Device().id)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
-from penstock.errors import DeviceError
 from penstock.graph import DataNode, Graph, Scope, scope_stack
 from penstock.graph.conditionals import ConditionStack
 from penstock.graph.constants import constant_node, is_constant
@@ -447,11 +446,9 @@ class Pipeline:
 
     def _choose_device(self, graph: Graph) -> None:
         if self._device_id is not None:
-            if cuda.device_count() <= self._device_id:
-                cuda.require_cupy(f"a pipeline with device_id={self._device_id}")
-                raise DeviceError(f"There is no GPU {self._device_id}: this machine has {cuda.device_count()}.")
+            cuda.require_device(self._device_id)
         elif graph.uses_gpu():
-            cupy = cuda.require_cupy("this pipeline with its GPU operators")
+            cupy = cuda.require_cupy("the pipeline")
             self._device_id = int(cupy.cuda.Device().id)
 
     def _affinity(self) -> list[int] | None:

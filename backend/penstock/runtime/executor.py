@@ -207,7 +207,8 @@ class Executor:
         for step in self.plan.operators:
             size = step.operator.pending_batch_size()
             if size is not None:
-                sizes.setdefault(size, step)
+                # A source may have more than one batch takes.
+                sizes.setdefault(min(size, self.max_batch_size), step)
         if len(sizes) > 1:
             sides = ", ".join(f"{size} in '{step.node.name}'" for size, step in sizes.items())
             step = list(sizes.values())[-1]

@@ -1,14 +1,17 @@
 """External sources whose callbacks run in worker processes.
 
 A worker writes what its callback gives into anonymous memory (``memfd``), whose descriptor it hands to the parent once; only
-shapes and offsets travel with each batch. Anonymous memory has no name that could be left behind, whoever dies.
+shapes and offsets travel with each batch. The parent uses the data in place, and lets the worker use that memory again when
+nothing refers to it any more. Anonymous memory has no name that could be left behind, whoever dies.
 """
 
 from __future__ import annotations
 
+import itertools
 import mmap
 import os
 import pickle
+import sys
 import traceback
 import warnings
 from collections import deque
@@ -79,22 +82,32 @@ class _Arrays:
     def place(self, data: Any) -> Any:
         if isinstance(data, (list, tuple)):
             return type(data)(self.place(item) for item in data)
-        array = np.ascontiguousarray(host_view(data))
-        placed = _Placed(self.size, np.shape(host_view(data)), array.dtype.str)
+        array = np.ascontiguousarray(_checked_view(data))
+        placed = _Placed(self.size, np.shape(_checked_view(data)), array.dtype.str)
         self.arrays.append((self.size, array))
         self.size = _aligned(self.size + array.nbytes)
         return placed
 
 
-def _fetched(data: Any, memory: mmap.mmap | None) -> Any:
+def _checked_view(data: Any) -> np.ndarray:
+    array = host_view(data)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            "Unsupported callback return type. Expected NumPy array, PyTorch cpu tensor, TensorCPU, or list or tuple of them "
+            f"representing a sample. Got {type(data)} instead."
+        )
+    return array
+
+
+def _fetched(data: Any, memory: np.ndarray | None) -> Any:
+    """The nested results, with arrays that are views of the worker's memory."""
     if isinstance(data, (list, tuple)):
         return type(data)(_fetched(item, memory) for item in data)
     dtype = np.dtype(data.dtype)
     count = int(np.prod(data.shape, dtype=np.int64))
     if memory is None or not count:
         return np.empty(data.shape, dtype)
-    # Copied here, so that the worker may use its memory again.
-    return np.frombuffer(memory, dtype, count, data.offset).reshape(data.shape).copy()
+    return memory[data.offset : data.offset + count * dtype.itemsize].view(dtype).reshape(data.shape)
 
 
 # -- in the worker -------------------------------------------------------------------------------------------------------
@@ -193,11 +206,27 @@ class _Worker:
         self.process = context.Process(target=_serve, args=(theirs, load, inherited), daemon=True)
         self.process.start()
         theirs.close()
-        self.memories: dict[int, mmap.mmap] = {}
-        self.sizes: dict[int, int] = {}
+        # The bytes of each slot; every array that the slot's last task gave is a view of them.
+        self.memories: dict[int, np.ndarray] = {}
+        self._awaited: set[int] = set()
+
+    def send(self, calls: Sequence[tuple[Any, ...]], number: int) -> int:
+        """Asks for these calls; tells the slot that their results will be in: one whose last results are not in use."""
+        slot = next(slot for slot in itertools.count() if slot not in self._awaited and not self._in_use(slot))
+        try:
+            self.channel.send(_Task(calls, slot, number))
+        except (BrokenPipeError, OSError):
+            raise self._death() from None
+        self._awaited.add(slot)
+        return slot
+
+    def _in_use(self, slot: int) -> bool:
+        # The bytes have two references of their own: the dictionary's and getrefcount's argument.
+        return slot in self.memories and sys.getrefcount(self.memories[slot]) > 2
 
     def receive(self, slot: int) -> Any:
         """The results of the oldest task; raises what its callback raised, or WorkerError where the worker died."""
+        self._awaited.discard(slot)
         ready = connection.wait([self.channel, self.process.sentinel])
         if self.channel not in ready and not self.channel.poll():
             raise self._death()
@@ -205,8 +234,7 @@ class _Worker:
             reply = self.channel.recv()
             if reply.size is not None:
                 descriptor = reduction.recv_handle(self.channel)
-                self.memories[slot] = mmap.mmap(descriptor, reply.size, prot=mmap.PROT_READ)
-                self.sizes[slot] = reply.size
+                self.memories[slot] = np.frombuffer(mmap.mmap(descriptor, reply.size), np.uint8)
                 os.close(descriptor)
         except (EOFError, OSError):
             raise self._death() from None
@@ -214,14 +242,16 @@ class _Worker:
             error, text = reply.error
             if isinstance(error, StopIteration):
                 raise error
-            if error is None:
-                raise WorkerError(f"An external source's callback failed in a worker process:\n{text}")
-            raise error from WorkerError(text)
+            # As in DALI, of no class of its own: the callback's error happened elsewhere, and may not even exist here.
+            raise Exception(f"\n\nException traceback received from worker thread:\n\n{text}") from error
         return [_fetched(data, self.memories.get(slot)) for data in reply.results]
 
     def _death(self) -> WorkerError:
         self.process.join(1)
-        return WorkerError(f"A worker process of an external source died (exit code {self.process.exitcode})")
+        return WorkerError(
+            "Worker data receiving interrupted: a worker process of an external source died "
+            f"(exit code {self.process.exitcode})"
+        )
 
     def close(self) -> None:
         self.channel.close()
@@ -250,6 +280,8 @@ class ParallelSource(Source):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # What workers give lies in memory that they leave alone for as long as it is used.
+        self.no_copy = True
         self._workers: list[_Worker] = []
         self._pending: deque[_Batch] = deque()
         self._turn = 0
@@ -258,12 +290,13 @@ class ParallelSource(Source):
         self._round = 0
         if not self._is_iterable and not self._wants_info:
             raise TypeError(
-                "A callable passed to an external source in parallel mode must accept exactly one argument, a SampleInfo, or with "
-                "batch=True the batch's number or BatchInfo: got a callable that does not accept arguments"
+                "Callable passed to External Source in parallel mode (when `parallel=True`) must accept exactly one argument: a "
+                "SampleInfo, or with `batch=True` the batch's number or BatchInfo. Got a callable that does not accept arguments "
+                "instead."
             )
         if self._is_iterable and not self.batch:
             what = "a generator function" if _is_generator_function(self.source) else "an iterable"
-            raise TypeError(f"A parallel external source with {what} must be run in a batch mode: with `batch=True`")
+            raise TypeError(f"Parallel external source with {what} must be run in a batch mode: with `batch=True`")
 
     def start(self, pipeline: Pipeline) -> None:
         """Starts the worker processes; iterables have one, for they have an order."""
@@ -311,20 +344,17 @@ class ParallelSource(Source):
 
     def _schedule(self, batch_size: int, epoch: int) -> None:
         batch = _Batch()
-        slot = self._scheduled % (self.prefetch_queue_depth + 2)
         if self.batch or self._is_iterable:
             worker = self._turn = (self._turn + 1) % len(self._workers)
             calls = self._batch_calls(batch_size, epoch)
-            self._send(worker, _Task(calls, slot, self._round))
-            batch.parts.append((worker, slot))
+            batch.parts.append((worker, self._workers[worker].send(calls, self._round)))
         else:
             infos = [(SampleInfo(self._scheduled_samples + i, i, self._scheduled, epoch),) for i in range(batch_size)]
             share = -(-batch_size // len(self._workers))
             for worker in range(len(self._workers)):
                 calls = infos[worker * share : (worker + 1) * share]
                 if calls:
-                    self._send(worker, _Task(calls, slot, self._round))
-                    batch.parts.append((worker, slot))
+                    batch.parts.append((worker, self._workers[worker].send(calls, self._round)))
         self._scheduled += 1
         self._scheduled_samples += batch_size
         self._pending.append(batch)
@@ -333,12 +363,6 @@ class ParallelSource(Source):
         if self._is_iterable:
             return [()] * (1 if self.batch else batch_size)
         return [(BatchInfo(self._scheduled, epoch) if self.batch_info else self._scheduled,)]
-
-    def _send(self, worker: int, task: _Task) -> None:
-        try:
-            self._workers[worker].channel.send(task)
-        except (BrokenPipeError, OSError):
-            raise self._workers[worker]._death() from None
 
     def reset(self) -> None:
         """A new epoch; iterables that are not at their end go on where they are."""
@@ -364,7 +388,7 @@ class ParallelSource(Source):
 
     def shared_memory(self) -> tuple[list[int], list[int]]:
         """Bytes of shared memory: of each buffer, and of each buffer by sample of a batch."""
-        sizes = [size for worker in self._workers for size in worker.sizes.values()]
+        sizes = [size for worker in self._workers for size in map(len, worker.memories.values())]
         per_sample = max(1, self._max_batch_size // max(1, len(self._workers)))
         return sizes, [size // per_sample for size in sizes]
 
@@ -407,8 +431,8 @@ def check_workers(sources: Sequence[Source], workers: Any) -> None:
         return
     if not isinstance(workers, int) or workers <= 0:
         raise RuntimeError(
-            f"The pipeline contains an external source with `parallel=True`, but `py_num_workers` is {workers}: it must be a "
-            "positive integer."
+            "The pipeline contains `fn.external_source` with `parallel` argument specified to True, but the `py_num_workers` was "
+            f"set to `{workers}`: it must be a positive integer."
         )
     if workers > len(parallel) and all(source._is_iterable for source in parallel):
         warnings.warn(
@@ -440,7 +464,7 @@ def _dumped(source: Any, pickler: Any) -> bytes:
     try:
         return module.dumps(source, **dumping)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise RuntimeError(
+        raise type(error)(
             "The external source's callback cannot be sent to worker processes that are spawned: "
             f"{error}. Give `py_callback_pickler` (e.g. cloudpickle), or use py_start_method='fork'."
         ) from error

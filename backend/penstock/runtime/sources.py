@@ -50,7 +50,7 @@ def _cycle_mode(cycle: Any) -> str | None:
         return _CYCLES[cycle]
     except (KeyError, TypeError):
         raise ValueError(
-            f"Invalid value {cycle!r} for the argument `cycle`: use True, False, 'quiet', 'raise' or 'no'"
+            f"Invalid value {cycle!r} for the argument `cycle`. Valid values are 'no', False, None, 'quiet', True and 'raise'."
         ) from None
 
 
@@ -111,7 +111,7 @@ class Source:
         if self.cycle is not None:
             raise ValueError("The argument `cycle` can only be specified if `source` is iterable")
         if not callable(self.source):
-            raise TypeError("Source must be callable, iterable or a parameterless generator function")
+            raise TypeError("The `source` must be callable, iterable or a parameterless generator function.")
         self._call = self.source
         self._wants_info = _accepted_positional(self.source) == 1
 

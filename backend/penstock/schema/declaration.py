@@ -83,6 +83,7 @@ class Schema:
         batchwise: a sample's result depends on the other samples of its batch.
         aliases: other names that mean this operator.
         fn: the path in ``fn``; derived from the name where None.
+        absent: why no pipeline can be built with it, and what to use instead: of DALI's operators that need more than CUDA.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Schema:
     fn: str | None = None
     deprecated_since: str = ""
     deprecated_in_favor_of: str = ""
+    absent: str = ""
 
     @cached_property
     def all_arguments(self) -> dict[str, Argument]:

@@ -26,11 +26,23 @@ def device_count() -> int:
     return _device_count()[0]
 
 
+def require_device(device_id: int) -> None:
+    """Raises DeviceError, saying why, where a pipeline cannot use the GPU of this number."""
+    count, why = _device_count()
+    if not count:
+        raise DeviceError(
+            f"You are trying to create a GPU DALI pipeline while CUDA is not available. The pipeline has device_id={device_id}, and "
+            f"{why}. With `device_id=None` it runs on the CPU."
+        )
+    if count <= device_id:
+        raise DeviceError(f"There is no GPU {device_id}: this machine has {count}.")
+
+
 def require_cupy(purpose: str = "this pipeline") -> Any:
     """The cupy module; raises DeviceError, saying why, where no GPU can be used."""
     count, why = _device_count()
     if not count:
-        raise DeviceError(f"A CUDA-capable GPU is needed for {purpose}, but none can be used: {why}.")
+        raise DeviceError(f"{purpose[0].upper()}{purpose[1:]} requires a CUDA-capable GPU but none can be used: {why}.")
     import cupy
 
     return cupy

@@ -11,6 +11,7 @@ from numpy import ndarray as _ndarray
 from penstock.graph import DataNode
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from . import decoders as decoders
+from . import inputs as inputs
 from . import readers as readers
 
 @_overload

@@ -554,6 +554,204 @@ from penstock.tfrecord import read as _read
 
 tfrecord = _read
 
+def video(
+    *,
+    sequence_length: int,
+    additional_decode_surfaces: int | None = 2,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    channels: int | None = 3,
+    dont_use_mmap: bool | None = False,
+    dtype: DALIDataType | None = DALIDataType.UINT8,
+    enable_frame_num: str | None = "none",
+    enable_timestamps: bool | None = False,
+    file_list: str | None = "",
+    file_list_frame_num: bool | None = False,
+    file_list_include_preceding_frame: bool | None = False,
+    file_root: str | None = "",
+    filenames: str | _Sequence[str] | _ndarray | None = ...,
+    image_type: DALIImageType | None = DALIImageType.RGB,
+    initial_fill: int | None = 1024,
+    labels: int | _Sequence[int] | _ndarray | None = None,
+    lazy_init: bool | None = False,
+    normalized: bool | None = False,
+    num_shards: int | None = 1,
+    pad_last_batch: bool | None = False,
+    pad_sequences: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    preserve: bool | None = False,
+    random_shuffle: bool | None = False,
+    read_ahead: bool | None = False,
+    seed: int | None = -1,
+    shard_id: int | None = 0,
+    skip_cached_images: bool | None = False,
+    skip_vfr_check: bool | None = False,
+    step: int | None = -1,
+    stick_to_shard: bool | None = False,
+    stride: int | None = 1,
+    tensor_init_bytes: int | None = 1048576,
+    device: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Refuses to run: use `experimental.readers.video`, which gives the same sequences of frames, decoded on the CPU.
+
+    DALI decodes here on the GPU's video engine.
+
+    Runs on: gpu.
+
+    Keyword args:
+        sequence_length (int, required): Frames in a sequence.
+        additional_decode_surfaces (int, default 2): Surfaces that the GPU's decoder has beside the fewest it needs.
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        channels (int, default 3): Channels of a frame.
+        dont_use_mmap (bool, default False): Accepted for compatibility.
+        dtype (DALIDataType, default <DALIDataType.UINT8: 0>): Type of the frames: UINT8 or FLOAT.
+        enable_frame_num (str, default 'none'): Give the numbers of frames.
+        enable_timestamps (bool, default False): Give the times of the frames, in seconds.
+        file_list (str, default ''): A text file: in each line a path, a label, and maybe start and end.
+        file_list_frame_num (bool, default False): Start and end are numbers of frames, not times.
+        file_list_include_preceding_frame (bool, default False): A start between two frames means the first of them.
+        file_root (str, default ''): The folder whose folders are classes of videos.
+        filenames (str | Sequence[str], default []): Paths of the videos.
+        image_type (DALIImageType, default <DALIImageType.RGB: 0>): Colour space of the frames: RGB or YCbCr.
+        initial_fill (int, default 1024): Samples in the buffer from which `random_shuffle` picks.
+        labels (int | Sequence[int]): Labels of `filenames`.
+        lazy_init (bool, default False): List the samples at the first run, not when the pipeline is built.
+        normalized (bool, default False): Give frames in the range [0, 1].
+        num_shards (int, default 1): Number of parts into which the samples are divided.
+        pad_last_batch (bool, default False): Fill up a shard's last batch with its last sample; without it, batches run on into the next epoch.
+        pad_sequences (bool, default False): Complete a video's last sequence with black frames.
+        prefetch_queue_depth (int, default 1): Accepted for compatibility; the pipeline prefetches.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        random_shuffle (bool, default False): Give the samples in random order.
+        read_ahead (bool, default False): Accepted for compatibility.
+        seed (int, default -1): Seed of the random stream; by default it is derived from the pipeline's seed.
+        shard_id (int, default 0): The part that is read, from 0 to `num_shards` - 1.
+        skip_cached_images (bool, default False): Accepted for compatibility; a cached image's file is read too.
+        skip_vfr_check (bool, default False): Do not look for a variable frame rate.
+        step (int, default -1): From one sequence to the next; by default they do not overlap.
+        stick_to_shard (bool, default False): Read the same part in each epoch; else the parts in turn.
+        stride (int, default 1): From one frame of a sequence to the next.
+        tensor_init_bytes (int, default 1048576): Accepted for compatibility; buffers have the files' sizes.
+    """
+    ...
+
+def video_resize(
+    *,
+    sequence_length: int,
+    additional_decode_surfaces: int | None = 2,
+    antialias: bool | None = True,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    channels: int | None = 3,
+    dont_use_mmap: bool | None = False,
+    dtype: DALIDataType | None = DALIDataType.UINT8,
+    enable_frame_num: str | None = "none",
+    enable_timestamps: bool | None = False,
+    file_list: str | None = "",
+    file_list_frame_num: bool | None = False,
+    file_list_include_preceding_frame: bool | None = False,
+    file_root: str | None = "",
+    filenames: str | _Sequence[str] | _ndarray | None = ...,
+    image_type: DALIImageType | None = DALIImageType.RGB,
+    initial_fill: int | None = 1024,
+    interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+    labels: int | _Sequence[int] | _ndarray | None = None,
+    lazy_init: bool | None = False,
+    mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+    max_size: float | _Sequence[float] | _ndarray | None = None,
+    min_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+    minibatch_size: int | None = 32,
+    mode: str | None = "default",
+    normalized: bool | None = False,
+    num_shards: int | None = 1,
+    pad_last_batch: bool | None = False,
+    pad_sequences: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    preserve: bool | None = False,
+    random_shuffle: bool | None = False,
+    read_ahead: bool | None = False,
+    resize_longer: float | DataNode | _ndarray | None = 0.0,
+    resize_shorter: float | DataNode | _ndarray | None = 0.0,
+    resize_x: float | DataNode | _ndarray | None = 0.0,
+    resize_y: float | DataNode | _ndarray | None = 0.0,
+    resize_z: float | DataNode | _ndarray | None = 0.0,
+    roi_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+    roi_relative: bool | None = False,
+    roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+    seed: int | None = -1,
+    shard_id: int | None = 0,
+    size: float | _Sequence[float] | DataNode | _ndarray | None = None,
+    skip_cached_images: bool | None = False,
+    skip_vfr_check: bool | None = False,
+    step: int | None = -1,
+    stick_to_shard: bool | None = False,
+    stride: int | None = 1,
+    subpixel_scale: bool | None = True,
+    temp_buffer_hint: int | None = 0,
+    tensor_init_bytes: int | None = 1048576,
+    device: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Refuses to run: use `experimental.readers.video`, and `resize` behind it.
+
+    DALI decodes here on the GPU's video engine.
+
+    Runs on: gpu.
+
+    Keyword args:
+        sequence_length (int, required): Frames in a sequence.
+        additional_decode_surfaces (int, default 2): Surfaces that the GPU's decoder has beside the fewest it needs.
+        antialias (bool, default True): Widen the filter when an axis shrinks, so that nothing is skipped.
+        bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
+        channels (int, default 3): Channels of a frame.
+        dont_use_mmap (bool, default False): Accepted for compatibility.
+        dtype (DALIDataType, default <DALIDataType.UINT8: 0>): Type of the frames: UINT8 or FLOAT.
+        enable_frame_num (str, default 'none'): Give the numbers of frames.
+        enable_timestamps (bool, default False): Give the times of the frames, in seconds.
+        file_list (str, default ''): A text file: in each line a path, a label, and maybe start and end.
+        file_list_frame_num (bool, default False): Start and end are numbers of frames, not times.
+        file_list_include_preceding_frame (bool, default False): A start between two frames means the first of them.
+        file_root (str, default ''): The folder whose folders are classes of videos.
+        filenames (str | Sequence[str], default []): Paths of the videos.
+        image_type (DALIImageType, default <DALIImageType.RGB: 0>): Colour space of the frames: RGB or YCbCr.
+        initial_fill (int, default 1024): Samples in the buffer from which `random_shuffle` picks.
+        interp_type (DALIInterpType | DataNode, default <DALIInterpType.INTERP_LINEAR: 1>): Filter for both enlarging and shrinking.
+        labels (int | Sequence[int]): Labels of `filenames`.
+        lazy_init (bool, default False): List the samples at the first run, not when the pipeline is built.
+        mag_filter (DALIInterpType | DataNode, default <DALIInterpType.INTERP_LINEAR: 1>): Filter for axes that grow.
+        max_size (float | Sequence[float]): The most that each axis may have: one value, or one for each axis (D, H, W order).
+        min_filter (DALIInterpType | DataNode, default <DALIInterpType.INTERP_LINEAR: 1>): Filter for axes that shrink.
+        minibatch_size (int, default 32): Accepted for compatibility.
+        mode (str, default 'default'): How sizes that are not given follow: `default` (same scale as those given), `stretch` (unchanged), `not_larger` (fits inside), `not_smaller` (covers).
+        normalized (bool, default False): Give frames in the range [0, 1].
+        num_shards (int, default 1): Number of parts into which the samples are divided.
+        pad_last_batch (bool, default False): Fill up a shard's last batch with its last sample; without it, batches run on into the next epoch.
+        pad_sequences (bool, default False): Complete a video's last sequence with black frames.
+        prefetch_queue_depth (int, default 1): Accepted for compatibility; the pipeline prefetches.
+        preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
+        random_shuffle (bool, default False): Give the samples in random order.
+        read_ahead (bool, default False): Accepted for compatibility.
+        resize_longer (float | DataNode, default 0.0): Extent of the longer axis; the other follows.
+        resize_shorter (float | DataNode, default 0.0): Extent of the shorter axis; the other follows.
+        resize_x (float | DataNode, default 0.0): Output width in pixels; 0: follows from the rest; negative: mirrored.
+        resize_y (float | DataNode, default 0.0): Output height in pixels; 0: follows from the rest; negative: mirrored.
+        resize_z (float | DataNode, default 0.0): Output depth in pixels; 0: follows from the rest; negative: mirrored. Of volumes only.
+        roi_end (float | Sequence[float] | DataNode): End of the region to resize, in D, H, W order; before the start: mirrored.
+        roi_relative (bool, default False): The region is given in fractions of the input's extents.
+        roi_start (float | Sequence[float] | DataNode): Start of the region to resize, in D, H, W order.
+        seed (int, default -1): Seed of the random stream; by default it is derived from the pipeline's seed.
+        shard_id (int, default 0): The part that is read, from 0 to `num_shards` - 1.
+        size (float | Sequence[float] | DataNode): Output extents in D, H, W order: one value, or one for each axis.
+        skip_cached_images (bool, default False): Accepted for compatibility; a cached image's file is read too.
+        skip_vfr_check (bool, default False): Do not look for a variable frame rate.
+        step (int, default -1): From one sequence to the next; by default they do not overlap.
+        stick_to_shard (bool, default False): Read the same part in each epoch; else the parts in turn.
+        stride (int, default 1): From one frame of a sequence to the next.
+        subpixel_scale (bool, default True): When an extent is rounded, adjust the region so that the true scale is kept.
+        temp_buffer_hint (int, default 0): Accepted for compatibility.
+        tensor_init_bytes (int, default 1048576): Accepted for compatibility; buffers have the files' sizes.
+    """
+    ...
+
 def webdataset(
     *,
     ext: str | _Sequence[str] | _ndarray,

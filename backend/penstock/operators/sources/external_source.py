@@ -114,7 +114,7 @@ class ExternalSource(Operator):
             batch = self._last
         else:
             raise IndexError(
-                "Attempted to take a batch that does not exist: feed more data to this external source before running."
+                "Attempted to peek the data batch that doesn't exist: feed more data to this external source before running."
             )
         workspace.outputs = [self._placed(batch, workspace.device)]
 

@@ -1,0 +1,25 @@
+"""`readers.video`: DALI's reader of videos that the GPU decodes, which is declared here and refuses to run."""
+
+from __future__ import annotations
+
+from penstock.operators.readers._gpu_video import VIDEO_ARGUMENTS, count_outputs
+from penstock.schema import Alias, Operator, Schema, register_operator
+
+
+@register_operator
+class GpuVideo(Operator):
+    """Refuses to run: use `experimental.readers.video`, which gives the same sequences of frames, decoded on the CPU.
+
+    DALI decodes here on the GPU's video engine.
+    """
+
+    schema = Schema(
+        name="readers__Video",
+        devices=("gpu",),
+        arguments=VIDEO_ARGUMENTS,
+        outputs=count_outputs,
+        random=True,
+        stateful=True,
+        aliases=(Alias("VideoReader", "1.0"),),
+        absent="it decodes on the GPU's video engine; `fn.experimental.readers.video` reads the same on the CPU",
+    )

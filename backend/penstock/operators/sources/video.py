@@ -1,0 +1,131 @@
+"""`experimental.inputs.video`: a video that the user's program feeds, given out over several batches."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.kernels.codecs.video import Video
+from penstock.schema import Argument, Operator, Schema, Workspace, register_operator
+from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
+from penstock.tensors.tensor import host_view
+from penstock.types import UINT8
+
+_POLICIES = ("partial", "pad")
+
+
+@dataclass
+class _Clip:
+    """A video on its way: how far it was given out, or why it cannot be."""
+
+    video: Video | None = None
+    error: Exception | None = None
+    next_frame: int = 0
+
+    @property
+    def remaining(self) -> int:
+        """Frames that were not given yet."""
+        return len(self.video) - self.next_frame if self.video is not None else 0
+
+
+@register_operator
+class VideoInput(Operator):
+    """Gives the frames of a fed video in order: each sample a sequence of them (uint8, FHWC, RGB).
+
+    A batch that is fed is the contents of one video file. Runs give its sequences, as many as the pipeline's batch size at a
+    time, until it is over; the last batch of a video may have fewer. Then the next video that was fed begins. It needs PyAV:
+    ``pip install penstock[video]``.
+
+    >>> frames = fn.experimental.inputs.video(name="clip", sequence_length=16)  # doctest: +SKIP
+    >>> pipeline.feed_input("clip", [np.fromfile("clip.mp4", np.uint8)])  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="experimental__inputs__Video",
+        devices=("cpu", "mixed"),
+        arguments=(
+            Argument("affine", "bool", True, "Accepted for compatibility."),
+            Argument("blocking", "bool", False, "Accepted for compatibility: a run without data fails."),
+            Argument(
+                "last_sequence_policy",
+                "string",
+                "partial",
+                "A video's last sequence, where too few frames are left for it: `partial` has fewer, `pad` adds black ones.",
+            ),
+            Argument("no_copy", "bool", False, "Use the fed memory in place until it is opened."),
+            Argument("sequence_length", "int32", doc="Frames in a sequence.", required=True),
+        ),
+        stateful=True,
+    )
+
+    def setup(self) -> None:
+        policy = self.args["last_sequence_policy"]
+        if policy not in _POLICIES:
+            raise ValueError(
+                f"Provided `last_sequence_policy` is not supported: {policy}. Use one of {', '.join(_POLICIES)}"
+            )
+        if self.args["sequence_length"] < 1:
+            raise ValueError(f"`sequence_length` must be positive, got {self.args['sequence_length']}")
+        self._clips: deque[_Clip] = deque()
+
+    def feed(self, batch: TensorList) -> None:
+        """Adds a video, to be given when those before it are over; one that cannot be opened fails then."""
+        try:
+            self._clips.append(_Clip(_opened(batch)))
+        except ValueError as error:
+            self._clips.append(_Clip(error=error))
+
+    @property
+    def waiting(self) -> int:
+        """How many videos are not over."""
+        return len(self._clips)
+
+    def pending_batch_size(self) -> int | None:
+        clip = next(iter(self._clips), None)
+        if clip is None or clip.error is not None:
+            return None
+        return -(-clip.remaining // self.args["sequence_length"])
+
+    def run(self, workspace: Workspace) -> None:
+        if not self._clips:
+            raise RuntimeError("No data was provided to the InputOperator. Make sure to feed it properly.")
+        clip = self._clips[0]
+        if clip.error is not None:
+            self._clips.popleft()
+            raise clip.error
+        sequences = [self._sequence(clip) for _ in range(workspace.batch_size) if clip.remaining]
+        if not clip.remaining:
+            self._clips.popleft()
+        batch = TensorListCPU.of_samples(sequences, "FHWC")
+        workspace.outputs = [TensorListGPU.upload(batch) if workspace.device == "gpu" else batch]
+
+    def _sequence(self, clip: _Clip) -> np.ndarray:
+        assert clip.video is not None
+        length = self.args["sequence_length"]
+        count = min(length, clip.remaining)
+        frames = clip.video.frames(range(clip.next_frame, clip.next_frame + count))
+        clip.next_frame += count
+        if count == length or self.args["last_sequence_policy"] == "partial":
+            return frames
+        return np.concatenate([frames, np.zeros((length - count, *clip.video.shape), np.uint8)])
+
+
+def _opened(batch: TensorList) -> Video:
+    if not len(batch):
+        raise ValueError("A batch without samples was fed: the contents of one video file are wanted")
+    if batch.dtype != UINT8:
+        raise ValueError(f"The contents of a video file are wanted, of type uint8; got {batch.dtype}")
+    try:
+        # Only the first sample counts, and of it only the bytes, whatever its shape.
+        video = Video(
+            np.ascontiguousarray(
+                host_view((batch.as_cpu() if isinstance(batch, TensorListGPU) else batch).samples[0])
+            ).reshape(-1)
+        )
+    except ValueError as error:
+        raise ValueError(f"Failed to create video decoder for provided video data. {error}") from error
+    if not len(video):
+        raise ValueError("Failed to create video decoder for provided video data: the video has no frames")
+    return video
