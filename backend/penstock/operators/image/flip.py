@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import BOOL, FLOAT16, dtype_name
 
 
 @register_operator
@@ -17,7 +18,7 @@ class Flip(Operator):
             Input(
                 "input",
                 ("FDHWC", "FHWC", "DHWC", "HWC", "FCDHW", "FCHW", "CDHW", "CHW"),
-                doc="Images of any type.",
+                doc="Images of any type; on the CPU neither bool nor float16.",
             ),
         ),
         arguments=(
@@ -30,6 +31,8 @@ class Flip(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
+        if workspace.device == "cpu" and batch.dtype in (BOOL, FLOAT16):
+            raise RuntimeError(f"The element type {dtype_name(batch.dtype)} is not supported")
         workspace.state = self.input_layout(workspace)
         return [OutputSpec(batch.dtype, workspace.state, batch.ndim())]
 
