@@ -98,10 +98,26 @@ def _as_operand(value: Any, index: int, function: str) -> Any:
     raise TypeError(f"Expected a DataNode or a value of type 'bool', 'int' or 'float', got {type(value)}.")
 
 
-def _reflected(value: Any) -> Any:
-    """A left operand: numpy's scalars come here as the Python numbers that they are."""
-    scalar = value[()] if isinstance(value, np.ndarray) and not value.ndim else value
-    return scalar.item() if isinstance(scalar, (np.integer, np.float64)) else value
+_UFUNCS = {
+    np.add: "add",
+    np.subtract: "sub",
+    np.multiply: "mul",
+    np.power: "pow",
+    np.true_divide: "fdiv",
+    np.floor_divide: "div",
+    np.remainder: "mod",
+    np.equal: "eq",
+    np.not_equal: "neq",
+    np.less: "lt",
+    np.less_equal: "leq",
+    np.greater: "gt",
+    np.greater_equal: "geq",
+    np.bitwise_and: "bitand",
+    np.bitwise_or: "bitor",
+    np.bitwise_xor: "bitxor",
+    np.left_shift: "lshift",
+    np.right_shift: "rshift",
+}
 
 
 class Expression:
@@ -113,43 +129,43 @@ class Expression:
         return apply("add", self, other)
 
     def __radd__(self, other: Any) -> DataNode:
-        return apply("add", _reflected(other), self)
+        return apply("add", other, self)
 
     def __sub__(self, other: Any) -> DataNode:
         return apply("sub", self, other)
 
     def __rsub__(self, other: Any) -> DataNode:
-        return apply("sub", _reflected(other), self)
+        return apply("sub", other, self)
 
     def __mul__(self, other: Any) -> DataNode:
         return apply("mul", self, other)
 
     def __rmul__(self, other: Any) -> DataNode:
-        return apply("mul", _reflected(other), self)
+        return apply("mul", other, self)
 
     def __pow__(self, other: Any) -> DataNode:
         return apply("pow", self, other)
 
     def __rpow__(self, other: Any) -> DataNode:
-        return apply("pow", _reflected(other), self)
+        return apply("pow", other, self)
 
     def __truediv__(self, other: Any) -> DataNode:
         return apply("fdiv", self, other)
 
     def __rtruediv__(self, other: Any) -> DataNode:
-        return apply("fdiv", _reflected(other), self)
+        return apply("fdiv", other, self)
 
     def __floordiv__(self, other: Any) -> DataNode:
         return apply("div", self, other)
 
     def __rfloordiv__(self, other: Any) -> DataNode:
-        return apply("div", _reflected(other), self)
+        return apply("div", other, self)
 
     def __mod__(self, other: Any) -> DataNode:
         return apply("mod", self, other)
 
     def __rmod__(self, other: Any) -> DataNode:
-        return apply("mod", _reflected(other), self)
+        return apply("mod", other, self)
 
     def __neg__(self) -> DataNode:
         return apply("minus", self)
@@ -182,19 +198,19 @@ class Expression:
         return apply("bitand", self, other)
 
     def __rand__(self, other: Any) -> DataNode:
-        return apply("bitand", _reflected(other), self)
+        return apply("bitand", other, self)
 
     def __or__(self, other: Any) -> DataNode:
         return apply("bitor", self, other)
 
     def __ror__(self, other: Any) -> DataNode:
-        return apply("bitor", _reflected(other), self)
+        return apply("bitor", other, self)
 
     def __xor__(self, other: Any) -> DataNode:
         return apply("bitxor", self, other)
 
     def __rxor__(self, other: Any) -> DataNode:
-        return apply("bitxor", _reflected(other), self)
+        return apply("bitxor", other, self)
 
     def __invert__(self) -> DataNode:
         return apply("bitnot", self)
@@ -203,13 +219,23 @@ class Expression:
         return apply("lshift", self, other)
 
     def __rlshift__(self, other: Any) -> DataNode:
-        return apply("lshift", _reflected(other), self)
+        return apply("lshift", other, self)
 
     def __rshift__(self, other: Any) -> DataNode:
         return apply("rshift", self, other)
 
     def __rrshift__(self, other: Any) -> DataNode:
-        return apply("rshift", _reflected(other), self)
+        return apply("rshift", other, self)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> DataNode:
+        """What numpy calls for ``number + node`` where the number is its own: it is taken for Python's, as in DALI."""
+        left, function = operands[0], _UFUNCS.get(ufunc)
+        if function is None or method != "__call__" or options or operands[1:] != (self,) or np.ndim(left):
+            raise TypeError(
+                f"numpy's `{ufunc.__name__}` cannot be computed with a `DataNode`: an array to its left is not supported. "
+                "Put the node first, make the array a node by `types.Constant`, or use the functions of `math`."
+            )
+        return apply(function, left.item(), self)
 
     # Nodes are compared into nodes, and found in dictionaries by identity.
     __hash__ = object.__hash__

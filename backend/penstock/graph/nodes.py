@@ -85,8 +85,6 @@ class DataNode(Expression):
     """
 
     __slots__ = ("device", "dtype", "index", "layout", "name", "ndim", "source")
-    # numpy must not try to broadcast itself over a node in ``array + node``.
-    __array_ufunc__ = None
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ class RandomCrop:
         attempts: how many pairs of area and ratio are tried before the largest window in range is taken.
 
     Raises:
-        ValueError: a range is empty, or not made of two numbers.
+        ValueError: a range is empty, or not made of two numbers or one that is both.
 
     >>> window = RandomCrop().window(sample_stream(seed=5, produced=0, index=0), 480, 640)  # doctest: +SKIP
     """
@@ -53,6 +53,8 @@ class RandomCrop:
 
 
 def _range(values: Sequence[float], name: str) -> tuple[np.float32, np.float32]:
+    if len(values) == 1:
+        values = [*values, *values]
     if len(values) != 2:
         raise ValueError(f"`{name}` is a range: two numbers, got {list(values)}")
     low, high = (np.float32(value) for value in values)

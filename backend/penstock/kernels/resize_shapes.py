@@ -57,6 +57,8 @@ def requested_extents(
         max_size: the most that each axis may have, or None.
     """
     given = [size > 0 for size in requested]
+    if not any(given):
+        return list(extents)
     known = [_scale(size, extent) for size, extent, has in zip(requested, extents, given) if has and extent]
     if mode in ("not_larger", "not_smaller"):
         common = (min if mode == "not_larger" else max)(known) if known else 1.0

@@ -47,11 +47,20 @@ def _to_string(value: Any) -> str:
     raise TypeError(f"Expected a string, got {value!r} of type {type(value).__name__}")
 
 
+_ENUM_WORDS = {DALIDataType: "data type", DALIImageType: "image type", DALIInterpType: "interpolation type"}
+
+
 def _to_enum(kind: Any) -> Callable[[Any], Any]:
     def convert(value: Any) -> Any:
-        if isinstance(value, (kind, int, np.integer)) and not isinstance(value, bool):
-            return kind(int(value))
-        raise TypeError(f"Expected a {kind.__name__}, got {value!r} of type {type(value).__name__}")
+        try:
+            number = int(value)
+        except TypeError:
+            raise TypeError(f"Expected a {kind.__name__}, got {value!r} of type {type(value).__name__}") from None
+        if number in set(kind):
+            return kind(number)
+        if number < 0:
+            raise TypeError(f"{number} is not a valid {kind.__name__}")
+        raise RuntimeError(f"Unknown {_ENUM_WORDS[kind]}: there is no {kind.__name__} with the number {number}")
 
     return convert
 

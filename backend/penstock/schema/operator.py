@@ -290,6 +290,7 @@ class Operator:
         if self.schema.sequences:
             workspace.inputs = [self._frames_named(batch, index) for index, batch in enumerate(workspace.inputs)]
         if self.schema.sequences and self._has_frames(workspace):
+            self._check_sequences(workspace)
             from penstock.schema.sequence import run_over_frames
 
             run_over_frames(self, workspace)
@@ -307,6 +308,12 @@ class Operator:
         fitting = (layout for layout in self.schema.input(index).layouts if len(layout) == batch.ndim())
         layout = next(fitting, "")
         return batch.relabelled(layout) if layout.startswith("F") else batch
+
+    def _check_sequences(self, workspace: Workspace) -> None:
+        """Raises ValueError for sequences whose layout, that of frames after F, is not among those that are declared."""
+        for index in range(len(workspace.inputs)):
+            if any(layout.startswith("F") for layout in self.schema.input(index).layouts):
+                self.input_layout(workspace, index)
 
     def _has_frames(self, workspace: Workspace) -> bool:
         return any(map(_of_frames, workspace.inputs))

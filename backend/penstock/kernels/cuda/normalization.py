@@ -60,7 +60,8 @@ def _computed(sources: Sequence[Located], n: Normalization, means: Sequence[Loca
     counts = [math.prod(source.shape[axis] for axis in n.axes) for source in sources]
     squares = means is not None
     if means is not None:
-        means = _spread(means, shapes)
+        # Where nothing is reduced, all distances are from the first mean.
+        means = _spread(means, shapes) if n.axes else [Located(m.address, (1,), m.dtype, m.owner) for m in means]
     each: Sequence[Located | None] = [None] * len(sources) if means is None else means
     if not n.together:
         results = scratch(shapes, np.float32)

@@ -57,6 +57,10 @@ class Spectrogram(Operator):
         self._nfft = self._length if self.args["nfft"] is None else self.args["nfft"]
         if self._length > self._nfft:
             raise RuntimeError(f"Window length ({self._length}) can't be bigger than the FFT size ({self._nfft})")
+        if self._nfft == 1 and self.device == "cpu":
+            raise RuntimeError(
+                "Could not initialize a Fourier transform of a single element: `nfft` must be 2 at least"
+            )
         if self.args["power"] not in (1, 2):
             raise RuntimeError(f"`power` can be only 1 (magnitude) or 2 (power), received {self.args['power']}")
         if self.args["layout"] not in ("ft", "tf"):
@@ -66,7 +70,7 @@ class Spectrogram(Operator):
 
     def _window_values(self) -> np.ndarray:
         given = self.args["window_fn"]
-        if given:
+        if self.given("window_fn"):
             if len(given) != self._length:
                 raise RuntimeError(
                     f"Window function of {len(given)} values does not match `window_length`, {self._length}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.schema import Argument, Operator, Schema, Workspace, register_operator
 from penstock.tensors import TensorCPU, TensorListCPU, TensorListGPU
-from penstock.types import FLOAT, INT32, numpy_dtype
+from penstock.types import FLOAT, FLOAT64, INT32, dtype_name, numpy_dtype
 
 
 @register_operator
@@ -19,7 +19,7 @@ class Constant(Operator):
     schema = Schema(
         name="Constant",
         arguments=(
-            Argument("dtype", "DALIDataType", None, "Type of the output."),
+            Argument("dtype", "DALIDataType", None, "Type of the output; not FLOAT64."),
             Argument("fdata", "float[]", None, "Values, for floating point types."),
             Argument("idata", "int64[]", None, "Values, for integer types."),
             Argument("layout", "layout", "", "Layout of the output."),
@@ -32,6 +32,7 @@ class Constant(Operator):
     def setup(self) -> None:
         self._tensor: TensorCPU | None = None
         self._on_gpu: Any = None
+        self._numbers = True
         reals, integers = self.args["fdata"], self.args["idata"]
         if reals is None and integers is None:
             return
@@ -57,9 +58,11 @@ class Constant(Operator):
 
     def bind(self, payload: Any) -> None:
         if payload is not None:
-            self._tensor = payload
+            self._tensor, self._numbers = payload, False
 
     def run(self, workspace: Workspace) -> None:
+        if self._numbers and self.args["dtype"] == FLOAT64:
+            raise RuntimeError(f"Unsupported type: {dtype_name(FLOAT64)}")
         if self._tensor is None:
             raise RuntimeError("A constant needs its values: give `fdata` or `idata`")
         if workspace.device == "cpu":

@@ -94,9 +94,11 @@ def _check_counts(sample: Sample, wanted: int) -> None:
         if anchor != wanted:
             raise RuntimeError(f"Expected {wanted} elements for slice arguments (start/shape). Got {anchor}")
         return
-    for name in _STARTS + _ENDS:
-        count = len(sample[name]) if sample.given(name) else wanted
-        if count not in (1, wanted):
+    for name in filter(sample.given, _STARTS + _ENDS):
+        data, count = sample.tensor_argument(name), len(sample[name])
+        # From the graph, one value for all dimensions is a scalar, and nothing means the default.
+        shared = count == 1 if data is None else not data.ndim or not data.size
+        if count != wanted and not shared:
             raise RuntimeError(
                 f'Argument "{name}" expected shape {wanted} but got {count} values, '
                 "which can't be interpreted as the expected shape."
@@ -123,20 +125,25 @@ def _whole_bounds(starts: Sequence[float], ends: Sequence[float]) -> tuple[list[
     return _rounded(starts), _rounded(ends)
 
 
+def _has(sample: Sample, name: str) -> bool:
+    """Whether the argument has values; from the graph it may come without any."""
+    return sample.given(name) and len(sample[name]) > 0
+
+
 def _starts(sample: Sample, sizes: Sequence[int]) -> list[float]:
-    if sample.given("rel_start"):
+    if _has(sample, "rel_start"):
         return [value * size for value, size in zip(_values(sample, "rel_start", sizes), sizes)]
-    return _values(sample, "start", sizes) if sample.given("start") else [0.0] * len(sizes)
+    return _values(sample, "start", sizes) if _has(sample, "start") else [0.0] * len(sizes)
 
 
 def _ends(sample: Sample, sizes: Sequence[int], starts: Sequence[float]) -> list[float]:
-    if sample.given("end"):
+    if _has(sample, "end"):
         return _values(sample, "end", sizes)
-    if sample.given("rel_end"):
+    if _has(sample, "rel_end"):
         return [value * size for value, size in zip(_values(sample, "rel_end", sizes), sizes)]
-    if sample.given("shape"):
+    if _has(sample, "shape"):
         return [start + value for start, value in zip(starts, _values(sample, "shape", sizes))]
-    if sample.given("rel_shape"):
+    if _has(sample, "rel_shape"):
         parts = _values(sample, "rel_shape", sizes)
         return [start + value * size for start, value, size in zip(starts, parts, sizes)]
     return [float(size) for size in sizes]

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.kernels.windows import Region, crop_anchor, fill_per_channel
 from penstock.schema import Argument, Deprecation, Operator, Sample, Workspace
-from penstock.types import FLOAT, FLOAT16, UINT8, DALIDataType, dtype_name
+from penstock.types import BOOL, FLOAT, FLOAT16, UINT8, DALIDataType, dtype_name
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -47,6 +47,7 @@ POLICY_ARGUMENTS = (
         "A window that reaches outside of the input: `error`, `pad` or `trim_to_shape`.",
     ),
 )
+_MOST_DIMENSIONS = 4
 _EXTENTS = {"F": "crop_d", "D": "crop_d", "H": "crop_h", "W": "crop_w"}
 _POSITIONS = {"F": "crop_pos_z", "D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
 
@@ -63,8 +64,13 @@ def check_crop_arguments(operator: Operator) -> None:
         raise RuntimeError(f"Unknown rounding '{operator.args['rounding']}': use `round` or `truncate`")
 
 
-def window_type(operator: Operator, dtype: DALIDataType) -> DALIDataType:
-    """The type of the output for input of type ``dtype``; raises RuntimeError for one that is not supported."""
+def window_type(operator: Operator, batch: Any) -> DALIDataType:
+    """The type of the output; raises RuntimeError for one, or for input of a type or rank, that is not supported."""
+    dtype = batch.dtype
+    if batch.ndim() > _MOST_DIMENSIONS:
+        raise RuntimeError(f"Not supported number of dimensions: {batch.ndim()}")
+    if dtype == BOOL:
+        raise RuntimeError(f"Not supported input type: {dtype_name(dtype)}")
     wanted = operator.args["dtype"]
     if wanted is None or wanted == dtype:
         return dtype

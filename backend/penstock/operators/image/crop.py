@@ -62,7 +62,7 @@ class Crop(Operator):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         workspace.state = self.input_layout(workspace)
-        return [OutputSpec(window_type(self, batch.dtype), workspace.state, batch.ndim())]
+        return [OutputSpec(window_type(self, batch), workspace.state, batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         shape, layout = sample.shapes[0], sample.workspace.state

@@ -21,7 +21,9 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.types import FLOAT, FLOAT16, INT8, UINT8, dtype_name
+from penstock.types import FLOAT, FLOAT16, INT8, INT16, INT32, UINT8, UINT16, dtype_name
+
+_INPUT_TYPES = (UINT8, INT16, UINT16, INT32, FLOAT, FLOAT16)
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -98,6 +100,8 @@ class CropMirrorNormalize(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
+        if batch.dtype not in _INPUT_TYPES:
+            raise RuntimeError(f"Not supported input type: {dtype_name(batch.dtype)}")
         layout = self.input_layout(workspace)
         output = self._output_layout(layout)
         workspace.state = (layout, [layout.index(letter) for letter in output])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import BOOL, FLOAT16, dtype_name
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -24,7 +25,7 @@ class Flip(Operator):
             Input(
                 "input",
                 ("FDHWC", "FHWC", "DHWC", "HWC", "FCDHW", "FCHW", "CDHW", "CHW"),
-                doc="Images of any type.",
+                doc="Images of any type; on the CPU neither bool nor float16.",
             ),
         ),
         arguments=(
@@ -39,6 +40,8 @@ class Flip(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
+        if workspace.device == "cpu" and batch.dtype in (BOOL, FLOAT16):
+            raise RuntimeError(f"The element type {dtype_name(batch.dtype)} is not supported")
         workspace.state = self.input_layout(workspace)
         return [OutputSpec(batch.dtype, workspace.state, batch.ndim())]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.kernels.grids import grid_of
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import FLOAT, INT16, INT32, UINT8, UINT16, UINT32, dtype_name
+from penstock.types import FLOAT, INT16, INT32, UINT8, dtype_name
 
 
 @register_operator
@@ -33,7 +33,7 @@ class GridMask(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
-        if batch.dtype not in (UINT8, UINT16, UINT32, INT16, INT32, FLOAT):
+        if batch.dtype not in (UINT8, INT16, INT32, FLOAT):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
         if batch.ndim() != 3 and len(batch):
             raise RuntimeError(f"`grid_mask` takes images of three dimensions, got {batch.ndim()}")

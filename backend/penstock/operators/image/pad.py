@@ -6,6 +6,9 @@ from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import copy_region, copy_regions
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.types import FLOAT64, dtype_name
+
+_MOST_DIMENSIONS = 5
 
 
 @register_operator
@@ -14,7 +17,7 @@ class Pad(Operator):
 
     schema = Schema(
         name="Pad",
-        inputs=(Input("input", doc="Data of any type and shape."),),
+        inputs=(Input("input", doc="Data of any type but float64, of any shape."),),
         arguments=(
             Argument(
                 "align",
@@ -50,6 +53,10 @@ class Pad(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
+        if batch.dtype == FLOAT64:
+            raise RuntimeError(f"Unsupported data type: {dtype_name(batch.dtype)}")
+        if batch.ndim() > _MOST_DIMENSIONS:
+            raise RuntimeError(f"Unsupported number of dimensions {batch.ndim()}")
         good = [shape for index, shape in enumerate(batch.shapes) if index not in workspace.failures]
         workspace.state = [max(extents) for extents in zip(*good)]
         return [OutputSpec(batch.dtype, batch.layout(), batch.ndim())]

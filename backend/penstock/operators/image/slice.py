@@ -85,7 +85,7 @@ class Slice(Operator):
         check_box_inputs(self, workspace)
         # Shapes depend on them: from a GPU, all are fetched at once.
         workspace.inputs = [batch, *(box.as_cpu() for box in boxes)]
-        return [OutputSpec(window_type(self, batch.dtype), batch.layout(), batch.ndim())]
+        return [OutputSpec(window_type(self, batch), batch.layout(), batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         shape = sample.shapes[0]

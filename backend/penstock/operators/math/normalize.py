@@ -12,8 +12,9 @@ from penstock.kernels.axes import resolve_axes
 from penstock.kernels.elementwise import evaluate, folded
 from penstock.operators.math._reduction import kept_extents, reduced_count
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import FLOAT
+from penstock.types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32, dtype_name
 
+_TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
 # Elements whose differences are taken at a time.
 _BLOCK = 1 << 16
 
@@ -22,12 +23,13 @@ _BLOCK = 1 << 16
 class Normalize(Operator):
     """``(input - mean) / sqrt(variance + epsilon) * scale + shift``, the mean and variance taken over some dimensions.
 
-    Where the variance is 0, the result is ``shift``.
+    Where the variance is 0, the result is ``shift``. With a mean of the sample's own shape and no deviation, each element
+    is divided by its distance from the first mean.
     """
 
     schema = Schema(
         name="Normalize",
-        inputs=(Input("input", doc="Data of any type and shape."),),
+        inputs=(Input("input", doc="float32 or integers of at most 32 bits, of any shape."),),
         arguments=(
             Argument("axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of."),
             Argument(
@@ -64,6 +66,8 @@ class Normalize(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
+        if batch.dtype not in _TYPES:
+            raise RuntimeError(f"Normalize: unsupported input type: {dtype_name(batch.dtype)}")
         if self.args["axes"] == []:
             raise RuntimeError("`axes` must name at least one dimension")
         for axis in self.args["axes"] or ():
@@ -160,7 +164,7 @@ class Normalize(Operator):
                 mean = _along(sums / count, data[0].shape, axes)
             deviation = self._given("stddev", samples[0])
             if deviation is None:
-                sums = sum(_sum_of_squares(values, mean, axes) for values in data)
+                sums = sum(_sum_of_squares(values, _centre(mean, axes), axes) for values in data)
                 denominator = count - self.args["ddof"]
                 variance = sums / denominator if denominator > 0 else np.zeros_like(sums)
                 deviation = _along(np.sqrt(variance + self.args["epsilon"]), data[0].shape, axes)
@@ -186,6 +190,11 @@ class Normalize(Operator):
             from penstock.kernels.cpu.convert import cast
 
             cast(result, out)
+
+
+def _centre(mean: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """What the distances that make up the variance are measured from: where nothing is reduced, the first mean."""
+    return mean if axes else mean[(slice(0, 1),) * mean.ndim]
 
 
 def _along(values: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:

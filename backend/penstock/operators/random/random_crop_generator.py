@@ -5,7 +5,9 @@ from __future__ import annotations
 from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
-from penstock.types import INT32
+from penstock.types import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, dtype_name
+
+_INTEGERS = (UINT8, UINT16, UINT32, INT8, INT16, INT32, INT64)
 
 
 @register_operator
@@ -40,8 +42,8 @@ class RandomCropGenerator(RandomOperator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         shapes = workspace.inputs[0]
-        if any(sample.dtype.kind not in "iu" for sample in shapes.samples[:1]):
-            raise RuntimeError(f"Only integers are supported as shapes of images, got {shapes.samples[0].dtype}")
+        if shapes.dtype not in _INTEGERS:
+            raise RuntimeError(f"Only integer types are supported. Got: {dtype_name(shapes.dtype)}")
         return [OutputSpec(INT32, ndim=1)] * 2
 
     def infer(self, sample: Sample) -> list[tuple[int, ...]]:

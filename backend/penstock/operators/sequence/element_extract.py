@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
 from penstock.tensors import TensorList
+
+
+def _count_frames(arguments: dict[str, Any]) -> int:
+    if arguments.get("element_map") is None:
+        raise ValueError(
+            'The argument "element_map" in operator "ElementExtract" has no default value: it must be given'
+        )
+    return len(arguments["element_map"])
 
 
 @register_operator
@@ -17,7 +27,7 @@ class ElementExtract(Operator):
         name="ElementExtract",
         inputs=(Input("input", doc="Sequences: at least two dimensions, the first of which is F or unnamed."),),
         arguments=(Argument("element_map", "int32[]", None, "Indices of the frames, from 0.", required=True),),
-        outputs=lambda arguments: len(arguments.get("element_map") or ()),
+        outputs=_count_frames,
     )
 
     def setup(self) -> None:
