@@ -625,7 +625,7 @@ def video(
 
     >>> clips = fn.decoders.video(encoded, start_frame=10, sequence_length=16, stride=2)  # doctest: +SKIP
 
-    Runs on: cpu.
+    Runs on: cpu, mixed.
 
     Args:
         encoded: Contents of video files: uint8 of shape (n,).

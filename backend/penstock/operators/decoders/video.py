@@ -32,7 +32,7 @@ class VideoDecoder(Operator):
 
     schema = Schema(
         name="decoders__Video",
-        devices=("cpu",),
+        devices=("cpu", "mixed"),
         inputs=(Input("encoded", device="cpu", doc="Contents of video files: uint8 of shape (n,)."),),
         arguments=(
             Argument("affine", "bool", True, "Accepted for compatibility."),

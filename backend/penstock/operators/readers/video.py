@@ -70,7 +70,7 @@ class Video(Reader):
 
     schema = Schema(
         name="experimental__readers__Video",
-        devices=("cpu",),
+        devices=("cpu", "gpu"),
         arguments=(
             *READER_ARGUMENTS,
             Argument(
@@ -98,6 +98,12 @@ class Video(Reader):
             Argument("sequence_length", "int32", doc="Frames in a sequence.", required=True),
             Argument("step", "int32", -1, "From one sequence to the next; by default they do not overlap."),
             Argument("stride", "uint32", 1, "From one frame of a sequence to the next."),
+            Argument(
+                "uniform_sample",
+                "bool",
+                False,
+                "One sequence for each video, its frames evenly spread; `stride`, `step` and `pad_mode` have no effect.",
+            ),
         ),
         outputs=_count_outputs,
         random=True,
@@ -151,6 +157,10 @@ class Video(Reader):
         length, stride, step = (self.args[name] for name in ("sequence_length", "stride", "step"))
         video = VideoFile(source.path)
         start, end = self._part(video, source.span)
+        if self.args["uniform_sample"]:
+            frames = np.floor(np.linspace(start, end - 1, length) + 0.5).astype(int).tolist()
+            yield _Item(source.path, source.label, frames)
+            return
         reach = (length - 1) * stride + 1
         padding = PADDINGS[self.args["pad_mode"]] is not None
         for first in range(start, end if padding else end - reach + 1, step if step > 0 else length * stride):

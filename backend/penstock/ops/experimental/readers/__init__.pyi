@@ -83,7 +83,7 @@ class Video(OperatorFace):
 
     >>> clips = fn.experimental.readers.video(filenames=["a.mp4"], sequence_length=16, stride=2)  # doctest: +SKIP
 
-    Runs on: cpu.
+    Runs on: cpu, gpu.
 
     Keyword args:
         sequence_length (int, required): Frames in a sequence.
@@ -116,6 +116,7 @@ class Video(OperatorFace):
         stick_to_shard (bool, default False): Read the same part in each epoch; else the parts in turn.
         stride (int, default 1): From one frame of a sequence to the next.
         tensor_init_bytes (int, default 1048576): Accepted for compatibility; buffers have the files' sizes.
+        uniform_sample (bool, default False): One sequence for each video, its frames evenly spread; `stride`, `step` and `pad_mode` have no effect.
     """
 
     def __init__(
@@ -151,6 +152,7 @@ class Video(OperatorFace):
         stick_to_shard: bool | None = False,
         stride: int | None = 1,
         tensor_init_bytes: int | None = 1048576,
+        uniform_sample: bool | None = False,
         device: str | None = "cpu",
         name: str | None = None,
     ) -> None: ...
