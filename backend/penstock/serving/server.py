@@ -383,9 +383,14 @@ def readable(text: str) -> str:
     return re.sub(r"^(?:\w+Error: )?Invalid argument: ", "", text).replace("\\n", "\n").strip()
 
 
+# glibc's malloc otherwise keeps what many threads have freed, each in an arena of its own, and raises the size from which
+# memory goes back to the system with the largest block that it has seen.
+_ALLOCATOR = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "131072"}
+
+
 def _variables(environment: Environment) -> dict[str, str]:
     """The environment variables of a server that takes its Python from an environment."""
-    variables = dict(os.environ)
+    variables = _ALLOCATOR | dict(os.environ)
     for name in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__", "PYENV_VERSION"):
         variables.pop(name, None)
     variables["PATH"] = os.pathsep.join([str(environment.programs), variables.get("PATH", os.defpath)])
