@@ -14,7 +14,7 @@ from penstock import fn, math, pipeline_def, types
 from penstock.passes import ordered_passes
 
 RNG = np.random.default_rng(0)
-IMAGES = [RNG.integers(0, 255, (40 + 7 * i, 60 - 5 * i, 3), np.uint8) for i in range(4)]
+IMAGES = [RNG.integers(0, 255, (40 + 70 * i, 60 + 9 * i, 3), np.uint8) for i in range(4)]
 
 
 def encoded(index: int) -> np.ndarray:

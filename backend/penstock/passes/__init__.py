@@ -32,10 +32,14 @@ def ordered_passes() -> dict[str, Pass]:
     from penstock.passes.decode_regions import decode_regions
     from penstock.passes.fold_constants import fold_constants
     from penstock.passes.fuse import fuse
+    from penstock.passes.fuse_pointwise import fuse_pointwise
     from penstock.passes.prune import prune
     from penstock.passes.share_common import share_common
 
-    return {rewrite.__name__: rewrite for rewrite in (prune, fold_constants, share_common, decode_regions, fuse)}
+    return {
+        rewrite.__name__: rewrite
+        for rewrite in (prune, fold_constants, share_common, decode_regions, fuse, fuse_pointwise)
+    }
 
 
 def chosen_passes(names: Sequence[str] | None) -> dict[str, Pass]:

@@ -18,17 +18,17 @@ def fuse(graph: Graph) -> Rewritten:
 
 def fuse_chains(graph: Graph, by: str) -> Rewritten:
     """The graph with each chain that some fused operator of the pass ``by`` declares; longer chains go first."""
-    chains = {s.name: s.fuses for s in all_schemas() if s.fuses is not None and s.fused_by == by}
+    chains = {s.name: s.fuses for s in all_schemas() if s.fuses and s.fused_by == by}
     rules = sorted(chains, key=lambda name: len(chains[name]), reverse=True)
     changes: list[Change] = []
     while True:
-        uses = Counter(node.name for node in _all_uses(graph))
+        uses = Counter(node.name for node in all_uses(graph))
         replacements = {}
         # From the outputs on, so that a chain is found by its end.
         for op in reversed(graph.operators):
             found = ((rule, _chain(chains[rule], op, uses)) for rule in rules)
             rule, chain = next(((rule, chain) for rule, chain in found if chain), ("", []))
-            fused = _fused(find_schema(rule), chain) if chain else None
+            fused = fused_chain(find_schema(rule), chain) if chain else None
             if fused is not None:
                 replacements[op.name] = fused.outputs[0]
                 changes.append(Change("fused", tuple(chain), fused))
@@ -38,7 +38,8 @@ def fuse_chains(graph: Graph, by: str) -> Rewritten:
         graph = with_replacements(graph, replacements)
 
 
-def _all_uses(graph: Graph) -> Iterable[DataNode]:
+def all_uses(graph: Graph) -> Iterable[DataNode]:
+    """Each node as often as something needs it."""
     yield from graph.outputs
     yield from graph.sinks
     for op in graph.operators:
@@ -67,7 +68,7 @@ def _chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[str]) -> 
     return chain
 
 
-def _fused(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
+def fused_chain(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
     """The operator that does what all of ``chain`` do; None where one of them refuses its arguments."""
     last = chain[-1]
     try:

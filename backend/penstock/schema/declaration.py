@@ -77,7 +77,8 @@ class Schema:
         no_prune: it acts by side effect, so it stays even if no output depends on it.
         hidden: not part of the documentation.
         constant: it gives the same tensor for every sample of every batch, without inputs.
-        fuses: for each step of the chain that it stands for, the names of the operators that may be there.
+        fuses: for each step of the chain that it stands for, the names of the operators that may be there; empty where the
+            pass knows.
         fused_by: the name of the pass that puts it in their place.
         merges: its inputs are parts of the batch that its arguments have.
         batchwise: a sample's result depends on the other samples of its batch.

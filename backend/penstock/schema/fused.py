@@ -28,8 +28,8 @@ class FusedNode(Protocol):
 
 
 def fused_argument(position: int, name: str) -> str:
-    """How the argument of one of the fused operators is called among those of all."""
-    return f"{position}:{name}"
+    """How the argument of one of the fused operators is called among those of all; sorted, they are in the steps' order."""
+    return f"{position:04}:{name}"
 
 
 @dataclass

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from penstock.operators.generic._casting import check_castable
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.pointwise import PointwiseOperator
 
 
 @register_operator
-class Cast(Operator):
+class Cast(PointwiseOperator):
     """The same values in another type: integers are rounded half away from zero and saturate."""
 
     schema = Schema(
@@ -31,9 +34,15 @@ class Cast(Operator):
         return sample.shapes[0]
 
     def compute(self, sample: Sample) -> None:
+        self.compute_elements(sample, sample.inputs[0], sample.outputs[0])
+
+    def compute_elements(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
         from penstock.kernels.cpu.convert import cast
 
-        cast(sample.inputs[0], sample.outputs[0])
+        if source.dtype == target.dtype:
+            np.copyto(target, source)
+        else:
+            cast(source, target)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all

@@ -9,13 +9,17 @@ import numpy as np
 
 from penstock.kernels.broadcasting import broadcast
 from penstock.kernels.elementwise import evaluate
-from penstock.kernels.expression import Operand, parse, result_type
-from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.kernels.expression import ARITHMETIC, BITWISE, KEEPING_UNARY, Operand, parse, result_type
+from penstock.schema import Alias, Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.pointwise import PointwiseOperator
 from penstock.types import DALIDataType, numpy_dtype
+
+# Functions that round the one right way, or not at all, so that it is all one how many elements are computed at a time.
+_EXACT = ({*ARITHMETIC, *BITWISE, *KEEPING_UNARY} - {"pow"}) | {"fdiv", "clamp", "fabs", "floor", "ceil", "sqrt"}
 
 
 @register_operator
-class Arithmetic(Operator):
+class Arithmetic(PointwiseOperator):
     """One function of inputs and constants, element by element; shapes are broadcast as numpy does."""
 
     schema = Schema(
@@ -86,6 +90,14 @@ class Arithmetic(Operator):
         inputs = sample.inputs
         operands = [inputs[o.index] if o.is_input else self.constants[o] for o in self.expression.operands]
         evaluate(self.expression.function, operands, sample.outputs[0])
+
+    def is_pointwise(self) -> bool:
+        operands = self.expression.operands
+        return self.expression.function in _EXACT and [o.index for o in operands if o.is_input] == [0]
+
+    def compute_elements(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
+        operands = [source if o.is_input else self.constants[o] for o in self.expression.operands]
+        evaluate(self.expression.function, operands, target)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.arithmetic import compute_function

@@ -1,0 +1,78 @@
+"""A chain of pointwise operators, piece by piece."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from penstock.schema import Sample, Schema, Workspace, register_operator
+from penstock.schema.fused import FusedOperator
+from penstock.schema.pointwise import PointwiseOperator
+from penstock.types import numpy_dtype
+
+_PIECE = 1 << 18
+"""Elements that go through the whole chain at a time. Smaller pieces fit the caches better, but cost more calls than that gains."""
+
+_LEAST = 1 << 14
+"""Elements of the largest sample from which on that pays."""
+
+
+@register_operator
+class Pointwise(FusedOperator):
+    """Takes each piece of a sample through all operators of the chain, which round in between as they do alone."""
+
+    schema = Schema(name="_fused__Pointwise", devices=("cpu",), fuses=(), fused_by="fuse_pointwise", hidden=True)
+
+    def setup(self) -> None:
+        self._local = threading.local()
+
+    def run(self, workspace: Workspace) -> None:
+        if self._sees_frames(workspace) or all(map(_is_small, workspace.inputs[0].shapes)):
+            self._run_in_turn(workspace)
+        else:
+            super().run(workspace)
+
+    def _sees_frames(self, workspace: Workspace) -> bool:
+        """Whether some operator would take the samples apart into frames first."""
+        if not any(operator.schema.sequences for operator in self.operators):
+            return False
+        layouts = [workspace.inputs[0].layout(), *(batch.layout() for batch in workspace.arguments.values())]
+        return not layouts[0] or any(layout.startswith("F") for layout in layouts)
+
+    def can_fuse(self, steps: Sequence[Workspace]) -> bool:
+        return True
+
+    def compute_fused(self, samples: Sequence[Sample]) -> None:
+        output = samples[-1].outputs[0]
+        source = np.ascontiguousarray(samples[0].inputs[0]).reshape(-1)
+        target = output.reshape(-1)
+        types = [numpy_dtype(sample.workspace.inputs[0].dtype) for sample in samples[1:]]
+        # At least once: an operator may refuse its constants whatever the data are.
+        for start in range(0, max(len(source), 1), _PIECE):
+            piece = slice(start, start + _PIECE)
+            between = [self._buffer(index % 2, min(_PIECE, len(source) - start), t) for index, t in enumerate(types)]
+            arrays = [source[piece], *between, target[piece]]
+            for position, sample in enumerate(samples):
+                self._compute(position, sample, arrays[position], arrays[position + 1])
+
+    def _compute(self, position: int, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
+        operator = self.operators[position]
+        assert isinstance(operator, PointwiseOperator)
+        try:
+            operator.compute_elements(sample, source, target)
+        except Exception as error:
+            raise self.error_of(position, error, sample.index) from error
+
+    def _buffer(self, which: int, size: int, dtype: np.dtype) -> np.ndarray:
+        """One of this thread's two buffers, which data between operators take turns in."""
+        if not hasattr(self._local, "buffers"):
+            self._local.buffers = np.empty((2, _PIECE * 8), np.uint8)
+        buffer: np.ndarray = self._local.buffers[which]
+        return buffer.view(dtype)[:size]
+
+
+def _is_small(shape: Sequence[int]) -> bool:
+    return prod(shape) < _LEAST
