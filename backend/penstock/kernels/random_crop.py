@@ -25,7 +25,7 @@ class RandomCrop:
         attempts: how many pairs of area and ratio are tried before the largest window in range is taken.
 
     Raises:
-        ValueError: a range is empty, or not made of two numbers.
+        ValueError: a range is empty, or not made of one or two numbers.
 
     >>> window = RandomCrop().window(sample_stream(seed=5, produced=0, index=0), 480, 640)  # doctest: +SKIP
     """
@@ -53,9 +53,11 @@ class RandomCrop:
 
 
 def _range(values: Sequence[float], name: str) -> tuple[np.float32, np.float32]:
+    if len(values) == 1:
+        values = [*values, *values]
     if len(values) != 2:
-        raise ValueError(f"`{name}` is a range: two numbers, got {list(values)}")
+        raise ValueError(f"`{name}` is a range: two numbers, or one for both ends, got {list(values)}")
     low, high = (np.float32(value) for value in values)
     if not low <= high:
-        raise ValueError(f"The range `{name}` is empty: {list(values)}")
+        raise ValueError(f"Provided empty range: `{name}` is {list(values)}")
     return low, high

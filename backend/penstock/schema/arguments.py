@@ -50,8 +50,13 @@ def _to_string(value: Any) -> str:
 def _to_enum(kind: Any) -> Callable[[Any], Any]:
     def convert(value: Any) -> Any:
         if isinstance(value, (kind, int, np.integer)) and not isinstance(value, bool):
-            return kind(int(value))
-        raise TypeError(f"Expected a {kind.__name__}, got {value!r} of type {type(value).__name__}")
+            try:
+                return kind(int(value))
+            except ValueError as error:
+                raise RuntimeError(f"Unsupported value: {error}") from error
+        # As where DALI makes a number of it.
+        refusal = ValueError if isinstance(value, str) else TypeError
+        raise refusal(f"Expected a {kind.__name__}, got {value!r} of type {type(value).__name__}")
 
     return convert
 

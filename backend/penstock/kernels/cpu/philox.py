@@ -455,7 +455,7 @@ def sprinkle(
 # -- windows -----------------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")  # aspect ratios may be 0
 def crop_window(
     key: Any,
     stream: Any,
