@@ -66,6 +66,8 @@ def _publish(schema: Schema) -> None:
     module = submodule(__name__, path)
     function = _SPECIAL.get(schema.fn_path) or _make_function(schema)
     setattr(module, name, function)
+    if schema.is_unlisted:
+        setattr(submodule(__name__, f"{path}.hidden" if path else "hidden"), name, function)
 
 
 def signature_of(path: str) -> inspect.Signature:

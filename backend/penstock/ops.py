@@ -87,6 +87,8 @@ def _publish(schema: Schema) -> None:
             },
         )
     setattr(module, schema.class_name, face)
+    if schema.is_unlisted:
+        setattr(submodule(__name__, ".".join((*schema.module, "hidden"))), schema.class_name, face)
 
 
 class Compose:

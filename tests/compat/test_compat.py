@@ -103,3 +103,9 @@ def test_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nvidia.dali", penstock)
     with pytest.raises(RuntimeError, match="imported already"):
         compat.install()
+
+
+@pytest.mark.parametrize("name", ["sysconfig", "reducers", "plugin.tf", "experimental.dynamic"])
+def test_what_has_no_counterpart_says_why(installed: None, name: str) -> None:
+    with pytest.raises(ImportError, match=rf"Penstock has no `nvidia\.dali\.{name.partition('.dynamic')[0]}`: .+"):
+        importlib.import_module(f"nvidia.dali.{name}")

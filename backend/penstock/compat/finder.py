@@ -23,6 +23,15 @@ _ELSEWHERE = {
     f"{_ROOT}.plugin.jax.iterator": "penstock.plugin.jax.iterators",
     f"{_ROOT}.plugin.pytorch.torch_utils": "penstock.plugin.pytorch.tensors",
 }
+# What has no counterpart, and why: importing it says so.
+_WITHOUT = {
+    f"{_ROOT}.experimental": "its dynamic mode runs operators without a pipeline; use pipelines, with `debug=True` to run them eagerly",
+    f"{_ROOT}.plugin.tf": "there is no plugin for TensorFlow; iterate with `plugin.pytorch` or `plugin.jax`, or run the pipeline and hand "
+    "on its outputs by DLPack",
+    f"{_ROOT}.reducers": "it belongs to DALI's own pickling of callbacks; see `penstock.pickling`",
+    f"{_ROOT}.sysconfig": "it tells how to compile plugins in C++, which Penstock cannot load; operators are classes in Python, see "
+    "`penstock.schema.register_operator`",
+}
 
 
 def counterpart(name: str) -> str:
@@ -45,6 +54,8 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if fullname != _ROOT and not fullname.startswith(_ROOT + "."):
             return None
+        if fullname in _WITHOUT:
+            raise ImportError(f"Penstock has no `{fullname}`: {_WITHOUT[fullname]}.", name=fullname)
         name = counterpart(fullname)
         try:
             module = importlib.import_module(name)

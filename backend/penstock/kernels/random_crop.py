@@ -56,8 +56,8 @@ def _range(values: Sequence[float], name: str) -> tuple[np.float32, np.float32]:
     if len(values) == 1:
         values = [*values, *values]
     if len(values) != 2:
-        raise ValueError(f"`{name}` is a range: two numbers, got {list(values)}")
+        raise ValueError(f"`{name}` is a range: two numbers, or one for both ends, got {list(values)}")
     low, high = (np.float32(value) for value in values)
     if not low <= high:
-        raise ValueError(f"The range `{name}` is empty: {list(values)}")
+        raise ValueError(f"Provided empty range: `{name}` is {list(values)}")
     return low, high

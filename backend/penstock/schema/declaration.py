@@ -127,6 +127,11 @@ class Schema:
         arguments |= {a.name: a for a in self.arguments}
         return dict(sorted(arguments.items()))
 
+    @property
+    def is_unlisted(self) -> bool:
+        """Whether `fn` and `ops` also have it in a module `hidden`: what is deprecated, or not part of the documentation."""
+        return self.hidden or bool(self.deprecated_since)
+
     @cached_property
     def module(self) -> tuple[str, ...]:
         return tuple(self.name.split("__")[:-1]) if not self.name.startswith("_") else self._private_module()

@@ -196,6 +196,13 @@ DECODERS: dict[str, Callable[[Any], Any]] = {
         constant(dali, encoded(STEREO)), sample_rate=8000.0, downmix=True, quality=0.0
     ),
     "same rate": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO)), sample_rate=16000.0),
+    "rate 0": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO)), sample_rate=0.0),
+    "nothing recorded": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO[:0]))),
+    "nothing resampled": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO[:0])), sample_rate=8000.0),
+    "nothing downmixed": lambda dali: dali.fn.decoders.audio(
+        constant(dali, encoded(STEREO[:0])), sample_rate=8000.0, downmix=True
+    ),
+    "no recording": lambda dali: dali.fn.decoders.audio(constant(dali, np.arange(100, dtype=np.uint8))),
     "negative rate": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO)), sample_rate=-1.0),
     "quality": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO)), sample_rate=8000.0, quality=200.0),
     "quality unused": lambda dali: dali.fn.decoders.audio(constant(dali, encoded(STEREO)), quality=200.0),

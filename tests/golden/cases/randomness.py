@@ -54,6 +54,24 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "coin uint8": lambda dali: dali.fn.random.coin_flip(dtype=dali.types.UINT8, shape=[20]),
     "coin float": lambda dali: dali.fn.random.coin_flip(dtype=dali.types.FLOAT),
     "legacy coin": lambda dali: dali.fn.coin_flip(probability=0.3),
+    "window, one area": lambda dali: dali.fn.random_crop_generator(
+        dali.types.Constant(np.array([100, 200], np.int64), device="cpu"), random_area=[0.5]
+    ),
+    "window, an area by itself": lambda dali: dali.fn.random_crop_generator(
+        dali.types.Constant(np.array([100, 200], np.int64), device="cpu"), random_area=0.5
+    ),
+    "window, three areas": lambda dali: dali.fn.random_crop_generator(
+        dali.types.Constant(np.array([100, 200], np.int64), device="cpu"), random_area=[0.1, 0.2, 0.3]
+    ),
+    "window, areas reversed": lambda dali: dali.fn.random_crop_generator(
+        dali.types.Constant(np.array([100, 200], np.int64), device="cpu"), random_area=[0.9, 0.1]
+    ),
+    "window, one ratio": lambda dali: dali.fn.random_crop_generator(
+        dali.types.Constant(np.array([100, 200], np.int64), device="cpu"), random_aspect_ratio=[1.0]
+    ),
+    "window, ratios from 0": lambda dali: dali.fn.random_crop_generator(
+        dali.types.Constant(np.array([100, 200], np.int64), device="cpu"), random_aspect_ratio=[0.0, 1.0]
+    ),
     "choice": lambda dali: dali.fn.random.choice(7, shape=[60]),
     "choice below 2**40": lambda dali: dali.fn.random.choice(
         dali.types.Constant(np.array(1 << 40), dtype=dali.types.INT64)

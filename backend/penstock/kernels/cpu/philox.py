@@ -460,7 +460,7 @@ def _logarithm(ratio: Any) -> Any:
     return np.float32(math.log(ratio)) if ratio > 0 else np.float32(-np.inf)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")  # aspect ratios may be 0
 def crop_window(
     key: Any,
     stream: Any,

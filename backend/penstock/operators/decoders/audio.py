@@ -63,12 +63,16 @@ class AudioDecoder(Operator):
         return [OutputSpec(self.args["dtype"], ndim=1 if self.args["downmix"] else 2), OutputSpec(FLOAT, ndim=0)]
 
     def infer(self, sample: Sample) -> list[tuple[int, ...]]:
-        from soundfile import SoundFile
+        from soundfile import SoundFile, SoundFileError
 
-        file = SoundFile(io.BytesIO(sample.inputs[0].tobytes()))
+        try:
+            file = SoundFile(io.BytesIO(sample.inputs[0].tobytes()))
+        except SoundFileError as error:
+            raise ValueError(f"Failed to open encoded data: {getattr(error, 'error_string', error)}") from error
         wanted = sample["sample_rate"]
         scale = wanted / file.samplerate if wanted > 0 else 1.0
-        sample.plan = _Recording(file, scale, wanted or file.samplerate)
+        # A rate of 0 that was asked for is also told, though the recording keeps its own.
+        sample.plan = _Recording(file, scale, wanted if self.given("sample_rate") else file.samplerate)
         length = math.ceil(file.frames * scale)
         return [(length,) if self.args["downmix"] else (length, file.channels), ()]
 
@@ -84,7 +88,7 @@ class AudioDecoder(Operator):
             _read_into(file, signal)
         if self.args["downmix"]:
             signal = signal.mean(axis=1)
-        if recording.scale != 1:
+        if recording.scale != 1 and signal.size:
             signal = resample_signal(signal, recording.scale, len(out), lobes_of_quality(self.args["quality"]))
         from_unit(signal, out)
 
