@@ -969,7 +969,7 @@ def constant(
 
     Keyword args:
         bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
-        dtype (DALIDataType): Type of the output.
+        dtype (DALIDataType): Type of the output; not FLOAT64.
         fdata (float | Sequence[float]): Values, for floating point types.
         idata (int | Sequence[int]): Values, for integer types.
         layout (str, default ''): Layout of the output.
@@ -1830,7 +1830,7 @@ def flip(
     Runs on: cpu, gpu.
 
     Args:
-        input: Images of any type. Layouts: FDHWC, FHWC, DHWC, HWC, FCDHW, FCHW, CDHW, CHW.
+        input: Images of any type; on the CPU neither bool nor float16. Layouts: FDHWC, FHWC, DHWC, HWC, FCDHW, FCHW, CDHW, CHW.
 
     Keyword args:
         bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
@@ -3234,12 +3234,13 @@ def normalize(
 ) -> DataNode:
     """``(input - mean) / sqrt(variance + epsilon) * scale + shift``, the mean and variance taken over some dimensions.
 
-    Where the variance is 0, the result is ``shift``.
+    Where the variance is 0, the result is ``shift``. With a mean of the sample's own shape and no deviation, each element
+    is divided by its distance from the first mean.
 
     Runs on: cpu, gpu.
 
     Args:
-        input: Data of any type and shape.
+        input: float32 or integers of at most 32 bits, of any shape.
 
     Keyword args:
         axes (int | Sequence[int]): Indices of the dimensions that the other arguments speak of.
@@ -3498,7 +3499,7 @@ def pad(
     Runs on: cpu, gpu.
 
     Args:
-        input: Data of any type and shape.
+        input: Data of any type but float64, of any shape.
 
     Keyword args:
         align (int | Sequence[int] | DataNode): Extents are rounded up to a multiple of it: one value, or one for each axis.

@@ -64,7 +64,8 @@ _TABULATED = {
 @functools.cache
 def _table(kind: DALIInterpType) -> np.ndarray:
     count = int(_SUPPORT[kind]) * _PER_UNIT
-    return _TABULATED[kind](np.arange(count + 1) / _PER_UNIT).astype(np.float32).astype(np.float64)
+    values = _TABULATED[kind](np.arange(count + 1) / _PER_UNIT).astype(np.float32).astype(np.float64)
+    return np.append(values, (0.0, 0.0))
 
 
 def _values(kind: DALIInterpType, distance: np.ndarray) -> np.ndarray:
@@ -74,8 +75,7 @@ def _values(kind: DALIInterpType, distance: np.ndarray) -> np.ndarray:
     table = _table(kind)
     position = np.minimum(distance * _PER_UNIT, len(table) - 1)
     index = np.minimum(position.astype(np.int64), len(table) - 2)
-    value = table[index] + (position - index) * (table[index + 1] - table[index])
-    return np.where(distance > _SUPPORT[kind], 0.0, value)
+    return table[index] + (position - index) * (table[index + 1] - table[index])
 
 
 def centres(plan: AxisPlan, outputs: range | None = None) -> np.ndarray:
@@ -121,12 +121,30 @@ def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range |
     step = abs(plan.end - plan.start) / plan.size_out
     width = min(max(step, 1.0) if antialias else 1.0, _MOST_SUPPORT / _SUPPORT[kind])
     radius = _SUPPORT[kind] * width
-    first = np.ceil(centre - radius).astype(np.int64)
-    count = math.floor(2 * radius) + 1
+    if kind == DALIInterpType.INTERP_GAUSSIAN:
+        first, count = _gaussian_window(plan, width, outputs)
+    else:
+        first, count = np.ceil(centre - radius).astype(np.int64), math.floor(2 * radius) + 1
     positions = first[:, None] + np.arange(count)
     weights = _values(kind, (positions - centre[:, None]) / width)
     weights /= weights.sum(axis=1, keepdims=True)
     return _folded(positions, weights, plan.size_in)
+
+
+def _gaussian_window(plan: AxisPlan, width: float, outputs: range | None) -> tuple[np.ndarray, int]:
+    """The first tap of each output position, and how many there are.
+
+    The filter does not end in zeros, and of two taps right at its ends one is taken: rounding in single precision, in
+    this order, decides which.
+    """
+    single = np.float32
+    deviation = single(float(single(width) / 2) / math.sqrt(2))
+    extent = max(single(1), single(4 * math.sqrt(2)) * deviation - single(2.0**-23))
+    step = single((plan.end - plan.start) / plan.size_out)
+    origin = single(plan.start) + step / 2 - single(0.5) - extent / 2
+    outputs = range(plan.size_out) if outputs is None else outputs
+    starts = np.arange(outputs.start, outputs.stop).astype(np.float32) * step + origin
+    return np.ceil(starts).astype(np.int64), math.ceil(extent)
 
 
 def _folded(positions: np.ndarray, weights: np.ndarray, size: int) -> Taps:

@@ -298,7 +298,7 @@ class Operator:
 
     def _check_sequences(self, workspace: Workspace) -> None:
         """Raises ValueError for sequences whose layout, that of frames after F, is not among those that are declared."""
-        for index, batch in enumerate(workspace.inputs):
+        for index in range(len(workspace.inputs)):
             if any(layout.startswith("F") for layout in self.schema.input(index).layouts):
                 self.input_layout(workspace, index)
 

@@ -8,7 +8,6 @@ from penstock.operators.image._windows import copy_region, copy_regions
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import FLOAT64, dtype_name
 
-
 _MOST_DIMENSIONS = 5
 
 

@@ -10,7 +10,9 @@ from penstock.tensors import TensorList
 
 def _count_frames(arguments: dict[str, Any]) -> int:
     if arguments.get("element_map") is None:
-        raise ValueError('The argument "element_map" in operator "ElementExtract" has no default value: it must be given')
+        raise ValueError(
+            'The argument "element_map" in operator "ElementExtract" has no default value: it must be given'
+        )
     return len(arguments["element_map"])
 
 
