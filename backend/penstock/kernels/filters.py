@@ -18,6 +18,8 @@ from penstock.types import DALIInterpType
 
 _PER_UNIT = 32
 _NO_TABLE = np.empty(0)
+# In the place of the first taps, where they follow from the filter's radius.
+_COMPUTED = np.empty(0, np.int64)
 # The widest filters have this radius, in samples: beyond, nothing but the edges would tell.
 _MOST_SUPPORT = 65536.0
 _SUPPORT = {
@@ -65,7 +67,8 @@ _TABULATED = {
 @functools.cache
 def _table(kind: DALIInterpType) -> np.ndarray:
     count = int(_SUPPORT[kind]) * _PER_UNIT
-    return _TABULATED[kind](np.arange(count + 1) / _PER_UNIT).astype(np.float32).astype(np.float64)
+    values = _TABULATED[kind](np.arange(count + 1) / _PER_UNIT).astype(np.float32).astype(np.float64)
+    return np.append(values, (0.0, 0.0))
 
 
 @functools.lru_cache(maxsize=256)
@@ -104,12 +107,14 @@ def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range |
 
     outputs = range(plan.size_out) if outputs is None else outputs
     step = (plan.end - plan.start) / plan.size_out
-    support = _SUPPORT[kind]
-    width = min(max(abs(step), 1.0) if antialias else 1.0, _MOST_SUPPORT / support)
-    radius = support * width
-    starts = np.empty(len(outputs), np.int32)
-    weights = np.empty((len(outputs), min(math.floor(2 * radius) + 1, plan.size_in)), np.float32)
+    width = min(max(abs(step), 1.0) if antialias else 1.0, _MOST_SUPPORT / _SUPPORT[kind])
+    radius = _SUPPORT[kind] * width
+    firsts, count = _COMPUTED, math.floor(2 * radius) + 1
+    if kind == DALIInterpType.INTERP_GAUSSIAN:
+        firsts, count = _gaussian_window(plan, width, outputs)
     table = _table(kind) if kind in _TABULATED else _NO_TABLE
+    starts = np.empty(len(outputs), np.int32)
+    weights = np.empty((len(outputs), min(count, plan.size_in)), np.float32)
     used = fill_taps(
         float(plan.start),
         step,
@@ -117,10 +122,26 @@ def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range |
         plan.size_in,
         width,
         radius,
+        firsts,
+        count,
         table,
         float(_PER_UNIT),
-        support,
         starts,
         weights,
     )
     return Taps(starts, np.ascontiguousarray(weights[:, :used]))
+
+
+def _gaussian_window(plan: AxisPlan, width: float, outputs: range) -> tuple[np.ndarray, int]:
+    """The first tap of each output position, and how many there are.
+
+    The filter does not end in zeros, and of two taps right at its ends one is taken: rounding in single precision, in
+    this order, decides which.
+    """
+    single = np.float32
+    deviation = single(float(single(width) / 2) / math.sqrt(2))
+    extent = max(single(1), single(4 * math.sqrt(2)) * deviation - single(2.0**-23))
+    step = single((plan.end - plan.start) / plan.size_out)
+    origin = single(plan.start) + step / 2 - single(0.5) - extent / 2
+    starts = np.arange(outputs.start, outputs.stop).astype(np.float32) * step + origin
+    return np.ceil(starts).astype(np.int64), math.ceil(extent)

@@ -102,3 +102,33 @@ for shape, given in (
     FAMILY.each("tensor_resize", {str(shape): source}, [given])
 for kind in ("int8", "int16", "uint16", "int32", "float16", "float64"):
     FAMILY.each("tensor_resize", {kind: feed(images(SHAPES, np.dtype(kind)))}, [{"sizes": [3, 4, 5]}])
+# Dimensions that are not named ask for their own size: all that a mode says holds for them, too.
+FOUR = feed(images([(4, 5, 6, 2), (3, 6, 4, 2), (5, 4, 4, 2)], np.float32))
+FAMILY.each(
+    "tensor_resize",
+    {"floats": FLOATS, "four": FOUR},
+    [
+        {"mode": mode, **given}
+        for mode in ("default", "stretch", "not_larger", "not_smaller")
+        for given in (
+            {"sizes": [3], "axes": [1]},
+            {"sizes": [3, 0], "axes": [1, 2]},
+            {"sizes": [0, 0], "axes": [1, 0], "max_size": 2},
+            {"sizes": [3, 4], "axes": [0, 1], "max_size": [2, 9]},
+            {"sizes": [3, 7], "axes": [0, 1], "roi_start": [0.5], "roi_end": [1.5]},
+        )
+    ],
+)
+# A size that is rounded to what it was is no change, unless the dimension goes along with another.
+FAMILY.each(
+    "tensor_resize",
+    {"floats": FLOATS, "four": FOUR},
+    [
+        {"scales": [0.5, 0], "axes": [0, 1]},
+        {"scales": [0.96], "axes": [0]},
+        {"scales": [0.96], "axes": [0], "alignment": 0.0},
+        {"scales": [0.96, 0.5], "axes": [1, 2]},
+        {"scales": [0.5, 0.96, 0.96], "axes": [0, 1, 2]},
+        {"sizes": [0, 0, 0], "axes": [0, 1, 2], "max_size": 3},
+    ],
+)

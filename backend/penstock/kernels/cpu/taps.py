@@ -12,12 +12,10 @@ _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 
 @njit(**_OPTIONS)
-def _value(distance, table, per_unit, support):  # type: ignore[no-untyped-def]
+def _value(distance, table, per_unit):  # type: ignore[no-untyped-def]
     """The filter at a distance: a triangle where the table is empty, else interpolated between its entries."""
     if not table.size:
         return max(1.0 - distance, 0.0)
-    if distance > support:
-        return 0.0
     position = min(distance * per_unit, table.size - 1.0)
     index = min(int(position), table.size - 2)
     return table[index] + (position - index) * (table[index + 1] - table[index])
@@ -25,7 +23,7 @@ def _value(distance, table, per_unit, support):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def fill_taps(  # type: ignore[no-untyped-def]
-    start, step, first_output, size, width, radius, table, per_unit, support, starts, weights
+    start, step, first_output, size, width, radius, firsts, count, table, per_unit, starts, weights
 ):
     """Fills a table of taps, those outside of ``[0, size)`` added to those at the edges.
 
@@ -35,22 +33,24 @@ def fill_taps(  # type: ignore[no-untyped-def]
         size: of the input.
         width: of the filter, in input samples for a unit of its distance.
         radius: of the filter, in input samples.
-        table, per_unit, support: the filter's values from 0 on, how many a unit, and where it ends; no values: a triangle.
+        firsts: the first tap of each output position; none: those within the radius.
+        count: of taps for an output position.
+        table, per_unit: the filter's values from 0 on until they are 0, and how many a unit; no values: a triangle.
         starts: to be filled, int32 of shape (n,).
         weights: to be filled, float32 of shape (n, taps).
 
     Returns:
         How many of the columns of ``weights`` are used.
     """
-    count, used = math.floor(2 * radius) + 1, weights.shape[1]
+    used = weights.shape[1]
     values, folded = np.empty(count), np.empty(used)
     last = 1
     for row in range(len(starts)):
         centre = (first_output + row + 0.5) * step + start - 0.5
-        first = math.ceil(centre - radius)
+        first = firsts[row] if firsts.size else math.ceil(centre - radius)
         total = 0.0
         for tap in range(count):
-            values[tap] = _value(abs((first + tap - centre) / width), table, per_unit, support)
+            values[tap] = _value(abs((first + tap - centre) / width), table, per_unit)
             total += values[tap]
         begin = min(min(max(first, 0), size - 1), size - used)
         folded[:] = 0.0

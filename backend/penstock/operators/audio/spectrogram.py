@@ -13,6 +13,9 @@ from penstock.types import FLOAT, dtype_name
 _TILE_BYTES = 120 * 1024
 
 
+_LEAST_TRANSFORM = 3
+
+
 @register_operator
 class Spectrogram(Operator):
     """Short-time Fourier transform: windows of the signal, transformed, squared.
@@ -57,9 +60,9 @@ class Spectrogram(Operator):
         self._nfft = self._length if self.args["nfft"] is None else self.args["nfft"]
         if self._length > self._nfft:
             raise RuntimeError(f"Window length ({self._length}) can't be bigger than the FFT size ({self._nfft})")
-        if self._nfft == 1 and self.device == "cpu":
+        if self._nfft < _LEAST_TRANSFORM and self.device == "cpu":
             raise RuntimeError(
-                "Could not initialize a Fourier transform of a single element: `nfft` must be 2 at least"
+                f"Could not initialize a Fourier transform of {self._nfft}: `nfft` must be {_LEAST_TRANSFORM} at least"
             )
         if self.args["power"] not in (1, 2):
             raise RuntimeError(f"`power` can be only 1 (magnitude) or 2 (power), received {self.args['power']}")

@@ -26,7 +26,7 @@ class _NamedWorkspace(Workspace):
     Attributes:
         named: the dimensions of the data that the user named, in that order.
         first: the first dimension that is resized.
-        lone: whether it is the only one, and one of extent 1 has been put before it.
+        lone: whether the data has no other, and one of extent 1 has been put before it.
     """
 
     named: tuple[int, ...] = ()
@@ -117,14 +117,12 @@ class TensorResize(ResizingOperator):
         named = list(range(batch.ndim())) if axes is None else axes
         if not named:
             raise RuntimeError("There is no dimension to resize")
-        first, count = min(named), max(named) + 1 - min(named)
-        if count > _MOST_DIMENSIONS:
-            first, count = self._changed_dimensions(workspace, named)
+        first, count = self._changed_dimensions(workspace, named)
         if count > _MOST_DIMENSIONS:
             raise ValueError(
                 f"At most {_MOST_DIMENSIONS} adjacent dimensions can be resized, those between others included, got {count}"
             )
-        # A lone dimension becomes the width of images that are one pixel high.
+        # The only dimension of vectors becomes the width of images that are one pixel high.
         lone = count == 1
         shapes = [(*shape[:first], 1, *shape[first:]) for shape in batch.shapes] if lone else None
         letters = "DHW"[-max(count, 2) :]
@@ -147,46 +145,65 @@ class TensorResize(ResizingOperator):
         shape = list(sample.shapes[0])
         if workspace.lone:
             del shape[workspace.first]
-        plans = [_unchanged(extent) for extent in extents]
-        for axis, plan in zip(workspace.named, self._planned(sample, [shape[axis] for axis in workspace.named])):
-            position = axis - workspace.first + workspace.lone
-            if 0 <= position < len(plans):
-                plans[position] = plan
-        return plans
+        count = len(extents) - workspace.lone
+        plans = self._planned(sample, shape, workspace.named)[workspace.first : workspace.first + count]
+        return [AxisPlan(1, 1, 0.0, 1.0), *plans] if workspace.lone else plans
 
     def _changed_dimensions(self, workspace: Workspace, named: Sequence[int]) -> tuple[int, int]:
-        """The first of the dimensions that any sample of the batch changes, and how many there are up to the last."""
+        """The first of the dimensions that any sample of the batch changes, and how many there are up to the last.
+
+        That a size was rounded to what it was is no change.
+        """
         changed: set[int] = set()
         for index, shape in enumerate(workspace.inputs[0].shapes):
             if index not in workspace.failures:
-                plans = self._planned(Sample(self, workspace, index), [shape[axis] for axis in named])
-                changed.update(axis for axis, plan in zip(named, plans) if not plan.is_identity)
+                plans = self._planned(Sample(self, workspace, index), shape, named, subpixel_scale=False)
+                changed.update(axis for axis, plan in enumerate(plans) if not plan.is_identity)
+        ndim = workspace.inputs[0].ndim()
         if not changed:
-            return min(named), 1
-        return min(changed), max(changed) + 1 - min(changed)
+            return max(ndim - 2, 0), min(ndim, 2)
+        first, count = min(changed), max(changed) + 1 - min(changed)
+        # A lone dimension takes the next one along, or at the end the one before.
+        return (first, count) if count > 1 or ndim == 1 else (min(first, ndim - 2), 2)
 
-    def _planned(self, sample: Sample, own: Sequence[int]) -> list[AxisPlan]:
-        """The plans of the dimensions that the user named, whose extents are ``own``."""
+    def _planned(
+        self, sample: Sample, shape: Sequence[int], named: Sequence[int], subpixel_scale: bool | None = None
+    ) -> list[AxisPlan]:
+        """The plans of all dimensions. Those that the user did not name ask for their own size, in every mode."""
+        own = [shape[axis] for axis in named]
+
+        def spread(values: Sequence[float], others: Sequence[float]) -> list[float]:
+            spread_out = list(others)
+            for axis, value in zip(named, values):
+                spread_out[axis] = value
+            return spread_out
+
+        extents, zeros = [float(extent) for extent in shape], [0.0] * len(shape)
+        most, region = self._max_size(len(own)), self._roi(sample, own)
         return plan_axes(
-            own,
-            self._sizes(sample, own),
+            shape,
+            spread(self._sizes(sample, own), extents),
             self.args["mode"],
-            self._max_size(len(own)),
-            self._roi(sample, own),
-            self.args["subpixel_scale"],
+            None if most is None else spread(most, zeros),
+            None if region is None else (spread(region[0], zeros), spread(region[1], extents)),
+            self.args["subpixel_scale"] if subpixel_scale is None else subpixel_scale,
             _ROUNDING[self.args["size_rounding"]],
-            _one_each("alignment", sample["alignment"], len(own)),
+            spread(_one_each("alignment", sample["alignment"], len(own)), [0.5] * len(shape)),
         )
+
+    def _roi(self, sample: Sample, extents: Sequence[int]) -> tuple[list[float], list[float]] | None:
+        if not sample.given("roi_start"):
+            return None
+        edges = (_one_each(name, sample[name], len(extents)) for name in ("roi_start", "roi_end"))
+        scales = [extent if self.args["roi_relative"] else 1 for extent in extents]
+        start, end = ([float(np.float32(e) * np.float32(s)) for e, s in zip(edge, scales)] for edge in edges)
+        return start, end
 
     def _sizes(self, sample: Sample, extents: Sequence[int]) -> list[float]:
         if sample.given("sizes"):
             return _one_each("sizes", sample["sizes"], len(extents))
         scales = _one_each("scales", sample["scales"], len(extents))
         return [float(np.float32(scale) * np.float32(extent)) for scale, extent in zip(scales, extents)]
-
-
-def _unchanged(extent: int) -> AxisPlan:
-    return AxisPlan(extent, extent, 0.0, float(extent))
 
 
 def _one_each(name: str, values: Sequence[Any], count: int) -> list[Any]:

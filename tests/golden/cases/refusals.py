@@ -1,0 +1,93 @@
+"""Types, ranks, layouts and operands that some operators refuse, and what they make of those just inside."""
+
+from __future__ import annotations
+
+import numpy as np
+from case import Family, feed, images, unpacked
+
+FAMILY = Family("refusals", gpu=False)
+TYPES = (
+    *("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
+    *("float16", "float32", "float64", "bool"),
+)
+PIXELS = images([(5, 4, 3)] * 3)
+NAMED = feed(PIXELS, "HWC")
+VECTOR = feed([np.float32([1, 2, 3])] * 3)
+OF_ANY_TYPE = {
+    "crop": {"crop": [3, 2]},
+    "crop_mirror_normalize": {"crop": [3, 2]},
+    "flip": {},
+    "grid_mask": {"tile": 3},
+    "normalize": {},
+    "pad": {"axes": [0], "shape": [7]},
+    "slice": {"start": [1, 1], "end": [3, 3]},
+}
+for kind in TYPES:
+    pixels = feed([image.astype(kind) for image in PIXELS], "HWC")
+    for name, given in OF_ANY_TYPE.items():
+        FAMILY.each(name, {kind: pixels}, [given])
+    shapes = feed([np.array([20, 30, 3], kind)] * 3)
+    FAMILY.add(
+        f"random_crop_generator({kind})",
+        unpacked(lambda m, s=shapes: m.fn.random_crop_generator(s(m), random_area=[1.0], random_aspect_ratio=1.5)),
+    )
+    dali_name = {"float32": "FLOAT"}.get(kind, kind.upper())
+    for data in ({"idata": [1, 2]}, {"fdata": [1.5, 2.5]}):
+        FAMILY.add(
+            f"constant({kind}, {data})", lambda m, t=dali_name, d=data: m.fn.constant(dtype=getattr(m.types, t), **d)
+        )
+    # To the left of a node, numpy's numbers are Python's, and arrays are nothing that DALI takes.
+    number, array = np.dtype(kind).type(1), np.ones(3, kind)
+    FAMILY.add(f"{kind} number + node", lambda m, n=number: n + VECTOR(m))
+    FAMILY.add(f"{kind} number < node", lambda m, n=number: n < VECTOR(m))
+    FAMILY.add(f"node < {kind} number", lambda m, n=number: VECTOR(m) < n)
+    FAMILY.add(f"{kind} array + node", lambda m, a=array: a + VECTOR(m))
+    FAMILY.add(f"{kind} array < node", lambda m, a=array: a < VECTOR(m))
+for rank in range(1, 8):
+    plain = feed(images([(2,) * rank] * 3))
+    FAMILY.each("slice", {f"rank {rank}": plain}, [{"start": [0], "shape": [1], "axes": [0]}])
+    FAMILY.each("pad", {f"rank {rank}": plain}, [{"axes": [0], "shape": [3]}])
+FAMILY.each("crop", {"volumes of frames": feed(images([(2, 2, 3, 3, 1)] * 3), "FDHWC")}, [{"crop": [2, 2]}])
+for name in ("brightness", "hsv", "color_twist", "contrast"):
+    for layout in ("FHWC", "DHWC", "FDHWC", "CHW"):
+        shape = [3 if letter == "C" else 2 for letter in layout]
+        FAMILY.each(name, {layout: feed(images([shape] * 3), layout)}, [{}])
+for given in ({}, {"element_map": None}, {"element_map": []}, {"element_map": [1]}):
+    FAMILY.each("element_extract", {"frames": feed(PIXELS, "FHW")}, [given])
+for number in (-1, 2, 6, 7, 100, 2.5, "x"):
+    FAMILY.each("resize", {"pixels": NAMED}, [{"size": [4, 2], "interp_type": number}])
+    FAMILY.each("color_space_conversion", {"pixels": NAMED}, [{"image_type": number, "output_type": "types.GRAY"}])
+for number in (100, 2.5, "x"):
+    FAMILY.each("cast", {"pixels": NAMED}, [{"dtype": number}])
+# From the graph, one value for all dimensions of a box is a scalar.
+for text, value in (
+    ("scalar", np.int32(1)),
+    ("nothing", np.zeros(0, np.int32)),
+    ("one", np.int32([1])),
+    ("two", np.int32([1, 0])),
+    ("three", np.int32([1, 0, 1])),
+):
+    for given in ({}, {"axes": [0]}, {"axes": [0, 1]}, {"axes": []}, {"axes": [1, 0], "shape": [2]}):
+        FAMILY.add(
+            f"slice from {text} {given}", lambda m, v=value, g=given: m.fn.slice(NAMED(m), start=feed([v] * 3)(m), **g)
+        )
+SIGNAL = feed([np.sin(np.arange(50, dtype=np.float32))] * 3)
+FAMILY.each(
+    "spectrogram",
+    {"signal": SIGNAL},
+    [
+        {"nfft": 1, "window_length": 1},
+        {"window_length": 0},
+        {"window_fn": [], "nfft": 8, "window_length": 8},
+        {"nfft": 2, "window_length": 2, "window_step": 4},
+    ],
+)
+for area in ([0.5], 0.5, [0.3, 0.3], [0.5, 0.1], [0.1, 0.2, 0.3]):
+    FAMILY.each("random_resized_crop", {"pixels": NAMED}, [{"size": [4, 4], "random_area": area, "seed": 7}])
+for ratio in ([0.0, 0.0], 1.0, [1.0, 1.0]):
+    FAMILY.each("random_resized_crop", {"pixels": NAMED}, [{"size": [4, 4], "random_aspect_ratio": ratio, "seed": 7}])
+# With a mean for each element, all distances are from the first.
+OWN = feed(images([(2, 3), (4,) * 2, (1, 3)], np.float32))
+MEANS = feed(images([(2, 3), (4,) * 2, (1, 3)], np.float32, seed=1))
+for given in ({}, {"epsilon": 0.5}, {"stddev": 2.0}, {"scale": 3.0, "shift": 1.0}, {"ddof": 1}):
+    FAMILY.add(f"normalize of means {given}", lambda m, g=given: m.fn.normalize(OWN(m), mean=MEANS(m), **g))
