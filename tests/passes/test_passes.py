@@ -29,6 +29,19 @@ def test_constants_are_folded() -> None:
         assert np.allclose(np.array(sample), expected + index)
 
 
+def test_matrices_of_constants_are_folded() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, seed=1)
+    def define(angle: Any) -> Any:
+        turned = fn.transforms.rotation(angle=angle() if callable(angle) else angle, center=[1.0, 2.0])
+        return fn.transforms.translation(fn.transforms.scale(turned, scale=[2.0, 3.0]), offset=[4.0, 5.0])
+
+    assert operators_of(define(30.0)) == ["Constant"]
+    folded, plain = define(30.0).run()[0], define(30.0, passes=[]).run()[0]
+    assert (folded.layout(), folded.dtype, folded.shape()) == (plain.layout(), plain.dtype, plain.shape())
+    assert np.array_equal(folded.as_array(), plain.as_array())
+    assert len(operators_of(define(lambda: fn.random.uniform(range=[0.0, 9.0])))) == 4
+
+
 def test_random_operators_are_not_folded() -> None:
     @pipeline_def(batch_size=2, num_threads=1)
     def define() -> Any:

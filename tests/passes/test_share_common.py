@@ -41,6 +41,15 @@ def test_equal_operators_become_one_and_so_do_those_behind_them() -> None:
         assert np.array(sample).tolist() == (4 * x).tolist()
 
 
+def test_equal_constants_are_shared_too() -> None:
+    def define() -> Any:
+        x = numbers()
+        return fn.stack(x * types.Constant([1, 2, 3], device="cpu"), x * types.Constant([1, 2, 3], device="cpu"))
+
+    assert operators_of(define, False).count("Constant") == 2
+    assert operators_of(define).count("Constant") == operators_of(define).count("_ArithmeticGenericOp") == 1
+
+
 def test_outputs_keep_their_names_and_memory() -> None:
     def define() -> Any:
         x = numbers()
@@ -63,7 +72,7 @@ def test_outputs_keep_their_names_and_memory() -> None:
         (lambda x: x - fn.random.uniform(), lambda x: x - fn.random.uniform()),
         (lambda x: fn.copy(x, preserve=True), lambda x: fn.copy(x, preserve=True)),
         (lambda x: fn.python_function(x, function=np.sqrt), lambda x: fn.python_function(x, function=np.sqrt)),
-        (lambda x: x * types.Constant([1, 2, 3]), lambda x: x * types.Constant([1, 2, 4])),
+        (lambda x: x * types.Constant([1, 2, 3], device="cpu"), lambda x: x * types.Constant([1, 2, 4], device="cpu")),
     ],
 )
 def test_what_differs_or_has_effects_is_not_shared(first: Any, second: Any) -> None:

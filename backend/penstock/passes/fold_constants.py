@@ -26,7 +26,7 @@ def fold_constants(graph: Graph) -> Rewritten:
             continue
         for node, batch in zip(op.outputs, outputs):
             values[node.name] = batch
-            if op.inputs or op.argument_inputs:
+            if op.schema is not find_schema("Constant"):
                 folded[node.name] = constant = _constant(node, batch)
                 changes.append(Change("folded", (op,), constant.source))
     return Rewritten(with_replacements(graph, folded), tuple(changes)) if folded else Rewritten(graph)

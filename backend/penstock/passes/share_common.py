@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.passes.rewriting import Change, Rewritten, with_replacements
+from penstock.tensors import TensorCPU
 
 
 def share_common(graph: Graph) -> Rewritten:
@@ -57,9 +58,9 @@ def _identity(op: OpNode, shared: dict[str, DataNode]) -> Hashable | None:
 
 def _frozen_payload(op: OpNode) -> Hashable:
     """A constant's tensor; raises TypeError for what an operator calls or reads."""
-    if not op.schema.constant or not isinstance(op.payload, np.ndarray):
+    if not op.schema.constant or not isinstance(op.payload, TensorCPU):
         raise TypeError(f"the payload of {op.name} is not compared")
-    return _frozen(op.payload)
+    return op.payload.dtype, op.payload.layout(), _frozen(np.asarray(op.payload))
 
 
 def _frozen(value: Any) -> Hashable:

@@ -76,7 +76,7 @@ class Schema:
         stateful: its results depend on what it did before, so its state is part of checkpoints.
         no_prune: it acts by side effect, so it stays even if no output depends on it.
         hidden: not part of the documentation.
-        constant: it gives the same tensor for every sample of every batch, without inputs.
+        constant: without inputs, and with constant arguments, it gives the same tensor for every sample of every batch.
         fuses: for each step of the chain that it stands for, the names of the operators that may be there; empty where the
             pass knows.
         fused_by: the name of the pass that puts it in their place.

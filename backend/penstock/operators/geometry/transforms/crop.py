@@ -28,6 +28,7 @@ class Crop(TransformOperator):
             Argument("to_start", "float[]", [0.0], "Their lower bound.", tensor=True, per_frame=True),
         ),
         sequences=True,
+        constant=True,
     )
 
     def matrix(self, sample: Sample) -> np.ndarray:

@@ -36,6 +36,7 @@ class Rotation(TransformOperator):
             REVERSE_ORDER,
         ),
         sequences=True,
+        constant=True,
     )
 
     def matrix(self, sample: Sample) -> np.ndarray:

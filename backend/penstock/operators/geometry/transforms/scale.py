@@ -32,6 +32,7 @@ class Scale(TransformOperator):
             Argument("scale", "float[]", doc="Factor of each dimension.", required=True, tensor=True, per_frame=True),
         ),
         sequences=True,
+        constant=True,
     )
 
     def matrix(self, sample: Sample) -> np.ndarray:

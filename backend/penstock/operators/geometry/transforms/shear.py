@@ -43,6 +43,7 @@ class Shear(TransformOperator):
             ),
         ),
         sequences=True,
+        constant=True,
     )
 
     def setup(self) -> None:

@@ -29,6 +29,7 @@ class Translation(TransformOperator):
             REVERSE_ORDER,
         ),
         sequences=True,
+        constant=True,
         aliases=(Alias("TransformTranslation", deprecated_since="1.0"),),
     )
 
