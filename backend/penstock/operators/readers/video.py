@@ -98,6 +98,13 @@ class Video(Reader):
             Argument("sequence_length", "int32", doc="Frames in a sequence.", required=True),
             Argument("step", "int32", -1, "From one sequence to the next; by default they do not overlap."),
             Argument("stride", "uint32", 1, "From one frame of a sequence to the next."),
+            Argument(
+                "uniform_sample",
+                "bool",
+                False,
+                "One sequence of each video, whose frames are spread evenly over all of it; `stride`, `step` and `pad_mode` do not "
+                "count then.",
+            ),
         ),
         outputs=_count_outputs,
         random=True,
@@ -152,6 +159,10 @@ class Video(Reader):
         video = VideoFile(source.path)
         start, end = self._part(video, source.span)
         reach = (length - 1) * stride + 1
+        if self.args["uniform_sample"]:
+            spread = np.linspace(start, end - 1, length)
+            yield _Item(source.path, source.label, np.floor(spread + 0.5).astype(int).tolist())
+            return
         padding = PADDINGS[self.args["pad_mode"]] is not None
         for first in range(start, end if padding else end - reach + 1, step if step > 0 else length * stride):
             wanted = range(first, first + length * stride, stride)

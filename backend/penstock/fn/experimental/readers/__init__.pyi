@@ -104,6 +104,7 @@ def video(
     stick_to_shard: bool | None = False,
     stride: int | None = 1,
     tensor_init_bytes: int | None = 1048576,
+    uniform_sample: bool | None = False,
     device: str | None = None,
     name: str | None = None,
 ) -> Any:
@@ -147,5 +148,6 @@ def video(
         stick_to_shard (bool, default False): Read the same part in each epoch; else the parts in turn.
         stride (int, default 1): From one frame of a sequence to the next.
         tensor_init_bytes (int, default 1048576): Accepted for compatibility; buffers have the files' sizes.
+        uniform_sample (bool, default False): One sequence of each video, whose frames are spread evenly over all of it; `stride`, `step` and `pad_mode` do not count then.
     """
     ...

@@ -116,6 +116,7 @@ class Video(OperatorFace):
         stick_to_shard (bool, default False): Read the same part in each epoch; else the parts in turn.
         stride (int, default 1): From one frame of a sequence to the next.
         tensor_init_bytes (int, default 1048576): Accepted for compatibility; buffers have the files' sizes.
+        uniform_sample (bool, default False): One sequence of each video, whose frames are spread evenly over all of it; `stride`, `step` and `pad_mode` do not count then.
     """
 
     def __init__(
@@ -151,6 +152,7 @@ class Video(OperatorFace):
         stick_to_shard: bool | None = False,
         stride: int | None = 1,
         tensor_init_bytes: int | None = 1048576,
+        uniform_sample: bool | None = False,
         device: str | None = "cpu",
         name: str | None = None,
     ) -> None: ...
