@@ -205,3 +205,15 @@ def test_batches_that_are_kept_stay_as_they_are() -> None:
         numbers.append(len(pipe.external_source_shm_statistics()["capacities"][0]))
     assert numbers[0] == numbers[1], "memory that is free is used again"
     pipe.close()
+
+
+def test_the_workers_can_be_looked_after() -> None:
+    pipe = pipeline(samples)
+    assert pipe._py_pool is None
+    pipe.start_py_workers()
+    first = pipe._py_pool.pids()
+    assert len(first) == 2
+    pipe.build()
+    assert pipe._py_pool.pids() == first
+    pipe.close()
+    assert not pipe._py_pool_started

@@ -20,7 +20,7 @@ from penstock.passes import chosen_passes, improve
 from penstock.runtime import Executor, Plan
 from penstock.runtime.checkpoints import checkpoint_seed
 from penstock.runtime.feeding import to_batch
-from penstock.runtime.parallel import check_workers
+from penstock.runtime.parallel import RunningWorkers, check_workers
 from penstock.runtime.sources import Source
 from penstock.schema.registry import load_package
 from penstock.tensors import cuda
@@ -465,6 +465,18 @@ class Pipeline:
             start = getattr(source, "start", None)
             if start is not None:
                 start(self)
+
+    @property
+    def _py_pool(self) -> Any:
+        """The worker processes of parallel external sources, where some run: DALI's programs look after them by this name."""
+        # Workers may be started before the pipeline is built.
+        defined = _sources_of(self._graph) if self._graph is not None else []
+        pool = RunningWorkers(self._sources if self._executor is not None else defined)
+        return pool if pool.pids() else None
+
+    @property
+    def _py_pool_started(self) -> bool:
+        return self._py_pool is not None
 
     @property
     def executor(self) -> Executor:

@@ -386,6 +386,10 @@ class ParallelSource(Source):
         self.iteration = self._scheduled = iterations
         self.sample = self._scheduled_samples = iterations * batch_size
 
+    def pids(self) -> list[int]:
+        """The ids of the worker processes that run."""
+        return [worker.process.pid for worker in self._workers]
+
     def shared_memory(self) -> tuple[list[int], list[int]]:
         """Bytes of shared memory: of each buffer, and of each buffer by sample of a batch."""
         sizes = [size for worker in self._workers for size in map(len, worker.memories.values())]
@@ -422,6 +426,22 @@ class _Pickled:
     def __call__(self) -> Callable[..., Any]:
         module, _, arguments = _pickler_parts(self.pickler)
         return _single_argument(Source(module.loads(self.data, **arguments), self.cycle))
+
+
+class RunningWorkers:
+    """The worker processes of a pipeline's sources."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = [source for source in sources if isinstance(source, ParallelSource)]
+
+    def pids(self) -> list[int]:
+        """Their process ids."""
+        return [pid for source in self._sources for pid in source.pids()]
+
+    def close(self) -> None:
+        """Ends them."""
+        for source in self._sources:
+            source.close()
 
 
 def check_workers(sources: Sequence[Source], workers: Any) -> None:

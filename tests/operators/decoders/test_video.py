@@ -135,6 +135,14 @@ def test_reader_of_a_list(clip: str, tmp_path: Path) -> None:
     assert np.concatenate(labels).tolist() == [3, 3, 4, 4, 4]
 
 
+def test_sequences_spread_over_whole_videos(clip: str, tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text(f"{clip} 3 4 7\n{clip} 4\n")
+    arguments = {"file_list": str(tmp_path / "list.txt"), "file_list_format": "frames", "sequence_length": 4}
+    videos, _ = _run(lambda: fn.experimental.readers.video(**arguments, uniform_sample=True, stride=9), batch_size=2)
+    # Of frames 4, 5 and 6, and of all 12: evenly, rounded half away from zero.
+    assert [_numbers(video) for video in videos] == [[4, 5, 5, 6], [0, 4, 7, 11]]
+
+
 def test_other_colour_spaces_are_refused(clip: str) -> None:
     with pytest.raises(RuntimeError, match="RGB"):
         _run(lambda: fn.experimental.readers.video(filenames=[clip], sequence_length=1, image_type=types.GRAY))
