@@ -146,18 +146,3 @@ def test_sequences_spread_over_whole_videos(clip: str, tmp_path: Path) -> None:
 def test_other_colour_spaces_are_refused(clip: str) -> None:
     with pytest.raises(RuntimeError, match="RGB"):
         _run(lambda: fn.experimental.readers.video(filenames=[clip], sequence_length=1, image_type=types.GRAY))
-
-
-def test_frames_evenly_spread(clip: str) -> None:
-    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
-    def definition(length: int) -> Any:
-        return tuple(
-            fn.experimental.readers.video(
-                filenames=[clip], sequence_length=length, uniform_sample=True, enable_frame_num="sequence"
-            )
-        )
-
-    for length, frames in ((1, [0]), (3, [0, 6, 11]), (5, [0, 3, 6, 8, 11])):
-        pixels, numbers = definition(length).run()
-        assert np.asarray(numbers[0]).tolist() == frames
-        assert pixels.shape() == [(length, HEIGHT, WIDTH, 3)]
