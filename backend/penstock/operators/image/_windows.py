@@ -132,8 +132,13 @@ def _converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return np.clip(single, -highest, highest).astype(dtype)
 
 
+def wrapped(value: float, dtype: np.dtype) -> float:
+    """A fill value without its fraction, as far as an integer type holds it: what is beyond wraps around."""
+    return value if dtype.kind == "f" else int(np.array(int(value), np.int64).astype(dtype))
+
+
 def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axis: int | None) -> None:
-    """:func:`copy_region` for all samples on the GPU; ``fill`` None: each sample's ``fill_value``."""
+    """:func:`copy_region` for all samples on the GPU; ``fill`` None: each sample's ``fill_value``, wrapped."""
     from penstock.kernels.cuda.launch import locate_all
     from penstock.kernels.cuda.window import WindowCopy, copy_windows
 
@@ -145,7 +150,7 @@ def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axi
                 source,
                 target,
                 anchor=sample.plan.anchor,
-                fill=[sample["fill_value"]]
+                fill=[wrapped(sample["fill_value"], target.dtype)]
                 if fill is None
                 else fill_per_channel(fill, _channels(sample, channel_axis)),
                 channel_axis=channel_axis,
