@@ -107,3 +107,20 @@ for size in (1, 2, 3):
     FAMILY.each("power_spectrum", {"signal": SIGNAL}, [{"nfft": size}])
 for layout in ("H", "HWC", ""):
     FAMILY.each("reinterpret", {"pixels": NAMED}, [{"layout": layout}])
+# A vector from the graph has all its values.
+for values in ([1.0], [1.0, 2.0]):
+    center = feed([np.float32(values)] * 3)
+    FAMILY.add(f"rotation about {values}", lambda m, c=center: m.fn.transforms.rotation(angle=30.0, center=c(m)))
+    FAMILY.add(f"scale about {values}", lambda m, c=center: m.fn.transforms.scale(scale=[2.0, 3.0], center=c(m)))
+    FAMILY.add(f"shear about {values}", lambda m, c=center: m.fn.transforms.shear(shear=[2.0, 3.0], center=c(m)))
+for given in ({"output_layout": ""}, {"output_layout": "", "transpose_layout": False}, {"transpose_layout": False}):
+    FAMILY.each("transpose", {"pixels": NAMED}, [{"perm": [2, 0, 1], **given}])
+for given in ({"output_class": False}, {"output_class": True}, {"classes": [1]}):
+    FAMILY.add(
+        f"random_object_bbox ignoring classes {given}",
+        unpacked(
+            lambda m, g=given: m.fn.segmentation.random_object_bbox(
+                feed([np.ones((3, 3), np.int32)] * 3)(m), ignore_class=True, foreground_prob=1.0, **g
+            )
+        ),
+    )
