@@ -121,7 +121,7 @@ def test_an_image_without_pixels_has_an_empty_window() -> None:
     assert RandomCrop().window(sample_stream(1, 0, 0), 0, 7) == (0, 0, 0, 0)
 
 
-@pytest.mark.parametrize("area", [[0.5], [0.5, 0.2], [float("nan"), 1.0]])
+@pytest.mark.parametrize("area", [[0.5, 0.2, 0.9], [0.5, 0.2], [float("nan"), 1.0]])
 def test_ranges_of_windows_are_checked(area: list[float]) -> None:
     with pytest.raises(ValueError, match="random_area"):
         RandomCrop(area)

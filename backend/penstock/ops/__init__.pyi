@@ -2464,7 +2464,7 @@ class Normalize(OperatorFace):
         batch (bool, default False): Compute mean and deviation over the whole batch.
         bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
         ddof (int, default 0): Subtracted from the number of elements in the variance's denominator.
-        dtype (DALIDataType, default <DALIDataType.FLOAT: 9>): Type of the output.
+        dtype (DALIDataType, default <DALIDataType.FLOAT: 9>): Type of the output: float32 or integers of at most 32 bits.
         epsilon (float, default 0.0): Added to the variance.
         mean (float | DataNode): The mean to subtract, of extent 1 along the normalized axes; by default computed.
         preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
@@ -2718,7 +2718,7 @@ class Pad(OperatorFace):
         axes (int | Sequence[int] | DataNode): Indices of the dimensions that the other arguments speak of.
         axis_names (str): Letters of the dimensions that the other arguments speak of, as in the layout.
         bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
-        fill_value (float | DataNode, default 0.0): What the new elements are.
+        fill_value (float | DataNode, default 0.0): What the new elements are; integers lose its fraction, and wrap around.
         preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
         shape (int | Sequence[int] | DataNode): The least extents of the output; 0 or less: the greatest of the batch.
     """
@@ -3638,7 +3638,7 @@ class Sphere(OperatorFace):
 
     Keyword args:
         bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
-        fill_value (float, default 0.0): What lies outside of the input.
+        fill_value (float, default 0.0): What lies outside of the input; bytes lose its fraction, and wrap around.
         interp_type (DALIInterpType, default <DALIInterpType.INTERP_NN: 0>): INTERP_NN or INTERP_LINEAR.
         mask (int | DataNode, default 1): Computed in the graph, 0 leaves a sample as it is. A constant has no effect.
         preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
@@ -4454,7 +4454,7 @@ class Water(OperatorFace):
         ampl_x (float, default 10.0): Amplitude of the displacement in x, in pixels.
         ampl_y (float, default 10.0): Amplitude of the displacement in y, in pixels.
         bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
-        fill_value (float, default 0.0): What lies outside of the input.
+        fill_value (float, default 0.0): What lies outside of the input; bytes lose its fraction, and wrap around.
         freq_x (float, default 0.049087): Frequency of the displacement in x, in radians for each row.
         freq_y (float, default 0.049087): Frequency of the displacement in y, in radians for each column.
         interp_type (DALIInterpType, default <DALIInterpType.INTERP_NN: 0>): INTERP_NN or INTERP_LINEAR.

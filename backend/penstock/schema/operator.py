@@ -289,8 +289,8 @@ class Operator:
         """Runs the operator on a batch: describe, infer, allocate, compute."""
         if self.schema.sequences:
             workspace.inputs = [self._frames_named(batch, index) for index, batch in enumerate(workspace.inputs)]
+        self._check_layouts(workspace)
         if self.schema.sequences and self._has_frames(workspace):
-            self._check_sequences(workspace)
             from penstock.schema.sequence import run_over_frames
 
             run_over_frames(self, workspace)
@@ -309,10 +309,12 @@ class Operator:
         layout = next(fitting, "")
         return batch.relabelled(layout) if layout.startswith("F") else batch
 
-    def _check_sequences(self, workspace: Workspace) -> None:
-        """Raises ValueError for sequences whose layout, that of frames after F, is not among those that are declared."""
-        for index in range(len(workspace.inputs)):
-            if any(layout.startswith("F") for layout in self.schema.input(index).layouts):
+    def _check_layouts(self, workspace: Workspace) -> None:
+        """Raises ValueError for inputs whose layout or rank is not among those that are declared, before all else."""
+        for index, batch in enumerate(workspace.inputs):
+            declared = self.schema.input(index).layouts
+            # Sequences may be unfolded into frames of which only the rest of the layout is declared.
+            if not _of_frames(batch) or any(layout.startswith("F") for layout in declared):
                 self.input_layout(workspace, index)
 
     def _has_frames(self, workspace: Workspace) -> bool:

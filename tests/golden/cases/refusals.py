@@ -91,3 +91,36 @@ OWN = feed(images([(2, 3), (4,) * 2, (1, 3)], np.float32))
 MEANS = feed(images([(2, 3), (4,) * 2, (1, 3)], np.float32, seed=1))
 for given in ({}, {"epsilon": 0.5}, {"stddev": 2.0}, {"scale": 3.0, "shift": 1.0}, {"ddof": 1}):
     FAMILY.add(f"normalize of means {given}", lambda m, g=given: m.fn.normalize(OWN(m), mean=MEANS(m), **g))
+# Fill values of bytes wrap around in some operators, and are limited in others.
+for fill in (0.7, 2.5, -1.0, 300.0):
+    FAMILY.each("pad", {"pixels": NAMED}, [{"axes": [0], "shape": [6], "fill_value": fill}], exact=True)
+    FAMILY.each("water", {"pixels": NAMED}, [{"ampl_x": 50.0, "ampl_y": 50.0, "fill_value": fill}], exact=True)
+    FAMILY.each("rotate", {"pixels": NAMED}, [{"angle": 90.0, "size": [9.0, 9.0], "fill_value": fill}], exact=True)
+for extent in (0.4, 4.5, 5.5, 6.4, 0.0):
+    FAMILY.each("rotate", {"pixels": NAMED}, [{"angle": 90.0, "size": [extent, 3.0]}])
+for kind in TYPES:
+    dali_name = {"float32": "FLOAT"}.get(kind, kind.upper())
+    FAMILY.each("normalize", {"pixels": NAMED}, [{"scale": 50.0, "shift": 100.0, "dtype": f"types.{dali_name}"}])
+for rank in range(1, 6):
+    FAMILY.each("power_spectrum", {f"rank {rank}": feed(images([(4,) * rank] * 3, np.float32))}, [{}])
+for size in (1, 2, 3):
+    FAMILY.each("power_spectrum", {"signal": SIGNAL}, [{"nfft": size}])
+for layout in ("H", "HWC", ""):
+    FAMILY.each("reinterpret", {"pixels": NAMED}, [{"layout": layout}])
+# A vector from the graph has all its values.
+for values in ([1.0], [1.0, 2.0]):
+    center = feed([np.float32(values)] * 3)
+    FAMILY.add(f"rotation about {values}", lambda m, c=center: m.fn.transforms.rotation(angle=30.0, center=c(m)))
+    FAMILY.add(f"scale about {values}", lambda m, c=center: m.fn.transforms.scale(scale=[2.0, 3.0], center=c(m)))
+    FAMILY.add(f"shear about {values}", lambda m, c=center: m.fn.transforms.shear(shear=[2.0, 3.0], center=c(m)))
+for given in ({"output_layout": ""}, {"output_layout": "", "transpose_layout": False}, {"transpose_layout": False}):
+    FAMILY.each("transpose", {"pixels": NAMED}, [{"perm": [2, 0, 1], **given}])
+for given in ({"output_class": False}, {"output_class": True}, {"classes": [1]}):
+    FAMILY.add(
+        f"random_object_bbox ignoring classes {given}",
+        unpacked(
+            lambda m, g=given: m.fn.segmentation.random_object_bbox(
+                feed([np.ones((3, 3), np.int32)] * 3)(m), ignore_class=True, foreground_prob=1.0, **g
+            )
+        ),
+    )

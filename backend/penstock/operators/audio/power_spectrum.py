@@ -7,6 +7,9 @@ import numpy as np
 from penstock.operators.audio._axes import spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
+_MOST_DIMENSIONS = 3
+_LEAST_TRANSFORM = 3
+
 
 @register_operator
 class PowerSpectrum(Operator):
@@ -33,7 +36,10 @@ class PowerSpectrum(Operator):
             )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
-        return [spectral_spec(workspace)]
+        spec = spectral_spec(workspace)
+        if spec.ndim is not None and spec.ndim > _MOST_DIMENSIONS:
+            raise RuntimeError(f"Unsupported number of dimensions {spec.ndim}")
+        return [spec]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         # Any negative axis is the last one.
@@ -42,8 +48,10 @@ class PowerSpectrum(Operator):
             raise RuntimeError(f"Transform axis {axis} is out of bounds [0, {len(shape)})")
         # Without a size, or with one that is not positive, the axis is transformed as it is.
         sample.plan = self.args["nfft"] if (self.args["nfft"] or 0) > 0 else shape[axis]
-        if sample.plan <= 0:
-            raise RuntimeError(f"The transform must have at least one element, got {sample.plan}")
+        if sample.plan < _LEAST_TRANSFORM:
+            raise RuntimeError(
+                f"Could not initialize a Fourier transform of {sample.plan}: {_LEAST_TRANSFORM} elements are needed at least"
+            )
         shape[axis] = sample.plan // 2 + 1
         return tuple(shape)
 

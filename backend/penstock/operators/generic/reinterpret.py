@@ -67,6 +67,9 @@ class Reinterpret(Operator):
         layout = self.args["layout"]
         if layout is None:
             layout = batch.layout() if not views or views[0].ndim == batch.ndim() else ""
+        ndim = views[0].ndim if views else len(layout)
+        if layout and len(layout) != ndim:
+            raise RuntimeError(f"Requested layout '{layout}' is not compatible with a {ndim}D shape")
         output = type(batch).of_samples(views, layout, dtype, batch.ndim())
         output.source_infos = batch.source_infos
         workspace.outputs = [output]

@@ -25,6 +25,8 @@ class Transpose(Operator):
         perm = self.args["perm"]
         if perm is not None and sorted(perm) != list(range(len(perm))):
             raise RuntimeError(f"Invalid permutation: {perm} must hold each dimension's index once")
+        if self.given("output_layout") and not self.args["output_layout"]:
+            raise RuntimeError("An empty output layout is not supported: leave `output_layout` out")
 
     def permutation(self, ndim: int) -> list[int]:
         """The input dimension that each output dimension is."""

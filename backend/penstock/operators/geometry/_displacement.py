@@ -9,7 +9,7 @@ from penstock.types import FLOAT, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name
 
 INPUTS = (Input("input", ("HWC",), doc="Images of uint8 or float."),)
 ARGUMENTS = (
-    Argument("fill_value", "float", 0.0, "What lies outside of the input."),
+    Argument("fill_value", "float", 0.0, "What lies outside of the input; bytes lose its fraction, and wrap around."),
     Argument("interp_type", "DALIInterpType", INTERP_NN, "INTERP_NN or INTERP_LINEAR."),
     Argument(
         "mask",
@@ -81,4 +81,4 @@ class DisplacementOperator(Operator):
 
     def _fill(self, workspace: Workspace) -> float:
         fill = self.args["fill_value"]
-        return fill if workspace.inputs[0].dtype == FLOAT else int(fill)
+        return fill if workspace.inputs[0].dtype == FLOAT else int(fill) % 256

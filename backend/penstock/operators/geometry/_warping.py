@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.kernels.resize_shapes import round_half_away
 from penstock.schema import Operator, OutputSpec, Sample, Workspace
 from penstock.types import FLOAT, INT16, INT32, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name, numpy_dtype
 
@@ -65,7 +66,7 @@ class WarpingOperator(Operator):
             raise RuntimeError(f"`size` has {len(size)} entries, expected {count}")
         if any(extent <= 0 for extent in size):
             raise RuntimeError(f"Output size must be positive, got {size}")
-        return tuple(int(extent) for extent in size)
+        return tuple(max(1, round_half_away(extent)) for extent in size)
 
     def matrices(self, workspace: Workspace) -> Sequence[Any]:
         """The matrix of each sample, as the kernel for GPU takes it."""

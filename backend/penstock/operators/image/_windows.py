@@ -136,8 +136,13 @@ def _converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return np.clip(single, -highest, highest).astype(dtype)
 
 
+def wrapped(value: float, dtype: np.dtype) -> float:
+    """A fill value without its fraction, as far as an integer type holds it: what is beyond wraps around."""
+    return value if dtype.kind == "f" else int(np.array(int(value), np.int64).astype(dtype))
+
+
 def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axis: int | None) -> None:
-    """:func:`copy_region` for all samples on the GPU; ``fill`` None: each sample's ``fill_value``."""
+    """:func:`copy_region` for all samples on the GPU; ``fill`` None: each sample's ``fill_value``, wrapped."""
     from penstock.kernels.cuda.launch import locate_all
     from penstock.kernels.cuda.window import WindowCopy, copy_alike
 
@@ -147,7 +152,7 @@ def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axi
 
     def copy_of(region: Region, source: Located, target: Located) -> WindowCopy:
         channels = None if channel_axis is None else source.shape[channel_axis]
-        values = [fills[id(region)]] if fill is None else fill_per_channel(fill, channels)
+        values = [wrapped(fills[id(region)], target.dtype)] if fill is None else fill_per_channel(fill, channels)
         return WindowCopy(source, target, anchor=region.anchor, fill=values, channel_axis=channel_axis)
 
     copy_alike(sources, targets, [sample.plan for sample in samples], copy_of)

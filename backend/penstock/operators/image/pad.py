@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import Region
-from penstock.operators.image._windows import copy_region, copy_regions
+from penstock.operators.image._windows import copy_region, copy_regions, wrapped
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import FLOAT64, dtype_name
 
@@ -35,7 +35,14 @@ class Pad(Operator):
                 None,
                 "Letters of the dimensions that the other arguments speak of, as in the layout.",
             ),
-            Argument("fill_value", "float", 0.0, "What the new elements are.", tensor=True, zero_dimensional=True),
+            Argument(
+                "fill_value",
+                "float",
+                0.0,
+                "What the new elements are; integers lose its fraction, and wrap around.",
+                tensor=True,
+                zero_dimensional=True,
+            ),
             Argument(
                 "shape",
                 "int32[]",
@@ -90,7 +97,8 @@ class Pad(Operator):
         return values * count if len(values) == 1 else values
 
     def compute(self, sample: Sample) -> None:
-        copy_region(sample.inputs[0], sample.plan, [sample["fill_value"]], None, sample.outputs[0])
+        target = sample.outputs[0]
+        copy_region(sample.inputs[0], sample.plan, [wrapped(sample["fill_value"], target.dtype)], None, target)
 
     def compute_batch(self, workspace: Workspace) -> None:
         copy_regions(workspace, None, None)

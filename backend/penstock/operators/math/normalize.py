@@ -40,7 +40,7 @@ class Normalize(Operator):
             ),
             Argument("batch", "bool", False, "Compute mean and deviation over the whole batch."),
             Argument("ddof", "int32", 0, "Subtracted from the number of elements in the variance's denominator."),
-            Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
+            Argument("dtype", "DALIDataType", FLOAT, "Type of the output: float32 or integers of at most 32 bits."),
             Argument("epsilon", "float", 0.0, "Added to the variance."),
             Argument(
                 "mean",
@@ -68,6 +68,8 @@ class Normalize(Operator):
         batch = workspace.inputs[0]
         if batch.dtype not in _TYPES:
             raise RuntimeError(f"Normalize: unsupported input type: {dtype_name(batch.dtype)}")
+        if self.args["dtype"] not in _TYPES:
+            raise RuntimeError(f"Normalize: unsupported output type: {dtype_name(self.args['dtype'])}")
         if self.args["axes"] == []:
             raise RuntimeError("`axes` must name at least one dimension")
         for axis in self.args["axes"] or ():

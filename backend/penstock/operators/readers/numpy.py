@@ -112,6 +112,9 @@ class _RegionOfInterest:
         own = self._NAMES.get(name)
         return own is not None and self._sample.given(own) and len(self._sample[own]) > 0
 
+    def tensor_argument(self, name: str) -> None:
+        """None: values from the graph follow the same rules as others."""
+
     def __getitem__(self, name: str) -> Any:
         if name == "axes":
             return self._axes

@@ -69,17 +69,19 @@ class TransformOperator(MatrixOperator):
         sample.outputs[0][...] = result
 
 
-def vector(sample: Sample, name: str, count: int | None = None) -> np.ndarray | None:
+def vector(sample: Sample, name: str, count: int | None = None, all_given: bool = False) -> np.ndarray | None:
     """The values of an argument, one repeated ``count`` times; None where it is not given.
 
     Raises:
-        RuntimeError: there are neither one nor ``count`` values.
+        RuntimeError: there are neither one nor ``count`` values; with ``all_given``, a vector from the graph has only one.
     """
     if not sample.given(name):
         return None
     given = sample.tensor_argument(name)
     if given is not None and given.ndim > 1:
         raise RuntimeError(f"`{name}` must be a list of numbers, got a tensor of shape {list(given.shape)}")
+    if all_given and given is not None and given.shape not in ((), (count,)):
+        raise RuntimeError(f"`{name}` must have {count} values, got {len(given)}")
     return repeated(sample[name], name, count)
 
 

@@ -42,7 +42,7 @@ class Rotation(TransformOperator):
     def matrix(self, sample: Sample) -> np.ndarray:
         axis = vector(sample, "axis", 3)
         if axis is None:
-            return affine(rotation_2d(sample["angle"]), vector(sample, "center", 2))
+            return affine(rotation_2d(sample["angle"]), vector(sample, "center", 2, all_given=True))
         # `rotation_3d` maps output to input.
         with np.errstate(invalid="ignore"):
-            return affine(rotation_3d(sample["angle"], axis).T, vector(sample, "center", 3))
+            return affine(rotation_3d(sample["angle"], axis).T, vector(sample, "center", 3, all_given=True))

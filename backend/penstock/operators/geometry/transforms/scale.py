@@ -41,4 +41,4 @@ class Scale(TransformOperator):
             count = sample.shapes[0][0] if sample.shapes else self.args["ndim"] or 1
         scale = vector(sample, "scale", count)
         assert scale is not None
-        return affine(np.diag(scale), vector(sample, "center", count))
+        return affine(np.diag(scale), vector(sample, "center", count, all_given=True))

@@ -57,7 +57,7 @@ class Shear(TransformOperator):
             raise RuntimeError(f"A shear has 2 factors in two dimensions and 6 in three, got {len(factors)}")
         linear = np.eye(count, dtype=np.float32)
         linear[~np.eye(count, dtype=bool)] = factors
-        return affine(linear, vector(sample, "center", count))
+        return affine(linear, vector(sample, "center", count, all_given=True))
 
     @staticmethod
     def _factors(sample: Sample) -> np.ndarray:
