@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -95,7 +96,7 @@ def reduce_axes(
 
 
 def _reduced_count(reduction: Reduction, source: Located) -> int:
-    return math.prod(source.shape[axis] for axis in reduction.axes)
+    return _walk(source.shape, tuple(reduction.axes)).elements
 
 
 def _parts(sizes: Sequence[tuple[int, int]]) -> list[int]:
@@ -123,28 +124,21 @@ def _launch(
     entries, counts = [], []
     for reduction, own in zip(reductions, parts):
         source, target = reduction.source, reduction.target
-        axes = set(reduction.axes)
         mean = None if reduction.mean is None else locate(reduction.mean)
-        strides = strides_of(source.shape)
-        kept = _merged([(e, s) for axis, (e, s) in enumerate(zip(source.shape, strides)) if axis not in axes])
-        reduced = _merged([(e, s) for axis, (e, s) in enumerate(zip(source.shape, strides)) if axis in axes])
-        if max(len(kept), len(reduced)) > _DIMS:
-            raise RuntimeError(f"Data of {len(source.shape)} dimensions is not supported on GPU here")
-        count = math.prod(extent for extent, _ in reduced)
-        lanes = _lanes(-(-count // own))
+        walk = _walk(source.shape, tuple(reduction.axes))
+        lanes = _lanes(-(-walk.elements // own))
         entries.append(
             (
                 source.address,
                 target.address,
                 0 if mean is None else mean.address,
-                *(_filled([d[field] for d in dimensions]) for dimensions in (kept, reduced) for field in (0, 1)),
+                *walk.dimensions,
                 target.size // own,
-                count,
+                walk.elements,
                 own,
                 reduction.divisor or 0.0,
                 reduction.epsilon,
-                len(kept),
-                len(reduced),
+                *walk.ranks,
                 lanes,
                 0 if mean is None or mean.size == 1 else 1,
                 reduction.divisor is not None,
@@ -159,6 +153,33 @@ def _launch(
     launch(kernel("reduction", instance), np.array(entries, _REDUCTION), counts, shared=shared)
 
 
+class _Walk(NamedTuple):
+    """How the kernel goes through arrays of a shape.
+
+    Attributes:
+        dimensions: extents and strides of the dimensions that are kept, and of those that are reduced.
+        ranks: how many of each there are.
+        elements: of which an output is made.
+    """
+
+    dimensions: tuple[list[int], list[int], list[int], list[int]]
+    ranks: tuple[int, int]
+    elements: int
+
+
+@functools.lru_cache(maxsize=1024)
+def _walk(shape: tuple[int, ...], axes: tuple[int, ...]) -> _Walk:
+    """Raises RuntimeError where the dimensions are too many for the kernel."""
+    steps = list(enumerate(zip(shape, strides_of(shape))))
+    kept = _merged([step for axis, step in steps if axis not in axes])
+    reduced = _merged([step for axis, step in steps if axis in axes])
+    if max(len(kept), len(reduced)) > _DIMS:
+        raise RuntimeError(f"Data of {len(shape)} dimensions is not supported on GPU here")
+    (kept_extents, kept_strides), (extents, strides) = zip(*kept), zip(*reduced)
+    dimensions = (_filled(kept_extents), _filled(kept_strides), _filled(extents), _filled(strides))
+    return _Walk(dimensions, (len(kept), len(reduced)), math.prod(extents))
+
+
 def _merged(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Extents and strides of as few dimensions as it takes."""
     merged: list[tuple[int, int]] = []
@@ -170,5 +191,5 @@ def _merged(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged or [(1, 0)]
 
 
-def _filled(values: list[int]) -> list[int]:
+def _filled(values: Sequence[int]) -> list[int]:
     return [*values, *[0] * (_DIMS - len(values))]

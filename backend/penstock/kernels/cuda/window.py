@@ -155,14 +155,26 @@ def copy_views(views: Sequence[Any], targets: Sequence[Any]) -> None:
 
 def join(parts: Sequence[Sequence[Any]], targets: Sequence[Any], axis: int) -> None:
     """Fills each target with its parts, one behind the other along ``axis``, in one launch."""
-    copies = []
-    for own, target in zip(parts, targets):
-        start = 0
-        for part in own:
-            place = [start if number == axis else 0 for number in range(len(part.shape))]
-            copies.append(WindowCopy(part, target, place=place, extents=part.shape))
-            start += part.shape[axis]
-    copy_windows(copies)
+    places: dict[Any, list[list[int]]] = {}
+    sources, wholes, plans = [], [], []
+    for own, whole in zip(parts, targets):
+        located, target = [locate(part) for part in own], locate(whole)
+        shapes = tuple(part.shape for part in located)
+        if shapes not in places:
+            places[shapes] = _places(shapes, axis)
+        sources += located
+        wholes += [target] * len(located)
+        plans += places[shapes]
+    copy_alike(sources, wholes, plans, lambda place, s, t: WindowCopy(s, t, place=place, extents=s.shape))
+
+
+def _places(shapes: Sequence[Sequence[int]], axis: int) -> list[list[int]]:
+    """Where arrays of these shapes begin, one behind the other along ``axis``."""
+    places, start = [], 0
+    for shape in shapes:
+        places.append([start if number == axis else 0 for number in range(len(shape))])
+        start += shape[axis]
+    return places
 
 
 def _values(copy: WindowCopy) -> np.ndarray:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.launch import Located
+    from penstock.kernels.cuda.window import WindowCopy
 
 
 @register_operator
@@ -54,17 +60,23 @@ class SequenceRearrange(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_windows
+        from penstock.kernels.cuda.window import WindowCopy, copy_alike
 
         samples = workspace.live
-        copies = []
+        # One object for each frame's way, whichever sequence it is in.
+        ways: dict[tuple[int, int], tuple[int, int]] = {}
+        sources, targets, plans = [], [], []
         for sample, source, target in zip(
             samples, locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         ):
+            own = [ways.setdefault(way, way) for way in enumerate(sample.plan.tolist())]
+            sources += [source] * len(own)
+            targets += [target] * len(own)
+            plans += own
+
+        def copy_of(way: tuple[int, int], source: Located, target: Located) -> WindowCopy:
             rest = source.shape[1:]
-            nowhere = (0,) * len(rest)
-            copies += [
-                WindowCopy(source, target, anchor=(index, *nowhere), place=(place, *nowhere), extents=(1, *rest))
-                for place, index in enumerate(sample.plan.tolist())
-            ]
-        copy_windows(copies)
+            place, index = ((number, *(0,) * len(rest)) for number in way)
+            return WindowCopy(source, target, anchor=index, place=place, extents=(1, *rest))
+
+        copy_alike(sources, targets, plans, copy_of)
