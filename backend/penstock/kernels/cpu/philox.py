@@ -455,11 +455,6 @@ def sprinkle(
 # -- windows -----------------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True, inline="always")
-def _logarithm(ratio: Any) -> Any:
-    return np.float32(math.log(ratio)) if ratio > 0 else np.float32(-np.inf)
-
-
 @njit(nogil=True, cache=True, error_model="numpy")  # aspect ratios may be 0
 def crop_window(
     key: Any,
@@ -479,11 +474,10 @@ def crop_window(
     n = start
     one = np.float32(1)
     widest = max(1, int(np.float32(height) * ratio[1]))
-    # No window is too high for a ratio of 0.
-    highest = max(1, int(np.float32(width) * (one / ratio[0]))) if ratio[0] > 0 else height
+    highest = max(1, int(np.float32(width) * (one / ratio[0])))
     image_area = np.float32(height * width)
     smallest = image_area * area[0]
-    log_low, log_high = _logarithm(ratio[0]), _logarithm(ratio[1])
+    log_low, log_high = np.float32(math.log(ratio[0])), np.float32(math.log(ratio[1]))
     h, w = height, width
     if np.float32(height * widest) < smallest:
         w = widest
@@ -497,7 +491,7 @@ def crop_window(
             u, n = canonical(key, stream, n, one)
             aspect = np.float32(math.exp(u * (log_high - log_low) + log_low))
             w = max(1, converted(np.float32(math.sqrt(target * aspect)), np.int64(0)))
-            h = max(1, converted(np.float32(math.sqrt(target / aspect)), np.int64(0))) if aspect > 0 else height + 1
+            h = max(1, converted(np.float32(math.sqrt(target / aspect)), np.int64(0)))
             aspect = np.float32(w) / np.float32(h)
             if w <= width and h <= height and ratio[0] <= aspect <= ratio[1]:
                 found = True
