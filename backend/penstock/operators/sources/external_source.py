@@ -17,7 +17,7 @@ class ExternalSource(Operator):
         name="ExternalSource",
         inputs=(),
         arguments=(
-            Argument("blocking", "bool", False, "Wait for data instead of failing when none was fed."),
+            Argument("blocking", "bool", False, "Accepted for compatibility: a run without data fails."),
             Argument("dtype", "DALIDataType", None, "The type that the data must have."),
             Argument("layout", "layout", None, "The layout of the data, one letter a dimension."),
             Argument("ndim", "int32", None, "The number of dimensions that each sample must have."),
