@@ -18,7 +18,9 @@ _SIX_CHANNELS = [_RNG.integers(0, 256, shape, np.uint8) for shape in ((20, 30, 6
 
 
 def _given(samples: list[np.ndarray], device: str) -> Any:
-    node = fn.external_source(lambda: samples, layout="HWC")
+    """The samples, and with every second batch others of the same shapes."""
+    others = [np.ascontiguousarray(sample[::-1]) for sample in samples]
+    node = fn.external_source([samples, others], cycle=True, layout="HWC")
     return node.gpu() if device == "gpu" else node
 
 
@@ -243,7 +245,7 @@ NORMALIZED: dict[str, Define] = {
 """Resized, rounded to a byte and then normalized by 60 at least: within the sixtieth that a byte's step becomes."""
 
 
-def results(define: Define, device: str, batches: int = 2) -> list[np.ndarray]:
+def results(define: Define, device: str, batches: int = 3) -> list[np.ndarray]:
     """The samples that some batches give."""
     pipeline = pipeline_def(lambda: define(device), batch_size=3, num_threads=1, device_id=0, seed=7)()
     pipeline.build()

@@ -151,7 +151,8 @@ def _promoted(item: Any, index: int, device: str, schema: Schema, display: str) 
             f"when calling operator `{display}`: expected inputs of type 'DataNode', list of 'DataNode' or convertible to "
             f"constant nodes. Received input `{index}` of type '{type(item).__name__}'."
         )
-    on_gpu = device == "gpu" and schema.input(index).device in ("", "any", "match_or_cpu")
+    # What may be on the CPU stays there: its values are known without asking the GPU.
+    on_gpu = device == "gpu" and schema.input(index).device in ("", "any")
     return constant_node(item, device="gpu" if on_gpu else "cpu")
 
 

@@ -71,7 +71,8 @@ class Executor:
         max_batch_size: the most samples in a batch, and the number where no source tells otherwise.
         num_threads: CPU threads.
         device_id: the GPU to use, or None.
-        depth: batches that are prepared ahead of the consumer; 0: each is run when it is scheduled.
+        depth: batches that are prepared ahead of the consumer, on a thread; 0: each is run when it is scheduled. A plan of which
+            the GPU does all work needs no thread: it is at work as soon as the batch is scheduled.
         affinity: CPU cores to bind threads to.
     """
 
@@ -90,7 +91,7 @@ class Executor:
         self.host_pool = HostPool()
         self.workers = WorkerPool(num_threads, affinity)
         self.iteration = 0
-        self._depth = depth
+        self._depth = 0 if plan.is_prompt else depth
         self._stream: Any = None
         self._scheduled: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()

@@ -75,6 +75,11 @@ class Plan:
         """The steps that are operators."""
         return [step for step in self.steps if isinstance(step, Step)]
 
+    @property
+    def is_prompt(self) -> bool:
+        """Whether running it costs the host next to nothing: all is done on the GPU, behind its back."""
+        return all(step.operator.is_prompt for step in self.operators)
+
     def _add(self, op: OpNode) -> None:
         inputs = [self._slot_of(node) for node in op.inputs]
         arguments = {name: self._slot_of(node) for name, node in op.argument_inputs.items()}

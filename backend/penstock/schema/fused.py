@@ -59,6 +59,7 @@ class FusedOperator(Operator):
         self.nodes: Sequence[FusedNode]
         self.operators: Sequence[Operator]
         self.nodes, self.operators = payload
+        self.repeatable = all(operator.repeatable for operator in self.operators)
 
     # -- what concrete operators fill in ---------------------------------------------------------------------------
 
@@ -81,6 +82,8 @@ class FusedOperator(Operator):
     # -- what is the same for all ------------------------------------------------------------------------------------
 
     def run(self, workspace: Workspace) -> None:
+        if self.repeats(workspace):
+            return
         steps = [self._step(workspace, position) for position in range(len(self.operators))]
         steps[0].inputs = list(workspace.inputs)
         try:
@@ -104,13 +107,17 @@ class FusedOperator(Operator):
             self._run_in_turn(workspace)
             return
         last = steps[-1]
-        last.outputs = [workspace.allocate(shapes, specs[0])]
+        workspace.outputs = last.outputs = [workspace.allocate(shapes, specs[0])]
+        workspace.failures = last.failures
+
+        def compute_batch(whole: Workspace) -> None:
+            steps[0].inputs, last.outputs = whole.inputs, whole.outputs
+            self.compute_fused_batch(steps)
+
         if workspace.device == "cpu":
             self._compute_samples(steps, shapes)
         elif last.live:
-            self.compute_fused_batch(steps)
-        workspace.outputs = last.outputs
-        workspace.failures = last.failures
+            self.launch(workspace, compute_batch)
 
     def _compute_samples(self, steps: Sequence[_Step], shapes: Sequence[Shape]) -> None:
         last = steps[-1]

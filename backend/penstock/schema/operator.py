@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from penstock.errors import OperatorError
 from penstock.schema.declaration import Schema
 from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
 from penstock.types import DALIDataType
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.program import Programs
 
 Shape = tuple[int, ...]
 _MOST_PLANS = 256
@@ -61,6 +64,7 @@ class Workspace:
         max_batch_size: of the pipeline.
         iteration: index of the batch since the pipeline was built.
         positions: of the samples in the pipeline's batch, where conditionals have split it; else None.
+        kind: what the batch has in common with those for which the same is launched; None: nothing is known of that.
         owners: for a batch of frames, the index of each frame's sequence in its batch; else None.
         state: what ``describe`` leaves for the later steps.
     """
@@ -81,6 +85,7 @@ class Workspace:
     positions: list[int] | None = None
     owners: list[int] | None = None
     state: Any = None
+    kind: Any = None
 
     def allocate(self, shapes: Sequence[Shape], spec: OutputSpec) -> Any:
         """A batch of undefined contents on the device where the operator runs."""
@@ -192,6 +197,9 @@ class Operator:
     # What `infer` works out follows from the inputs' types, layouts and shapes and the arguments' values alone, and is not
     # changed afterwards: so it is kept for the next sample that is alike, with the same plan.
     plans_by_shape: bool = False
+    # What `compute_batch` launches on GPU follows from the batch's types, layouts and shapes, from the arguments' values, and
+    # from those of inputs on the CPU: so it is repeated for the next batch that is alike.
+    repeatable: bool = True
 
     def __init__(
         self,
@@ -211,6 +219,7 @@ class Operator:
         self.args: dict[str, Any] = {name: a.default for name, a in self.schema.all_arguments.items()} | given
         self.seed = seed
         self._plans: dict[Any, dict[Any, tuple[list[Shape], Any]]] = {}
+        self._programs: Programs | None = None
         self.setup()
 
     # -- what concrete operators fill in -----------------------------------------------------------------------
@@ -322,13 +331,30 @@ class Operator:
 
     def run_batch(self, workspace: Workspace) -> None:
         """Runs the operator on a batch whose samples it takes as they are."""
+        if self.repeats(workspace):
+            return
         specs = self.describe(workspace)
         shapes = self.infer_batch(workspace, len(specs))
         workspace.outputs = [workspace.allocate(s, spec) for s, spec in zip(shapes, specs)]
         if workspace.device == "cpu":
             self.compute_samples(workspace, shapes[0] if shapes else [])
         elif workspace.live:
-            self.compute_batch(workspace)
+            self.launch(workspace, self.compute_batch)
+
+    def repeats(self, workspace: Workspace) -> bool:
+        """Runs on GPU what was recorded for an earlier batch of the same kind; tells whether there was such."""
+        if workspace.device == "cpu" or not self.repeatable or workspace.failures:
+            return False
+        if self._programs is None:
+            from penstock.kernels.cuda.program import Programs
+
+            self._programs = Programs()
+        return self._programs.run(workspace)
+
+    def launch(self, workspace: Workspace, compute_batch: Callable[[Workspace], None]) -> None:
+        """Runs ``compute_batch`` on GPU; what it launches is recorded, for batches of the same kind."""
+        if self._programs is None or workspace.failures or not self._programs.record(workspace, compute_batch):
+            compute_batch(workspace)
 
     def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]:
         """The shapes of each output for each sample; leaves the samples in the workspace. Failed ones are empty."""
@@ -386,6 +412,12 @@ class Operator:
                 workspace.fail(index, error)
 
         workspace.parallel(task, workspace.batch_size, [math.prod(shape) for shape in shapes])
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether running it costs the host next to nothing, so that nothing is gained by doing that ahead, on a thread."""
+        kind = type(self)
+        return self.device == "gpu" and (kind.compute_batch, kind.run) != (Operator.compute_batch, Operator.run)
 
     def pending_batch_size(self) -> int | None:
         """The number of samples that a source gives next; None for operators that follow the others."""

@@ -17,6 +17,8 @@ class RandomOperator(Operator):
     Frames of one sequence share the stream of their sequence. ``reset()`` does not rewind.
     """
 
+    repeatable = False
+
     def __init__(
         self,
         arguments: dict[str, Any] | None = None,

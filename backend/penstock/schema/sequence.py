@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 def run_over_frames(operator: Operator, workspace: Workspace) -> None:
     """Runs ``operator`` on the frames of the workspace's sequences."""
+    if operator.repeats(workspace):
+        return
     lengths = _sequence_lengths(workspace)
     owner = [sample for sample, length in enumerate(lengths) for _ in range(length)]
     frames = Workspace(
         inputs=[_unfold(batch, lengths) for batch in workspace.inputs],
-        arguments={name: _unfold(batch, lengths, repeat=True) for name, batch in workspace.arguments.items()},
+        arguments={name: _unfold_values(batch, lengths) for name, batch in workspace.arguments.items()},
         batch_size=sum(lengths),
         device=workspace.device,
         isolate=workspace.isolate,
@@ -36,18 +38,24 @@ def run_over_frames(operator: Operator, workspace: Workspace) -> None:
     specs = operator.describe(frames)
     frame_shapes = operator.infer_batch(frames, len(specs))
     frame_shapes = operator.align_frames(frames, frame_shapes, lengths)
-    outputs = []
+    workspace.outputs = []
     for shapes, spec in zip(frame_shapes, specs):
         sequence_shapes = _fold_shapes(shapes, lengths, spec)
         layout = "F" + spec.layout if spec.layout else ""
-        outputs.append(workspace.allocate(sequence_shapes, OutputSpec(spec.dtype, layout, (spec.ndim or 0) + 1)))
-    frames.outputs = [_unfold(batch, lengths, always=True) for batch in outputs]
+        outputs = workspace.allocate(sequence_shapes, OutputSpec(spec.dtype, layout, (spec.ndim or 0) + 1))
+        workspace.outputs.append(outputs)
+
+    def compute_batch(sequences: Workspace) -> None:
+        frames.inputs = [_unfold(batch, lengths) for batch in sequences.inputs]
+        frames.outputs = [_unfold(batch, lengths, always=True) for batch in sequences.outputs]
+        operator.compute_batch(frames)
+
+    frames.outputs = [_unfold(batch, lengths, always=True) for batch in workspace.outputs]
     if frames.device == "cpu":
         operator.compute_samples(frames, frame_shapes[0] if frame_shapes else [])
     elif frames.live:
-        operator.compute_batch(frames)
+        operator.launch(workspace, compute_batch)
     frames.samples = []
-    workspace.outputs = outputs
     for index, error in frames.failures.items():
         workspace.failures.setdefault(owner[index], error)
 
@@ -102,25 +110,37 @@ def _sequence_lengths(workspace: Workspace) -> list[int]:
     return lengths
 
 
-def _unfold(batch: TensorList, lengths: list[int], always: bool = False, repeat: bool = False) -> Any:
-    """The frames of all samples as one batch; a batch without a leading F is repeated for each frame.
+def _unfold(batch: TensorList, lengths: list[int], always: bool = False) -> Any:
+    """The frames of all samples as one batch; a batch without a leading F is repeated for each frame."""
+    if not (always or batch.layout().startswith("F")):
+        return batch.repeated(lengths)
+    _check_lengths(batch, lengths)
+    return batch.unfolded()
 
-    With ``repeat``, a single value is repeated, too.
-    """
-    layout = batch.layout()
+
+def _unfold_values(batch: TensorList, lengths: list[int]) -> Any:
+    """An argument's value for each frame; a single value of a sample is repeated."""
+    if not batch.layout().startswith("F"):
+        return batch.repeated(lengths)
+    if all(len(sample) == 1 for sample in batch.samples):
+        return batch.unfolded().repeated(lengths)
     samples: list[Any] = []
-    if always or layout.startswith("F"):
-        for index, (sample, length) in enumerate(zip(batch.samples, lengths)):
-            if repeat and len(sample) == 1:
-                samples.extend([sample.reshape(sample.shape[1:])] * length)
-                continue
-            if sample.shape[0] != length:
-                raise ValueError(f"{sample.shape[0]} values were given for the {length} frames of sample #{index}")
-            samples.extend(sample[frame : frame + 1].reshape(sample.shape[1:]) for frame in range(length))
-        return type(batch).of_samples(samples, layout[1:], batch.dtype, batch.ndim() - 1)
-    for sample, length in zip(batch.samples, lengths):
-        samples.extend([sample] * length)
-    return type(batch).of_samples(samples, layout, batch.dtype, batch.ndim())
+    for index, (sample, length) in enumerate(zip(batch.samples, lengths)):
+        if len(sample) != 1:
+            _check_length(index, len(sample), length)
+        frames = [sample[frame : frame + 1].reshape(sample.shape[1:]) for frame in range(len(sample))]
+        samples.extend(frames * length if len(sample) == 1 else frames)
+    return type(batch).of_samples(samples, batch.layout()[1:], batch.dtype, batch.ndim() - 1)
+
+
+def _check_lengths(batch: TensorList, lengths: list[int]) -> None:
+    for index, (shape, length) in enumerate(zip(batch.shapes, lengths)):
+        _check_length(index, shape[0], length)
+
+
+def _check_length(index: int, given: int, length: int) -> None:
+    if given != length:
+        raise ValueError(f"{given} values were given for the {length} frames of sample #{index}")
 
 
 def _fold_shapes(shapes: list[Shape], lengths: list[int], spec: OutputSpec) -> list[Shape]:

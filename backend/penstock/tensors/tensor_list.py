@@ -102,11 +102,11 @@ class TensorList:
 
     def relabelled(self, layout: str | None = None, shapes: Sequence[Shape] | None = None) -> Any:
         """The same data under another layout, or with each sample in another shape of the same volume."""
-        if shapes is None:
+        if self._elements is not None:
+            other = type(self).of_elements(self._elements, self.shapes if shapes is None else shapes, ndim=self._ndim)
+            other._samples = self._samples if shapes is None else None
+        elif shapes is None:
             other = type(self).of_samples(self.samples, self._layout, self._dtype, self._ndim, self.source_infos)
-            other._elements = self._elements
-        elif self._elements is not None:
-            other = type(self).of_elements(self._elements, shapes)
         else:
             other = type(self).of_samples([s.reshape(shape) for s, shape in zip(self.samples, shapes)])
         other._dtype = self._dtype
@@ -119,6 +119,24 @@ class TensorList:
         samples = self.samples
         infos = [self.source_infos[i] for i in indices] if self.source_infos else ()
         return type(self).of_samples([samples[i] for i in indices], self._layout, self._dtype, self._ndim, infos)
+
+    def unfolded(self) -> Any:
+        """The parts of all samples along their first dimension as one batch, sharing memory."""
+        shapes = [shape[1:] for shape in self.shapes for _ in range(shape[0])]
+        if self._elements is not None:
+            other = type(self).of_elements(self._elements, shapes, self._layout[1:], self._ndim - 1)
+        else:
+            parts = ((sample, part) for sample in self.samples for part in range(len(sample)))
+            # A part of one dimension less, and an array even so where that is none.
+            samples = [sample[part : part + 1].reshape(sample.shape[1:]) for sample, part in parts]
+            other = type(self).of_samples(samples, self._layout[1:], self._dtype, self._ndim - 1)
+        other._dtype = self._dtype
+        return other
+
+    def repeated(self, counts: Sequence[int]) -> Any:
+        """The batch with each sample as often as told, sharing memory."""
+        samples = [sample for sample, count in zip(self.samples, counts) for _ in range(count)]
+        return type(self).of_samples(samples, self._layout, self._dtype, self._ndim)
 
     # -- looking -----------------------------------------------------------------------------------------------
 

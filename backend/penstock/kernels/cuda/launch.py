@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +33,9 @@ from penstock.types import (
     from_numpy_dtype,
     numpy_dtype,
 )
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.program import Recorder
 
 Shape = tuple[int, ...]
 
@@ -162,8 +166,11 @@ def addresses_of(arrays: Sequence[Located]) -> np.ndarray:
 def scratch(shapes: Sequence[Shape], dtype: Any) -> list[Located]:
     """Arrays of undefined contents, in one allocation."""
     kind = np.dtype(dtype)
-    elements = require_cupy().empty(sum(math.prod(shape) for shape in shapes), kind)
-    located, address = [], elements.data.ptr
+    size = sum(math.prod(shape) for shape in shapes)
+    recorder = _recording()
+    elements = None if recorder else require_cupy().empty(size, kind)
+    address = recorder.scratch(size * kind.itemsize) if recorder else elements.data.ptr
+    located = []
     for shape in shapes:
         located.append(Located(address, shape, kind, elements))
         address += math.prod(shape) * kind.itemsize
@@ -173,7 +180,8 @@ def scratch(shapes: Sequence[Shape], dtype: Any) -> list[Located]:
 def upload(arrays: Sequence[np.ndarray]) -> list[Located]:
     """Copies of small host arrays on the GPU, in one transfer."""
     parts = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
-    buffer, addresses = _staging_for(require_cupy().cuda.Device().id).upload(parts)
+    recorder = _recording()
+    buffer, addresses = (None, list(map(recorder.table, parts))) if recorder else staging().upload(parts)
     return [Located(address, part.shape, part.dtype, buffer) for address, part in zip(addresses, parts)]
 
 
@@ -234,6 +242,11 @@ class Staging:
         return require_cupy().cuda.alloc_pinned_memory(capacity)
 
 
+def staging() -> Staging:
+    """That of the current device."""
+    return _staging_for(require_cupy().cuda.Device().id)
+
+
 @functools.cache
 def _staging_for(_device: int) -> Staging:
     return Staging()
@@ -254,6 +267,26 @@ def packed(arrays: Sequence[np.ndarray], dtype: Any) -> tuple[np.ndarray, list[i
             total += part.size
         offsets.append(place)
     return (np.concatenate(parts) if parts else np.zeros(1, dtype)), offsets
+
+
+# -- recording ---------------------------------------------------------------------------------------------------------
+
+_active = threading.local()
+
+
+def _recording() -> Recorder | None:
+    """What takes the place of the GPU on this thread."""
+    return getattr(_active, "recorder", None)
+
+
+@contextlib.contextmanager
+def recording(recorder: Recorder) -> Iterator[None]:
+    """Lets ``recorder`` take the place of the GPU for what this thread uploads, allocates and launches."""
+    _active.recorder = recorder
+    try:
+        yield
+    finally:
+        _active.recorder = None
 
 
 # -- launches ----------------------------------------------------------------------------------------------------------
@@ -287,14 +320,17 @@ def launch(
     if not total:
         return
     starts = ends - np.asarray(counts, np.int64)
+    if shared > 48 * 1024:
+        function.max_dynamic_shared_size_bytes = shared
+    recorder = _recording()
+    if recorder:
+        recorder.launch(function, starts, descriptors, extra, shared, total if blocks is None else blocks)
+        return
     uploads = [starts, descriptors, *(value for value in extra if isinstance(value, np.ndarray))]
-    device = require_cupy().cuda.Device().id
-    buffer, addresses = _staging_for(device).upload(uploads)
+    buffer, addresses = staging().upload(uploads)
     pointers = [np.uint64(address) for address in addresses]
     tables = iter(pointers[2:])
     rest = [next(tables) if isinstance(value, np.ndarray) else value for value in extra]
-    if shared > 48 * 1024:
-        function.max_dynamic_shared_size_bytes = shared
     grid = (total if blocks is None else blocks,)
     function(grid, (THREADS,), (*pointers[:2], np.int32(len(descriptors)), *rest), shared_mem=shared)
     # Freed to the pool, whose memory the same stream takes again only behind the kernel.

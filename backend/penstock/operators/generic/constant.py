@@ -29,6 +29,8 @@ class Constant(Operator):
         hidden=True,
     )
 
+    is_prompt = True
+
     def setup(self) -> None:
         self._tensor: TensorCPU | None = None
         self._on_gpu: Any = None

@@ -10,7 +10,6 @@ import numpy as np
 from penstock.kernels.geometry import inverted
 from penstock.operators.geometry._warping import WarpingOperator, WarpPlan
 from penstock.schema import Argument, Deprecation, Input, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.tensors import TensorListGPU
 from penstock.types import FLOAT, INTERP_LINEAR, dtype_name
 
 
@@ -81,7 +80,7 @@ class WarpAffine(WarpingOperator):
                 raise RuntimeError(
                     f"The matrices must be of shape ({rank}, {rank + 1}), got a tensor of shape {list(sample.shapes[1])}"
                 )
-            if isinstance(sample.workspace.inputs[1], TensorListGPU):
+            if sample.workspace.inputs[1].device_type == "gpu":
                 return None
             values = sample.inputs[1]
         elif sample.given("matrix"):
@@ -100,7 +99,7 @@ class WarpAffine(WarpingOperator):
         from penstock.kernels.cuda.warp import prepared_matrices
 
         samples = workspace.live
-        if len(workspace.inputs) < 2 or not isinstance(workspace.inputs[1], TensorListGPU):
+        if len(workspace.inputs) < 2 or workspace.inputs[1].device_type != "gpu":
             return super().matrices(workspace)
         rank = len(samples[0].plan.extents)
         return prepared_matrices(locate_all(workspace.inputs[1], samples), rank, not self.args["inverse_map"])

@@ -9,7 +9,6 @@ import numpy as np
 from penstock.kernels.borders import check_border
 from penstock.kernels.resize_shapes import round_half_away
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.tensors import TensorListGPU
 from penstock.types import FLOAT, INT16, INTERP_CUBIC, INTERP_LINEAR, INTERP_NN, UINT8, UINT16, dtype_name
 
 _TAPS = {INTERP_NN: 1, INTERP_LINEAR: 2, INTERP_CUBIC: 4}
@@ -136,7 +135,7 @@ class WarpPerspective(Operator):
     @staticmethod
     def _given_matrix(sample: Sample) -> np.ndarray | None:
         if len(sample.shapes) > 1:
-            return None if isinstance(sample.workspace.inputs[1], TensorListGPU) else sample.inputs[1]
+            return None if sample.workspace.inputs[1].device_type == "gpu" else sample.inputs[1]
         given = sample.tensor_argument("matrix")
         if given is not None and given.ndim != 2:
             raise RuntimeError(f"`matrix` must be of shape (3, 3), got {list(given.shape)}")

@@ -10,7 +10,6 @@ import numpy as np
 
 from penstock.kernels.axes import spatial_axes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.tensors import TensorListGPU
 from penstock.types import FLOAT, INT16, UINT8, UINT16, dtype_name
 
 # And what others call them.
@@ -186,7 +185,7 @@ class Filter(Operator):
         """The arrays of a batch that may be on either device: in host memory, or located on the GPU."""
         from penstock.kernels.cuda.launch import locate_all
 
-        on_gpu = isinstance(batch, TensorListGPU)
+        on_gpu = batch.device_type == "gpu"
         return locate_all(batch, samples) if on_gpu else [batch.samples[sample.index] for sample in samples]
 
     def _padded(self, sample: Sample, image: np.ndarray, plan: FilterPlan) -> np.ndarray | None:

@@ -82,6 +82,8 @@ class Slice(Operator):
         batch, *boxes = workspace.inputs
         # What boxes lie in an input is seen only when it is looked at.
         self.plans_by_shape = not boxes
+        if any(box.device_type == "gpu" for box in boxes):
+            workspace.kind = None
         check_box_inputs(self, workspace)
         # Shapes depend on them: from a GPU, all are fetched at once.
         workspace.inputs = [batch, *(box.as_cpu() for box in boxes)]

@@ -58,7 +58,6 @@ class Arithmetic(PointwiseOperator):
             for operand in self.expression.operands
             if operand.dtype is not None
         }
-        self._uploaded: dict[int, dict[Operand, Any]] = {}
 
     def _constant(self, operand: Operand) -> float | int:
         values = self.args["real_constants" if operand.is_real else "integer_constants"] or []
@@ -101,25 +100,14 @@ class Arithmetic(PointwiseOperator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.arithmetic import compute_function
-        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.launch import locate_all, upload
 
         samples = workspace.live
         inputs = [locate_all(batch, samples) for batch in workspace.inputs]
-        constants = self._constants_on_gpu()
+        constants = dict(zip(self.constants, upload(list(self.constants.values())) if self.constants else ()))
         columns = [inputs[o.index] if o.is_input else [constants[o]] * len(samples) for o in self.expression.operands]
         jobs = list(zip(zip(*columns), locate_all(workspace.outputs[0], samples)))
         compute_function(self.expression.function, self.types, workspace.outputs[0].dtype, jobs)
-
-    def _constants_on_gpu(self) -> dict[Operand, Any]:
-        """Where the constants are on the current device; they are uploaded once."""
-        from penstock.kernels.cuda.launch import locate
-        from penstock.tensors.cuda import require_cupy
-
-        cupy = require_cupy()
-        device = cupy.cuda.Device().id
-        if device not in self._uploaded:
-            self._uploaded[device] = {o: locate(cupy.asarray(value)) for o, value in self.constants.items()}
-        return self._uploaded[device]
 
 
 def _common_layout(one: str, other: str) -> str:

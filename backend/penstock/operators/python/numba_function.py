@@ -94,6 +94,9 @@ class NumbaFunction(Operator):
         shapes = sample.workspace.state
         return [tuple(map(int, shapes[number][sample.index])) for number in range(len(self.args["out_types"]))]
 
+    is_prompt = False
+    repeatable = False
+
     def run_batch(self, workspace: Workspace) -> None:
         if not self.args["batch_processing"]:
             super().run_batch(workspace)

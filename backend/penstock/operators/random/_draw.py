@@ -55,6 +55,8 @@ class Draw(RandomOperator):
     default_dtype: ClassVar[DALIDataType] = DALIDataType.FLOAT
     dtypes: ClassVar[tuple[DALIDataType, ...]] = NUMBERS
 
+    is_prompt = True
+
     def fill(self, sample: Sample, out: np.ndarray) -> None:
         """Draws the numbers of one sample into ``out``, which is 1-D and of the output's type."""
         raise NotImplementedError

@@ -30,6 +30,8 @@ class ExternalSource(Operator):
         aliases=(Alias("_ExternalSource", fn="_external_source"),),
     )
 
+    is_prompt = True
+
     def setup(self) -> None:
         ndim, layout = self.args["ndim"], self.args["layout"]
         if ndim is not None and layout and len(layout) != ndim:
