@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +16,7 @@ import penstock
 
 MODULES = {"DALI": nvidia.dali, "Penstock": penstock}
 Work = Callable[[Any, Any], Any]
+_ORDERS = 64
 
 
 def prepared(
@@ -22,8 +25,9 @@ def prepared(
     """A function that runs one batch through ``work(module, *inputs)`` and returns the outputs.
 
     Each of ``batches`` is the batch that one input gets again and again, in place: numpy arrays, or CuPy's, which lie on
-    the GPU. On CPU nothing is done ahead of time, so that nothing of a run happens on another's clock; on GPU two batches
-    are on their way, as in a training loop.
+    the GPU. Where samples differ in shape, they come in another order each time, so that no two batches are alike. On CPU
+    nothing is done ahead of time, so that nothing of a run happens on another's clock; on GPU two batches are on their way,
+    as in a training loop.
     """
     options: dict[str, Any] = {"batch_size": len(batches[0]), "num_threads": threads}
     if gpu:
@@ -51,7 +55,11 @@ def prepared(
 
 
 def _again(batch: Sequence[Any]) -> Callable[[], Any]:
-    return lambda: batch
+    if all(sample.shape == batch[0].shape for sample in batch):
+        return lambda: batch
+    rng = random.Random(0)
+    orders = itertools.cycle([rng.sample(list(batch), len(batch)) for _ in range(_ORDERS)])
+    return lambda: next(orders)
 
 
 def both(

@@ -8,6 +8,8 @@ Source: nvImageCodec's Python API, version 0.9 (``Decoder``, ``DecodeParams``, `
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +36,7 @@ _BEST_HARDWARE_LOAD = 0.9
 """The share of a batch for the JPEG engine that gave most images a second on an H200; DALI's default is 0.65."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Job:
     """One image to decode.
 
@@ -53,6 +55,8 @@ class Job:
     name: str = ""
 
 
+# Idle images may have so many times the bytes that the next batch needs.
+_MOST_SPARE = 2
 _END_OF_JPEG = b"\xff\xd9"
 # How much of a file's end is searched for what is not padding, before all of it is.
 _PADDING_SEARCHED = 256
@@ -76,7 +80,9 @@ class GpuImageDecoder:
         self._upright_bytes = self._dtype == np.uint8 and self._output_type != DALIImageType.YCbCr
         self._cache = ImageCache.from_arguments(arguments)
         load = arguments["hw_decoder_load"] if given_load else _BEST_HARDWARE_LOAD
-        self._decoder = _make_decoder(arguments, load, num_threads, self._cupy.cuda.Device().id)
+        self._device = self._cupy.cuda.Device().id
+        self._decoder = _make_decoder(arguments, load, num_threads, self._device)
+        self._idle = IdleImages()
 
     def empty(self, dtype: DALIDataType) -> Any:
         """What stands for an image that failed."""
@@ -113,7 +119,13 @@ class GpuImageDecoder:
             return [None] * len(jobs)
         streams = [self._stream(codec, jobs[index]) for index in taken]
         stream = self._cupy.cuda.get_current_stream().ptr
-        images = self._decoder.decode(streams, params=decode_parameters(self._output_type), cuda_stream=stream)
+        sizes = [math.prod(jobs[index].shape) for index in taken]
+        images = self._decoder.decode(
+            streams,
+            images=self._idle.take(sizes),
+            params=decode_parameters(self._output_type),
+            cuda_stream=stream,
+        )
         decoded: list[Any] = [None] * len(jobs)
         for index, image in zip(taken, images):
             decoded[index] = image
@@ -135,8 +147,7 @@ class GpuImageDecoder:
         cupy = self._cupy
         if image.buffer_kind == nvimgcodec().ImageBufferKind.STRIDED_HOST:
             image = image.cuda(synchronize=False, cuda_stream=cupy.cuda.get_current_stream().ptr)
-        # DLPack orders by event; __cuda_array_interface__ would wait on the CPU for each image.
-        pixels = cupy.from_dlpack(image)
+        pixels = self._array(image)
         orientation = job.header.placed(self._adjust)
         if self._upright_bytes and orientation is UPRIGHT and pixels.dtype == np.uint8:
             return pixels if pixels.shape == job.shape else None
@@ -147,6 +158,18 @@ class GpuImageDecoder:
         pixels = _converted(cupy, pixels, maximum, self._dtype)
         pixels = cupy.ascontiguousarray(orientation.upright(pixels))
         return pixels if pixels.shape == job.shape else None
+
+    def _array(self, image: Any) -> Any:
+        """A decoded image as an array; when nobody uses that any more, the image's memory takes another one."""
+        cupy = self._cupy
+        # The stream in whose order the data are is the current one, so there is nothing to wait for.
+        interface = image.__cuda_array_interface__
+        if interface["strides"] is not None:
+            return cupy.from_dlpack(image)
+        dtype = np.dtype(interface["typestr"])
+        lease = _Lease(image, self._idle)
+        memory = cupy.cuda.UnownedMemory(interface["data"][0], image.size, lease, self._device)
+        return cupy.ndarray(interface["shape"], dtype, cupy.cuda.MemoryPointer(memory, 0))
 
     def _decode_on_cpu(self, jobs: Sequence[Job], results: list[Any], parallel: Callable[..., None]) -> None:
         """Decodes on the CPU what is missing in ``results``, and uploads it."""
@@ -169,9 +192,54 @@ class GpuImageDecoder:
             results[index] = host if isinstance(host, Exception) else self._cupy.asarray(host)
 
 
+class IdleImages:
+    """nvImageCodec's images that nobody uses: to decode into their memory costs a quarter less than to allocate it.
+
+    What lies idle is at most twice of what a batch needs.
+    """
+
+    def __init__(self) -> None:
+        self._images: deque[Any] = deque()
+
+    def give(self, image: Any) -> None:
+        """Takes an image back."""
+        self._images.append(image)
+
+    def take(self, sizes: Sequence[int]) -> list[Any] | None:
+        """Images for results of such sizes, in bytes or nearly so; None where new ones are to be made."""
+        count = len(sizes)
+        idle = []
+        while self._images:
+            idle.append(self._images.popleft())
+        idle.sort(key=_capacity, reverse=True)
+        if len(idle) < count or sum(map(_capacity, idle[:count])) > _MOST_SPARE * sum(sizes):
+            return None
+        # The largest memory for the largest image.
+        chosen: list[Any] = [None] * count
+        for image, place in zip(idle, sorted(range(count), key=sizes.__getitem__, reverse=True)):
+            chosen[place] = image
+        return chosen
+
+
+def _capacity(image: Any) -> int:
+    return int(image.capacity)
+
+
+class _Lease:
+    """Keeps an image for an array that shows it, and then gives it back."""
+
+    __slots__ = ("_idle", "_image")
+
+    def __init__(self, image: Any, idle: IdleImages) -> None:
+        self._image, self._idle = image, idle
+
+    def __del__(self) -> None:
+        self._idle.give(self._image)
+
+
 def _is_whole(job: Job) -> bool:
     """Whether a JPEG has its end; nvJPEG fills in what is missing, so damaged ones are judged by the CPU's decoder."""
-    if job.header.format != "jpeg":
+    if job.header.format != "jpeg" or job.encoded.data[-2:] == _END_OF_JPEG:
         return True
     filled = np.flatnonzero(job.encoded[-_PADDING_SEARCHED:])
     if not filled.size:

@@ -13,7 +13,7 @@ import io
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -85,8 +85,7 @@ _BY_EXIF = {
 }
 
 
-@dataclass(frozen=True)
-class ImageHeader:
+class ImageHeader(NamedTuple):
     """The header of an encoded image.
 
     Attributes:
@@ -215,9 +214,12 @@ _SIGNATURES = (b"\x89PNG", b"BM", b"II*\0", b"MM\0*", b"RIFF", b"GIF8", b"\0\0\0
 
 # -- JPEG --------------------------------------------------------------------------------------------------------
 
-_STANDALONE = {0x01, *range(0xD0, 0xD8)}
+_FILL, _END_OF_IMAGE, _START_OF_SCAN, _APP1 = 0xFF, 0xD9, 0xDA, 0xE1
+_LAST = {_START_OF_SCAN, _END_OF_IMAGE}
+_WITHOUT_LENGTH = {_FILL, 0x01, *range(0xD0, 0xD8), *_LAST}
 _START_OF_FRAME = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-_END_OF_IMAGE, _START_OF_SCAN, _APP1 = 0xD9, 0xDA, 0xE1
+# A segment begins with a prefix, a marker and its length; a frame's header tells height, width and channels.
+_SEGMENT, _FRAME = struct.Struct(">BBH").unpack_from, struct.Struct(">HHB").unpack_from
 
 
 def _jpeg_header(data: memoryview) -> ImageHeader:
@@ -226,25 +228,21 @@ def _jpeg_header(data: memoryview) -> ImageHeader:
     position = 2
     try:
         while True:
-            if data[position] != 0xFF:
+            prefix, marker, length = _SEGMENT(data, position)
+            if prefix != 0xFF:
                 raise CorruptImageError(f"Damaged JPEG: no marker at byte {position}")
-            marker = data[position + 1]
-            if marker == 0xFF:  # A fill byte.
-                position += 1
+            if marker in _WITHOUT_LENGTH:
+                if marker in _LAST:
+                    break
+                position += 1 if marker == _FILL else 2
                 continue
-            if marker in _STANDALONE:
-                position += 2
-                continue
-            if marker in (_START_OF_SCAN, _END_OF_IMAGE):
-                break
-            length = (data[position + 2] << 8) | data[position + 3]
             if marker in _START_OF_FRAME:
-                height, width, channels = struct.unpack_from(">HHB", data, position + 5)
+                height, width, channels = _FRAME(data, position + 5)
                 size = height, width, channels
             elif marker == _APP1 and data[position + 4 : position + 10] == b"Exif\0\0":
                 orientation = _exif_orientation(data[position + 10 : position + 2 + length])
             position += 2 + length
-    except (IndexError, struct.error):
+    except struct.error:
         raise CorruptImageError(f"Truncated JPEG: its {len(data)} bytes end within the header") from None
     if size is None or 0 in size:
         raise CorruptImageError("Damaged JPEG: no image is described before its data")

@@ -168,7 +168,7 @@ def scratch(shapes: Sequence[Shape], dtype: Any) -> list[Located]:
     kind = np.dtype(dtype)
     size = sum(math.prod(shape) for shape in shapes)
     recorder = _recording()
-    elements = None if recorder else require_cupy().empty(size, kind)
+    elements: Any = None if recorder else require_cupy().empty(size, kind)
     address = recorder.scratch(size * kind.itemsize) if recorder else elements.data.ptr
     located = []
     for shape in shapes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -250,7 +250,7 @@ def _address_words(array: np.ndarray) -> np.ndarray:
     """The indices of the 64-bit words of an array that may hold addresses: those of type uint64."""
     if array.dtype == np.uint64:
         return np.arange(array.size)
-    fields = array.dtype.fields or {}
+    fields: Mapping[str, Any] = array.dtype.fields or {}
     own = [
         offset // 8 + number
         for kind, offset, *_ in fields.values()
