@@ -496,6 +496,22 @@ class TensorListGPU(TensorList):
             self._adopt([array[i] for i in range(len(array))], layout)
 
     _stream: Any = None
+    # Where the samples lie (as kernels are told), as long as nobody wants arrays of them.
+    _places: Sequence[Any] | None = None
+
+    @classmethod
+    def of_places(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> Any:
+        """A batch of samples in memory that is not CuPy's (:class:`penstock.kernels.cuda.launch.Located`)."""
+        batch = cls.of_samples([], layout, dtype, ndim)
+        batch.shapes = [place.shape for place in places]
+        batch._samples, batch._places = None, places
+        return batch
+
+    @property
+    def samples(self) -> list[Any]:
+        if self._samples is None and self._places is not None:
+            self._samples, self._places = [place.array() for place in self._places], None
+        return super().samples
 
     @classmethod
     def allocate(cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "") -> Any:

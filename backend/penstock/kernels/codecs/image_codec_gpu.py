@@ -28,6 +28,7 @@ from penstock.kernels.codecs.image_codec import (
 from penstock.kernels.codecs.image_header import UPRIGHT, ImageHeader
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
+from penstock.kernels.cuda.launch import Located
 from penstock.kernels.windows import Region
 from penstock.tensors.cuda import require_cupy
 from penstock.types import DALIDataType, DALIImageType, numpy_dtype
@@ -80,8 +81,7 @@ class GpuImageDecoder:
         self._upright_bytes = self._dtype == np.uint8 and self._output_type != DALIImageType.YCbCr
         self._cache = ImageCache.from_arguments(arguments)
         load = arguments["hw_decoder_load"] if given_load else _BEST_HARDWARE_LOAD
-        self._device = self._cupy.cuda.Device().id
-        self._decoder = _make_decoder(arguments, load, num_threads, self._device)
+        self._decoder = _make_decoder(arguments, load, num_threads, self._cupy.cuda.Device().id)
         self._idle = IdleImages()
 
     def empty(self, dtype: DALIDataType) -> Any:
@@ -96,7 +96,7 @@ class GpuImageDecoder:
             parallel: runs a function over indices on the pipeline's threads, for what the GPU does not take.
 
         Returns:
-            For each job a CuPy array of shape (H, W, C), or the exception that it raised.
+            For each job where its image of shape (H, W, C) lies, or a CuPy array of it, or the exception that it raised.
         """
         results: list[Any] = [self._cache.find(job.name) for job in jobs]
         missing = [index for index, result in enumerate(results) if result is None]
@@ -104,8 +104,9 @@ class GpuImageDecoder:
             if image is not None:
                 results[index] = self._finished(jobs[index], image)
         self._decode_on_cpu(jobs, results, parallel)
-        for index in missing:
+        for index in missing if self._cache.capacity else ():
             if not isinstance(results[index], Exception):
+                results[index] = as_array(results[index])
                 self._cache.offer(jobs[index].name, results[index])
         return results
 
@@ -147,10 +148,11 @@ class GpuImageDecoder:
         cupy = self._cupy
         if image.buffer_kind == nvimgcodec().ImageBufferKind.STRIDED_HOST:
             image = image.cuda(synchronize=False, cuda_stream=cupy.cuda.get_current_stream().ptr)
-        pixels = self._array(image)
         orientation = job.header.placed(self._adjust)
-        if self._upright_bytes and orientation is UPRIGHT and pixels.dtype == np.uint8:
-            return pixels if pixels.shape == job.shape else None
+        place = self._place(image)
+        if self._upright_bytes and orientation is UPRIGHT and place.dtype == np.uint8:
+            return place if place.shape == job.shape else None
+        pixels = as_array(place)
         maximum = full_intensity(pixels.dtype, image.precision)
         if self._output_type == DALIImageType.YCbCr:
             matrix = cupy.asarray(TO_YCBCR.T, cupy.float32)
@@ -159,17 +161,14 @@ class GpuImageDecoder:
         pixels = cupy.ascontiguousarray(orientation.upright(pixels))
         return pixels if pixels.shape == job.shape else None
 
-    def _array(self, image: Any) -> Any:
-        """A decoded image as an array; when nobody uses that any more, the image's memory takes another one."""
-        cupy = self._cupy
+    def _place(self, image: Any) -> Any:
+        """Where a decoded image lies; when nobody uses that any more, the memory takes another one."""
         # The stream in whose order the data are is the current one, so there is nothing to wait for.
         interface = image.__cuda_array_interface__
         if interface["strides"] is not None:
-            return cupy.from_dlpack(image)
-        dtype = np.dtype(interface["typestr"])
-        lease = _Lease(image, self._idle)
-        memory = cupy.cuda.UnownedMemory(interface["data"][0], image.size, lease, self._device)
-        return cupy.ndarray(interface["shape"], dtype, cupy.cuda.MemoryPointer(memory, 0))
+            return self._cupy.ascontiguousarray(self._cupy.from_dlpack(image))
+        owner = _Lease(image, self._idle)
+        return Located(interface["data"][0], interface["shape"], np.dtype(interface["typestr"]), owner)
 
     def _decode_on_cpu(self, jobs: Sequence[Job], results: list[Any], parallel: Callable[..., None]) -> None:
         """Decodes on the CPU what is missing in ``results``, and uploads it."""
@@ -190,6 +189,11 @@ class GpuImageDecoder:
         parallel(task, len(missing), [jobs[index].encoded.size for index in missing])
         for index, host in zip(missing, hosts):
             results[index] = host if isinstance(host, Exception) else self._cupy.asarray(host)
+
+
+def as_array(image: Any) -> Any:
+    """An image that :meth:`GpuImageDecoder.decode` gave as an array."""
+    return image.array() if isinstance(image, Located) else image
 
 
 class IdleImages:
@@ -226,7 +230,7 @@ def _capacity(image: Any) -> int:
 
 
 class _Lease:
-    """Keeps an image for an array that shows it, and then gives it back."""
+    """Keeps an image for those that use its memory, and then gives it back."""
 
     __slots__ = ("_idle", "_image")
 

@@ -117,6 +117,12 @@ class Located:
         """The same elements in another shape."""
         return Located(self.address, shape, self.dtype, self.owner)
 
+    def array(self) -> Any:
+        """The same memory as an array of CuPy."""
+        cuda = require_cupy().cuda
+        memory = cuda.UnownedMemory(self.address, self.size * self.dtype.itemsize, self.owner)
+        return require_cupy().ndarray(self.shape, self.dtype, cuda.MemoryPointer(memory, 0))
+
     def flat(self) -> Located:
         """The same elements in one dimension."""
         return self.reshape(self.size)
@@ -133,7 +139,9 @@ def locate(array: Any) -> Located:
 
 def locate_all(batch: TensorListGPU, samples: Sequence[Any]) -> list[Located]:
     """Where the arrays of a batch are that belong to ``samples``, which have an ``index``."""
-    elements = batch._elements
+    elements, places = batch._elements, batch._places
+    if places is not None:
+        return [places[sample.index] for sample in samples]
     if elements is None:
         arrays = batch.samples
         return [locate(arrays[sample.index]) for sample in samples]

@@ -54,6 +54,7 @@ class Placeholder:
         self._addresses = addresses
         # What `locate_all` takes for the owner of the memory.
         self._elements = self
+        self._places = None
 
     def unfolded(self) -> Placeholder:
         """As :meth:`TensorList.unfolded`."""
@@ -324,10 +325,12 @@ class Program:
         for batch in (*inputs, *outputs):
             if not isinstance(batch, TensorListGPU):
                 continue
-            if batch._elements is None:
-                bases += [sample.data.ptr for sample in batch.samples]
-            else:
+            if batch._elements is not None:
                 bases.append(batch._elements.data.ptr)
+            elif batch._places is not None:
+                bases += [place.address for place in batch._places]
+            else:
+                bases += [sample.data.ptr for sample in batch.samples]
         key = tuple(bases)
         placement = self._placements.get(key)
         if placement is None:
@@ -419,7 +422,7 @@ def _kind(workspace: Workspace) -> Any:
             parts.append(_value(batch))
         elif batch._elements is not None:
             parts.append((batch._dtype, batch._layout, tuple(batch.shapes)))
-        elif all(sample.flags.c_contiguous for sample in batch.samples):
+        elif batch._places is not None or all(sample.flags.c_contiguous for sample in batch.samples):
             parts.append((batch._dtype, batch._layout, tuple(batch.shapes), "scattered"))
         else:
             return None

@@ -157,7 +157,8 @@ class ImageDecoder(Operator):
 
     def _run_on_gpu(self, workspace: Workspace) -> None:
         """Like :meth:`run_batch`, but each image stays where the decoder put it: nothing is allocated ahead."""
-        from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder, Job
+        from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder, Job, as_array
+        from penstock.kernels.cuda.launch import Located
 
         (spec,) = self.describe(workspace)
         (shapes,) = self.infer_batch(workspace, 1)
@@ -176,5 +177,9 @@ class ImageDecoder(Operator):
                 workspace.fail(sample.index, image)
             else:
                 images[sample.index] = image
-        filled = [self._gpu.empty(spec.dtype) if image is None else image for image in images]
-        workspace.outputs = [TensorListGPU.of_samples(filled, spec.layout, spec.dtype, spec.ndim)]
+        if jobs and all(isinstance(image, Located) for image in images):
+            output = TensorListGPU.of_places(images, spec.layout, spec.dtype, 3)
+        else:
+            filled = [self._gpu.empty(spec.dtype) if image is None else as_array(image) for image in images]
+            output = TensorListGPU.of_samples(filled, spec.layout, spec.dtype, spec.ndim)
+        workspace.outputs = [output]
