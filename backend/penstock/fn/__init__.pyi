@@ -2210,7 +2210,7 @@ def image_decoder(
         dtype (DALIDataType, default <DALIDataType.UINT8: 0>): Type of the output. Values are scaled to its range: integers to their maximum, floating point to [0, 1].
         host_memory_padding (int, default 8388608): Bytes that nvJPEG's host buffers begin with (`mixed`).
         host_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
-        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`).
+        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`); adapted to what is quickest.
         hybrid_huffman_threshold (int, default 1000000): JPEGs of more pixels are entropy-decoded on the GPU, smaller ones on the CPU (`mixed`).
         jpeg_fancy_upsampling (bool, default False): Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it.
         memory_stats (bool, default False):
@@ -2316,7 +2316,7 @@ def image_decoder_crop(
         dtype (DALIDataType, default <DALIDataType.UINT8: 0>): Type of the output. Values are scaled to its range: integers to their maximum, floating point to [0, 1].
         host_memory_padding (int, default 8388608): Bytes that nvJPEG's host buffers begin with (`mixed`).
         host_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
-        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`).
+        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`); adapted to what is quickest.
         hybrid_huffman_threshold (int, default 1000000): JPEGs of more pixels are entropy-decoded on the GPU, smaller ones on the CPU (`mixed`).
         jpeg_fancy_upsampling (bool, default False): Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it.
         memory_stats (bool, default False):
@@ -2415,7 +2415,7 @@ def image_decoder_random_crop(
         dtype (DALIDataType, default <DALIDataType.UINT8: 0>): Type of the output. Values are scaled to its range: integers to their maximum, floating point to [0, 1].
         host_memory_padding (int, default 8388608): Bytes that nvJPEG's host buffers begin with (`mixed`).
         host_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
-        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`).
+        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`); adapted to what is quickest.
         hybrid_huffman_threshold (int, default 1000000): JPEGs of more pixels are entropy-decoded on the GPU, smaller ones on the CPU (`mixed`).
         jpeg_fancy_upsampling (bool, default False): Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it.
         memory_stats (bool, default False):
@@ -2528,7 +2528,7 @@ def image_decoder_slice(
         end (int | Sequence[int] | DataNode): End of the box in pixels.
         host_memory_padding (int, default 8388608): Bytes that nvJPEG's host buffers begin with (`mixed`).
         host_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
-        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`).
+        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`); adapted to what is quickest.
         hybrid_huffman_threshold (int, default 1000000): JPEGs of more pixels are entropy-decoded on the GPU, smaller ones on the CPU (`mixed`).
         jpeg_fancy_upsampling (bool, default False): Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it.
         memory_stats (bool, default False):

@@ -34,7 +34,7 @@ DECODER_ARGUMENTS = (
         "hw_decoder_load",
         "float",
         0.65,
-        "The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`).",
+        "The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`); adapted to what is quickest.",
     ),
     Argument(
         "hybrid_huffman_threshold",

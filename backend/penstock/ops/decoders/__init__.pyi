@@ -74,7 +74,7 @@ class Image(OperatorFace):
         dtype (DALIDataType, default <DALIDataType.UINT8: 0>): Type of the output. Values are scaled to its range: integers to their maximum, floating point to [0, 1].
         host_memory_padding (int, default 8388608): Bytes that nvJPEG's host buffers begin with (`mixed`).
         host_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
-        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`).
+        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`); adapted to what is quickest.
         hybrid_huffman_threshold (int, default 1000000): JPEGs of more pixels are entropy-decoded on the GPU, smaller ones on the CPU (`mixed`).
         jpeg_fancy_upsampling (bool, default False): Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it.
         memory_stats (bool, default False):
@@ -144,7 +144,7 @@ class ImageCrop(OperatorFace):
         dtype (DALIDataType, default <DALIDataType.UINT8: 0>): Type of the output. Values are scaled to its range: integers to their maximum, floating point to [0, 1].
         host_memory_padding (int, default 8388608): Bytes that nvJPEG's host buffers begin with (`mixed`).
         host_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
-        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`).
+        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`); adapted to what is quickest.
         hybrid_huffman_threshold (int, default 1000000): JPEGs of more pixels are entropy-decoded on the GPU, smaller ones on the CPU (`mixed`).
         jpeg_fancy_upsampling (bool, default False): Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it.
         memory_stats (bool, default False):
@@ -211,7 +211,7 @@ class ImageRandomCrop(OperatorFace):
         dtype (DALIDataType, default <DALIDataType.UINT8: 0>): Type of the output. Values are scaled to its range: integers to their maximum, floating point to [0, 1].
         host_memory_padding (int, default 8388608): Bytes that nvJPEG's host buffers begin with (`mixed`).
         host_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
-        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`).
+        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`); adapted to what is quickest.
         hybrid_huffman_threshold (int, default 1000000): JPEGs of more pixels are entropy-decoded on the GPU, smaller ones on the CPU (`mixed`).
         jpeg_fancy_upsampling (bool, default False): Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it.
         memory_stats (bool, default False):
@@ -284,7 +284,7 @@ class ImageSlice(OperatorFace):
         end (int | Sequence[int] | DataNode): End of the box in pixels.
         host_memory_padding (int, default 8388608): Bytes that nvJPEG's host buffers begin with (`mixed`).
         host_memory_padding_jpeg2k (int, default 0): The same for nvJPEG2000.
-        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`).
+        hw_decoder_load (float, default 0.65): The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`); adapted to what is quickest.
         hybrid_huffman_threshold (int, default 1000000): JPEGs of more pixels are entropy-decoded on the GPU, smaller ones on the CPU (`mixed`).
         jpeg_fancy_upsampling (bool, default False): Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it.
         memory_stats (bool, default False):
