@@ -1,0 +1,200 @@
+"""Launches that are worked out once for a kind of batch, and repeated for others of that kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import cupy_like as xp
+import numpy as np
+import pytest
+
+from penstock import fn, pipeline_def, types
+from penstock.graph import DataNode
+from penstock.kernels.cuda.elementwise import evaluate_batch
+from penstock.kernels.cuda.launch import locate, locate_all, scratch, upload
+from penstock.kernels.cuda.program import Programs
+from penstock.schema import Workspace
+from penstock.tensors import TensorListGPU
+from penstock.types import FLOAT
+
+
+class Doubling:
+    """Adds a constant to samples, and then doubles that, by way of other memory; counts how often it is worked out."""
+
+    def __init__(self, added: float = 1.0) -> None:
+        self.added = added
+        self.times = 0
+
+    def __call__(self, workspace: Workspace) -> None:
+        self.times += 1
+        samples: Any = workspace.samples
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        (added,) = upload([np.array([self.added], np.float32)])
+        between = scratch([source.shape for source in sources], np.float32)
+        evaluate_batch("return a + b;", [((source, added), b) for source, b in zip(sources, between)])
+        evaluate_batch("return a * 2;", [((b,), target) for b, target in zip(between, targets)])
+
+
+class Place:
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+def run(programs: Programs, work: Any, arrays: Sequence[np.ndarray], contiguous: bool = True) -> list[np.ndarray]:
+    """The doubled samples, as an operator would run them."""
+    samples = [xp.put(array) for array in arrays]
+    batch = TensorListGPU(samples, contiguous=contiguous)
+    workspace = Workspace(inputs=[batch], batch_size=len(arrays), device="gpu")
+    workspace.samples = [Place(index) for index in range(len(arrays))]
+    if not programs.run(workspace):
+        workspace.outputs = [TensorListGPU.allocate([array.shape for array in arrays], FLOAT)]
+        if not programs.record(workspace, work):
+            work(workspace)
+    return [np.array(sample) for sample in workspace.outputs[0].samples]
+
+
+def batches(count: int, *shapes: tuple[int, ...]) -> Iterator[list[np.ndarray]]:
+    rng = np.random.default_rng(1)
+    for _ in range(count):
+        yield [rng.random(shape, np.float32) for shape in shapes]
+
+
+@pytest.mark.parametrize("contiguous", [True, False])
+def test_batches_of_one_kind_are_worked_out_once(contiguous: bool) -> None:
+    programs, work = Programs(), Doubling()
+    # More than descriptors are kept for, all of them alive, so that none has the addresses of another.
+    given = list(batches(12, (3, 5), (7, 1), (1, 1)))
+    results = [run(programs, work, arrays, contiguous) for arrays in given]
+    assert work.times == 1
+    for arrays, doubled in zip(given, results):
+        for array, result in zip(arrays, doubled):
+            np.testing.assert_array_equal(result, (array + np.float32(1)) * 2)
+
+
+def test_other_shapes_are_another_kind() -> None:
+    programs, work = Programs(), Doubling()
+    for arrays in [*batches(2, (3, 5)), *batches(2, (5, 3)), *batches(2, (3, 5), (3, 5)), *batches(1, (3, 5))]:
+        for array, result in zip(arrays, run(programs, work, arrays)):
+            np.testing.assert_array_equal(result, (array + np.float32(1)) * 2)
+    assert work.times == 3
+
+
+def test_what_lies_apart_is_another_kind_than_what_lies_together() -> None:
+    programs, work = Programs(), Doubling()
+    for arrays, contiguous in zip(batches(4, (3, 5), (2, 2)), (True, False, False, True)):
+        for array, result in zip(arrays, run(programs, work, arrays, contiguous)):
+            np.testing.assert_array_equal(result, (array + np.float32(1)) * 2)
+    assert work.times == 2
+
+
+def test_few_kinds_are_kept() -> None:
+    programs, work = Programs(), Doubling()
+    for extent in range(1, 40):
+        (arrays,) = batches(1, (extent,))
+        run(programs, work, arrays)
+    assert len(programs._known) < 20
+    assert work.times == 39
+
+
+def test_who_uses_memory_of_its_own_is_run_each_time() -> None:
+    programs, own, times = Programs(), xp.put(np.float32([3.0])), []
+
+    def work(workspace: Workspace) -> None:
+        times.append(1)
+        samples: Any = workspace.samples
+        pairs = zip(locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples))
+        evaluate_batch("return a + b;", [((source, locate(own)), target) for source, target in pairs])
+
+    for arrays in batches(3, (4,)):
+        np.testing.assert_array_equal(run(programs, work, arrays)[0], arrays[0] + np.float32(3))
+    # Once in vain, to see that it cannot be recorded.
+    assert len(times) == 4
+
+
+def test_who_looks_at_data_is_run_each_time() -> None:
+    programs = Programs()
+
+    def work(workspace: Workspace) -> None:
+        largest = [float(np.max(np.array(sample))) for sample in workspace.inputs[0].samples]
+        for target, value in zip(workspace.outputs[0].samples, largest):
+            target[...] = value
+
+    for arrays in batches(3, (4, 1), (2, 3)):
+        for array, result in zip(arrays, run(programs, work, arrays)):
+            np.testing.assert_array_equal(result, np.full(array.shape, array.max()))
+
+
+def results(define: Any, count: int, batch_size: int = 2) -> list[list[np.ndarray]]:
+    """What a pipeline gives for some batches."""
+    pipeline = pipeline_def(define, batch_size=batch_size, num_threads=1, device_id=0, prefetch_queue_depth=1)()
+    return [[np.array(sample) for sample in pipeline.run()[0].as_cpu()] for _ in range(count)]
+
+
+def test_values_of_arguments_make_another_kind() -> None:
+    images = [np.arange(24, dtype=np.uint8).reshape(2, 4, 3) + 10 * i for i in range(2)]
+    flags = [[np.int32(0), np.int32(1)], [np.int32(1), np.int32(0)], [np.int32(0), np.int32(1)]]
+
+    def define() -> DataNode:
+        given = fn.external_source(lambda: images, layout="HWC").gpu()
+        return fn.flip(given, horizontal=fn.external_source(flags, cycle=True))
+
+    for given, found in zip(flags, results(define, 3)):
+        for image, flag, result in zip(images, given, found):
+            np.testing.assert_array_equal(result, image[:, ::-1] if flag else image)
+
+
+def test_values_of_inputs_on_the_cpu_make_another_kind() -> None:
+    signals = [np.arange(8, dtype=np.float32), np.arange(10, 18, dtype=np.float32)]
+    anchors = [
+        [np.float32([2]), np.float32([3])],
+        [np.float32([1]), np.float32([4])],
+        [np.float32([2]), np.float32([3])],
+    ]
+
+    def define() -> DataNode:
+        given = fn.external_source(lambda: signals).gpu()
+        anchor = fn.external_source(anchors, cycle=True)
+        return fn.slice(given, anchor, np.float32([4]), axes=[0], normalized_anchor=False, normalized_shape=False)
+
+    for given, found in zip(anchors, results(define, 3)):
+        for signal, (anchor,), result in zip(signals, given, found):
+            np.testing.assert_array_equal(result, signal[int(anchor) : int(anchor) + 4])
+
+
+def test_inputs_on_the_gpu_are_looked_at_each_time() -> None:
+    signals = [np.arange(8, dtype=np.float32), np.arange(10, 18, dtype=np.float32)]
+    anchors = [[np.float32([2]), np.float32([3])], [np.float32([1]), np.float32([4])]]
+
+    def define() -> DataNode:
+        given, anchor = fn.external_source(lambda: signals).gpu(), fn.external_source(anchors, cycle=True).gpu()
+        return fn.slice(given, anchor, np.float32([4]), axes=[0], normalized_anchor=False, normalized_shape=False)
+
+    for given, found in zip([*anchors, *anchors], results(define, 4)):
+        for signal, (anchor,), result in zip(signals, given, found):
+            np.testing.assert_array_equal(result, signal[int(anchor) : int(anchor) + 4])
+
+
+def test_frames_are_repeated_too() -> None:
+    rng = np.random.default_rng(3)
+    sequences = [[rng.integers(0, 255, (n, 4, 5, 3), np.uint8) for n in (2, 3)] for _ in range(3)]
+
+    def define() -> DataNode:
+        return fn.brightness(fn.external_source(sequences, cycle=True, layout="FHWC").gpu(), brightness=0.5)
+
+    for given, found in zip(sequences, results(define, 3)):
+        for sequence, result in zip(given, found):
+            np.testing.assert_array_equal(result, ((sequence.astype(np.int32) + 1) // 2))
+
+
+def test_reinterpreted_frames_of_scattered_sequences() -> None:
+    rng = np.random.default_rng(4)
+    sequences = [[xp.put(rng.integers(0, 255, (2, 3, 4, 3), np.uint8)) for _ in range(2)] for _ in range(3)]
+
+    def define() -> DataNode:
+        given = fn.external_source(sequences, cycle=True, layout="FHWC", device="gpu", no_copy=True)
+        return fn.flip(fn.cast(given, dtype=types.INT16), vertical=1, horizontal=0)
+
+    for given, found in zip(sequences, results(define, 3)):
+        for sequence, result in zip(given, found):
+            np.testing.assert_array_equal(result, np.array(sequence).astype(np.int16)[:, ::-1])
