@@ -17,38 +17,28 @@ struct Resample {
     float shift, fill;
 };
 
-template <typename T>
-struct alignas(4 * sizeof(T)) Four {
-    T values[4];
-};
+// A weight of zero hides what it is for, which may lie outside of the image, or be no number.
+template <typename T> struct MayBeNoNumber { static const bool value = false; };
+template <> struct MayBeNoNumber<float> { static const bool value = true; };
+template <> struct MayBeNoNumber<float16> { static const bool value = true; };
 
-// Sums of the vertical taps of `count` neighbouring elements; rows are `stride` elements apart.
-template <typename In>
+// Sums of the vertical taps of `count` neighbouring elements, N at a time; rows are `stride` elements apart.
+template <int N, typename In>
 __device__ inline void sum_rows(const In *top, int64 stride, const float *weights, int taps, int count, float *row) {
-    for (int i = threadIdx.x; i < count; i += blockDim.x) {
+    struct alignas(N * sizeof(In)) Elements { In values[N]; };
+    struct alignas(N * sizeof(float)) Sums { float values[N]; };
+    for (int i = N * threadIdx.x; i < count; i += N * blockDim.x) {
         const In *column = top + i;
-        float sum = 0.0f;
+        Sums sums;
+        for (int j = 0; j < N; j++) sums.values[j] = 0.0f;
+#pragma unroll 4
         for (int k = 0; k < taps; k++) {
             float weight = weights[k];
-            if (weight != 0.0f) sum = fmaf(weight, to_float(column[k * stride]), sum);
+            if (MayBeNoNumber<In>::value && weight == 0.0f) continue;
+            Elements elements = *reinterpret_cast<const Elements *>(column + k * stride);
+            for (int j = 0; j < N; j++) sums.values[j] = fmaf(weight, to_float(elements.values[j]), sums.values[j]);
         }
-        row[i] = sum;
-    }
-}
-
-// The same, four elements at a time; `count` is a multiple of four.
-template <typename In>
-__device__ inline void sum_rows_by_four(const In *top, int64 stride, const float *weights, int taps, int count, float *row) {
-    for (int i = 4 * threadIdx.x; i < count; i += 4 * blockDim.x) {
-        const In *column = top + i;
-        Four<float> sums = {{0.0f, 0.0f, 0.0f, 0.0f}};
-        for (int k = 0; k < taps; k++) {
-            float weight = weights[k];
-            if (weight == 0.0f) continue;
-            Four<In> four = *reinterpret_cast<const Four<In> *>(column + k * stride);
-            for (int j = 0; j < 4; j++) sums.values[j] = fmaf(weight, to_float(four.values[j]), sums.values[j]);
-        }
-        *reinterpret_cast<Four<float> *>(row + i) = sums;
+        *reinterpret_cast<Sums *>(row + i) = sums;
     }
 }
 
@@ -63,8 +53,9 @@ __device__ inline void finish(const Resample &p, const float *mean, Out *target,
     target[place] = converted<Out>(value);
 }
 
-template <typename In, typename Between, typename Out>
-__global__ void __launch_bounds__(256, 4) resample(const int64 *__restrict__ first_blocks, const Resample *__restrict__ plans, int samples,
+// `Channels` is the number of channels of all images, or 0 where that is not known here.
+template <typename In, typename Between, typename Out, int Channels>
+__global__ void __launch_bounds__(256, 5) resample(const int64 *__restrict__ first_blocks, const Resample *__restrict__ plans, int samples,
                          const int32 *__restrict__ starts, const float *__restrict__ tables, int capacity) {
     extern __shared__ __align__(16) float row[];
     float *sums = row + capacity;
@@ -77,11 +68,15 @@ __global__ void __launch_bounds__(256, 4) resample(const int64 *__restrict__ fir
     int64 plane = block / p.segments / p.out_height;
     Out *target = reinterpret_cast<Out *>(p.target) + plane * p.target_plane;
     const int32 *h_starts = starts + p.h_starts + begin_x;
-    const float *h_weights = tables + p.h_weights + int64(begin_x) * p.h_taps;
+    // Of each tap the weights for all columns, one beside the other.
+    const float *h_weights = tables + p.h_weights + begin_x;
     const float *v_weights = tables + p.v_weights + int64(y) * p.v_taps;
+    const float *mean = tables + p.normalization;
+    int v_taps = p.v_taps;
+    while (v_taps > 1 && v_weights[v_taps - 1] == 0.0f) v_taps--;
 
     // The elements of the input rows that the segment needs. Starts rise, or fall where the image is mirrored.
-    int C = p.channels;
+    const int C = Channels ? Channels : p.channels;
     int64 stride = int64(p.width) * C;
     int begin = min(h_starts[0], h_starts[columns - 1]) * C;
     int end = (max(h_starts[0], h_starts[columns - 1]) + p.h_taps) * C;
@@ -94,21 +89,35 @@ __global__ void __launch_bounds__(256, 4) resample(const int64 *__restrict__ fir
     for (int chunk = begin; chunk < end; chunk += capacity) {
         int count = min(capacity, end - chunk);
         if (chunk != begin) __syncthreads();
-        if (p.aligned) sum_rows_by_four(top + chunk, stride, v_weights, p.v_taps, count, row);
-        else sum_rows(top + chunk, stride, v_weights, p.v_taps, count, row);
+        if (p.aligned) sum_rows<4>(top + chunk, stride, v_weights, v_taps, count, row);
+        else sum_rows<1>(top + chunk, stride, v_weights, v_taps, count, row);
         __syncthreads();
         bool last = chunk + count == end;
+        if (Channels && last && chunk == begin) {
+            // All is there: a thread makes whole pixels.
+            for (int x = threadIdx.x; x < columns; x += blockDim.x) {
+                const float *taps = row + h_starts[x] * C - chunk;
+                float values[Channels ? Channels : 1];
+                for (int c = 0; c < Channels; c++) values[c] = 0.0f;
+#pragma unroll 4
+                for (int k = 0; k < p.h_taps; k++) {
+                    float weight = h_weights[int64(k) * p.out_width + x];
+                    for (int c = 0; c < Channels; c++) values[c] = fmaf(weight, taps[k * C + c], values[c]);
+                }
+                for (int c = 0; c < Channels; c++) finish<Between>(p, mean, target, y, begin_x + x, c, values[c]);
+            }
+            continue;
+        }
         for (int i = threadIdx.x; i < columns * C; i += blockDim.x) {
             int x = p.planar ? i % columns : i / C;
             int c = p.planar ? i / columns : i % C;
             int start = h_starts[x];
-            const float *h = h_weights + int64(x) * p.h_taps;
             int k = chunk == begin ? 0 : max(ceil_div(chunk - c, C) - start, 0);
             int stop = last ? p.h_taps : min(ceil_div(chunk + count - c, C) - start, p.h_taps);
             float value = chunk == begin ? 0.0f : sums[i];
             const float *taps = row + start * C + c - chunk;
-            for (; k < stop; k++) value = fmaf(h[k], taps[k * C], value);
-            if (last) finish<Between>(p, tables + p.normalization, target, y, begin_x + x, c, value);
+            for (; k < stop; k++) value = fmaf(h_weights[int64(k) * p.out_width + x], taps[k * C], value);
+            if (last) finish<Between>(p, mean, target, y, begin_x + x, c, value);
             else sums[i] = value;
         }
     }

@@ -27,6 +27,8 @@ _ROW = 8192
 # With fewer rows than this, rows are cut into more segments, so that every multiprocessor has some.
 _MANY_ROWS = 2048
 _FEW_COLUMNS = 16
+# Numbers of channels for which kernels are compiled of their own.
+_KNOWN_CHANNELS = (1, 3)
 _RESAMPLE = np.dtype(
     [
         ("source", np.uint64),
@@ -124,23 +126,28 @@ def _resample(
     tables = [job.vertical for job, _, _ in pairs] + [job.horizontal for job, _, _ in pairs]
     starts, start_places = packed([table.starts for table in tables], np.int32)
     normalizations = [_mean_and_factor(job) for job, _, _ in pairs]
-    reals, real_places = packed([*(table.weights for table in tables), *normalizations], np.float32)
+    # A column's thread reads the weight beside its neighbour's.
+    turned = {id(job.horizontal.weights): job.horizontal.weights.T for job, _, _ in pairs}
+    weights = [job.vertical.weights for job, _, _ in pairs]
+    weights += [turned[id(job.horizontal.weights)] for job, _, _ in pairs]
+    reals, real_places = packed([*weights, *normalizations], np.float32)
     places = list(zip(start_places, real_places))
     rows = [len(job.vertical.starts) * math.prod(source.shape[:-3]) for job, source, _ in pairs]
     room = _ROW if sum(rows[kind] for kind in kinds) >= _MANY_ROWS else _ROW // 4
     entries, counts, capacity, sums = [], [], 4, 0
     for number, (job, source, target) in enumerate(pairs):
-        channels = source.shape[-1]
-        segment, widest = _segments(job.horizontal, channels, room)
+        segment, widest = _segments(job.horizontal, source.shape[-1], room)
         segments = -(-_width(job, target) // segment)
         capacity = max(capacity, min(widest, room))
         if widest > room:
-            sums = max(sums, segment * channels)
+            sums = max(sums, segment * source.shape[-1])
         of_job = (places[number], places[len(pairs) + number], real_places[2 * len(pairs) + number])
         entries.append(_entry(job, source, target, of_job, segment, segments))
         counts.append(rows[number] * segments)
     capacity = -(-capacity // 4) * 4
     middle = "float" if between is None else cuda_type(between)
+    numbers = {source.shape[-1] for _, source, _ in pairs}
+    channels = numbers.pop() if len(numbers) == 1 else 0
     types = (cuda_type(pairs[0][1].dtype), middle, cuda_type(pairs[0][2].dtype))
     kinds = np.array(kinds)
     addresses = addresses_of(sources)
@@ -148,7 +155,7 @@ def _resample(
     descriptors["source"], descriptors["target"] = addresses, addresses_of(targets)
     descriptors["aligned"] &= addresses % np.uint64(4 * sources[0].dtype.itemsize) == 0
     launch(
-        kernel("resample", f"resample<{', '.join(types)}>"),
+        kernel("resample", f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"),
         descriptors,
         np.array(counts)[kinds],
         starts,
