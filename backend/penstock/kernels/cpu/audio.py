@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from penstock.kernels.cpu.simd import load, total, zeros
+from penstock.kernels.cpu.simd import add_product, at, load, store, total, zeros
 
 
 @njit(nogil=True, cache=True)
@@ -64,18 +64,56 @@ def spectral_power(spectrum: np.ndarray, magnitude: bool, out: np.ndarray) -> No
                     out[i, j] = math.sqrt(power) if magnitude else power
 
 
+# Columns that are summed at a time.
+COLUMNS = 32
+
+
 @njit(nogil=True, cache=True)
+def used_widths(rows, weights):  # type: ignore[no-untyped-def]
+    """How many elements of each of the ``rows`` of weights there are up to the last that is not zero."""
+    width = weights.size // rows
+    used = np.zeros(rows, np.int64)
+    for i in range(weights.size):
+        if weights[i] != 0:
+            used[i // width] = i % width + 1
+    return used
+
+
+@njit(nogil=True, cache=True)
+def sum_rows(source, columns, starts, widths, weights, out):  # type: ignore[no-untyped-def]
+    """See :func:`weighted_rows`; all arrays are flat, and ``widths`` are of :func:`used_widths`."""
+    width = weights.size // starts.size
+    for m in range(starts.size):
+        begin, end, row = m * width, m * width + at(widths, m), (at(starts, m) - m * width) * columns
+        t = 0
+        while t < columns:
+            if columns >= COLUMNS:
+                # The last block overlaps the one before it rather than to be shorter.
+                t = min(t, columns - COLUMNS)
+                block = zeros(COLUMNS)
+                for k in range(begin, end):
+                    block = add_product(block, at(weights, k), load(source, row + k * columns + t, COLUMNS))
+                store(out, m * columns + t, block)
+                t += COLUMNS
+            else:
+                single = zeros(1)
+                for k in range(begin, end):
+                    single = add_product(single, at(weights, k), load(source, row + k * columns + t, 1))
+                store(out, m * columns + t, single)
+                t += 1
+
+
+@njit(nogil=True, cache=True)
+def _weighted_rows(source, columns, starts, weights, out):  # type: ignore[no-untyped-def]
+    sum_rows(source, columns, starts, used_widths(starts.size, weights), weights, out)
+
+
 def weighted_rows(source: np.ndarray, starts: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
-    """``out[m] = sum over k of weights[m, k] * source[starts[m] + k]``: rows are added whole, so that this is fast."""
-    for m in range(out.shape[0]):
-        row = out[m]
-        row[:] = 0
-        for k in range(weights.shape[1]):
-            weight = weights[m, k]
-            if weight != 0:
-                source_row = source[starts[m] + k]
-                for t in range(row.size):
-                    row[t] += weight * source_row[t]
+    """``out[m] = sum over k of weights[m, k] * source[starts[m] + k]``, up to each row's last weight that is not zero.
+
+    All are contiguous, and float32 but for ``starts``.
+    """
+    _weighted_rows(source.reshape(-1), source.shape[1], starts, weights.reshape(-1), out.reshape(-1))
 
 
 @njit(nogil=True, cache=True)
