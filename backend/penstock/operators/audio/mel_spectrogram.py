@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.operators.audio.spectrogram import Spectrogram, signal_of
+import numpy as np
+
 from penstock.schema import Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator
 
@@ -21,19 +22,13 @@ class MelSpectrogram(FusedOperator):
     )
 
     def can_fuse(self, steps: Sequence[Workspace]) -> bool:
-        frequencies_first = steps[1].state == 0
-        return frequencies_first and self._spectrogram.transform is not None
+        spectra, bands = steps
+        frequencies_first = bands.state == 0
+        return frequencies_first and all(sample.plan is not None for sample in spectra.live)
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         from penstock.kernels.cpu import fft
 
-        first, second = samples
-        starts, weights = second.plan
-        assert self._spectrogram.transform is not None
-        fft.band_power(signal_of(first), self._spectrogram.transform, starts, weights, second.outputs[0])
-
-    @property
-    def _spectrogram(self) -> Spectrogram:
-        spectrogram = self.operators[0]
-        assert isinstance(spectrogram, Spectrogram)
-        return spectrogram
+        spectrum, bands = samples
+        signal = np.ascontiguousarray(spectrum.inputs[0]).reshape(-1)
+        fft.band_power(signal, spectrum.plan, *bands.plan, bands.outputs[0])

@@ -98,21 +98,23 @@ class Spectrogram(Operator):
         span = count - (0 if self.args["center_windows"] else self._length)
         if span < 0:
             raise RuntimeError(f"Signal is too short: {count} elements, fewer than the {self._length} of a window")
+        if self.device == "cpu":
+            sample.plan = self._transform
         shape = (self._nfft // 2 + 1, span // self._step + 1)
         return shape if self.args["layout"] == "ft" else shape[::-1]
 
     def compute(self, sample: Sample) -> None:
-        signal, out = signal_of(sample), sample.outputs[0]
+        signal, out = np.ascontiguousarray(sample.inputs[0]).reshape(-1), sample.outputs[0]
         time_first = self.args["layout"] == "tf"
-        if self.transform is not None:
+        if sample.plan is not None:
             from penstock.kernels.cpu import fft
 
-            fft.power_spectra(signal, self.transform, time_first, out)
+            fft.power_spectra(signal, sample.plan, time_first, out)
         else:
             self._transform_in_tiles(signal, out if time_first else out.T)
 
     @cached_property
-    def transform(self) -> Transform | None:
+    def _transform(self) -> Transform | None:
         """What the kernels for sizes that are powers of two need to know; None for other sizes."""
         if self._nfft < 8 or self._nfft & (self._nfft - 1):
             return None
@@ -150,11 +152,6 @@ class Spectrogram(Operator):
             frames = np.empty((len(part), self._nfft), np.float32)
             audio.windowed_frames(signal, self._window, self._step, self._start + begin * self._step, reflect, frames)
             audio.spectral_power(fft.rfft(frames, axis=1, overwrite_x=True), magnitude, part)
-
-
-def signal_of(sample: Sample) -> np.ndarray:
-    """The signal, contiguous and without degenerate dimensions."""
-    return np.ascontiguousarray(sample.inputs[0]).reshape(-1)
 
 
 def _signal_length(shape: tuple[int, ...]) -> int:
