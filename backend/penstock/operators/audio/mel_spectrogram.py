@@ -31,4 +31,5 @@ class MelSpectrogram(FusedOperator):
 
         spectrum, bands = samples
         signal = np.ascontiguousarray(spectrum.inputs[0]).reshape(-1)
-        fft.band_power(signal, spectrum.plan, *bands.plan, bands.outputs[0])
+        starts, weights = bands.plan
+        fft.band_power(signal, spectrum.plan, starts, weights, bands.outputs[0])
