@@ -127,21 +127,46 @@ def preemphasis(signal: np.ndarray, coefficient: np.float32, before: np.float32,
 
 
 @njit(nogil=True, cache=True)
+def _squared(signal, index):  # type: ignore[no-untyped-def]
+    value = np.float64(at(signal, index))
+    return value * value
+
+
+@njit(nogil=True, cache=True)
 def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.ndarray) -> None:
     """The mean square over the ``window`` elements up to each one; before the first there is silence.
 
     The running sum starts anew every ``reset_interval`` elements, so that its rounding errors do not add up.
     """
-    total = 0.0
-    for i in range(signal.size):
-        if reset_interval > 0 and i % reset_interval == 0:
-            total = 0.0
-            for k in range(max(0, i - window + 1), i):
-                total += np.float64(signal[k]) * np.float64(signal[k])
-        elif i >= window:
-            total -= np.float64(signal[i - window]) * np.float64(signal[i - window])
-        total += np.float64(signal[i]) * np.float64(signal[i])
-        out[i] = total / window
+    interval = reset_interval if reset_interval > 0 else max(signal.size, 1)
+    scale = 1 / window
+    for begin in range(0, signal.size, interval):
+        end, total = min(begin + interval, signal.size), 0.0
+        for k in range(max(0, begin - window + 1), begin):
+            total += _squared(signal, k)
+        # The sum waits for nothing but the difference of what comes and what goes.
+        filled = min(max(window, begin), end)
+        for i in range(begin, filled):
+            total += _squared(signal, i)
+            out[i] = total * scale
+        if filled == begin:
+            total += _squared(signal, begin)
+            out[begin] = total * scale
+            filled += 1
+        for i in range(filled, end):
+            total += _squared(signal, i) - _squared(signal, i - window)
+            out[i] = total * scale
+
+
+@njit(nogil=True, cache=True)
+def loud_part(power: np.ndarray, threshold: np.float32) -> tuple[int, int]:
+    """The first and the last element that reach the threshold; the first comes last where none does."""
+    first, last = 0, power.size - 1
+    while first < power.size and not power[first] >= threshold:
+        first += 1
+    while last > first and not power[last] >= threshold:
+        last -= 1
+    return first, last
 
 
 # Taps of a filter that are taken at a time.

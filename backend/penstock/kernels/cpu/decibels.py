@@ -34,7 +34,7 @@ def _of_bits(bits):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _largest(source):  # type: ignore[no-untyped-def]
+def largest(source):  # type: ignore[no-untyped-def]
     """The largest number, 0 where none is positive."""
     maxima, last = zeros(_ABREAST), source.size - source.size % _ABREAST
     for i in range(0, last, _ABREAST):
@@ -52,8 +52,8 @@ def _largest(source):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _to_decibels(source, relative, reference, smallest, factor, out):  # type: ignore[no-untyped-def]
-    largest = _largest(source) if relative else reference
-    scale = np.float32(1) / (largest if largest != 0 or not relative else np.float32(1))
+    unit = largest(source) if relative else reference
+    scale = np.float32(1) / (unit if unit != 0 or not relative else np.float32(1))
     for i in range(source.size):
         ratio = source[i] * scale
         # Of NaN too there is the smallest.
