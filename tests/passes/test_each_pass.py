@@ -80,6 +80,15 @@ def warped() -> Any:
     return fn.warp_affine(fn.warp_affine(images(), moved), matrix=moved, inverse_map=False)
 
 
+def bands_of_sounds() -> Any:
+    sound = fn.external_source(lambda: [np.cos(np.arange(2000 * (i + 1), dtype=np.float32) ** 1.3) for i in range(4)])
+    frames = {"window_length": 200, "window_step": 80}
+    return tuple(
+        fn.to_decibels(fn.mel_filter_bank(fn.spectrogram(sound, **frames, **arguments), nfilter=20))
+        for arguments in ({"nfft": 256}, {"nfft": 256, "layout": "tf"}, {"nfft": 240, "power": 1})
+    )
+
+
 def unused() -> Any:
     fn.resize(images(), size=[5, 5])
     return fn.random.normal(shape=[2]), fn.flip(images())
@@ -104,6 +113,7 @@ PIPELINES = [
     expressions_of_constants,
     chains_of_points,
     warped,
+    bands_of_sounds,
     unused,
     chosen_by_sample,
 ]

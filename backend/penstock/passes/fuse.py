@@ -26,7 +26,8 @@ def fuse_chains(graph: Graph, by: str) -> Rewritten:
         replacements = {}
         # From the outputs on, so that a chain is found by its end.
         for op in reversed(graph.operators):
-            found = ((rule, _chain(chains[rule], op, uses)) for rule in rules)
+            able = (rule for rule in rules if op.device in find_schema(rule).devices)
+            found = ((rule, _chain(chains[rule], op, uses)) for rule in able)
             rule, chain = next(((rule, chain) for rule, chain in found if chain), ("", []))
             fused = fused_chain(find_schema(rule), chain) if chain else None
             if fused is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from penstock.kernels.cpu.simd import load, total, zeros
+from penstock.kernels.cpu.simd import add_product, at, load, store, total, zeros
 
 
 @njit(nogil=True, cache=True)
@@ -64,18 +64,56 @@ def spectral_power(spectrum: np.ndarray, magnitude: bool, out: np.ndarray) -> No
                     out[i, j] = math.sqrt(power) if magnitude else power
 
 
+# Columns that are summed at a time.
+COLUMNS = 32
+
+
 @njit(nogil=True, cache=True)
+def used_widths(rows, weights):  # type: ignore[no-untyped-def]
+    """How many elements of each of the ``rows`` of weights there are up to the last that is not zero."""
+    width = weights.size // rows
+    used = np.zeros(rows, np.int64)
+    for i in range(weights.size):
+        if weights[i] != 0:
+            used[i // width] = i % width + 1
+    return used
+
+
+@njit(nogil=True, cache=True)
+def sum_rows(source, columns, starts, widths, weights, out):  # type: ignore[no-untyped-def]
+    """See :func:`weighted_rows`; all arrays are flat, and ``widths`` are of :func:`used_widths`."""
+    width = weights.size // starts.size
+    for m in range(starts.size):
+        begin, end, row = m * width, m * width + at(widths, m), (at(starts, m) - m * width) * columns
+        t = 0
+        while t < columns:
+            if columns >= COLUMNS:
+                # The last block overlaps the one before it rather than to be shorter.
+                t = min(t, columns - COLUMNS)
+                block = zeros(COLUMNS)
+                for k in range(begin, end):
+                    block = add_product(block, at(weights, k), load(source, row + k * columns + t, COLUMNS))
+                store(out, m * columns + t, block)
+                t += COLUMNS
+            else:
+                single = zeros(1)
+                for k in range(begin, end):
+                    single = add_product(single, at(weights, k), load(source, row + k * columns + t, 1))
+                store(out, m * columns + t, single)
+                t += 1
+
+
+@njit(nogil=True, cache=True)
+def _weighted_rows(source, columns, starts, weights, out):  # type: ignore[no-untyped-def]
+    sum_rows(source, columns, starts, used_widths(starts.size, weights), weights, out)
+
+
 def weighted_rows(source: np.ndarray, starts: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
-    """``out[m] = sum over k of weights[m, k] * source[starts[m] + k]``: rows are added whole, so that this is fast."""
-    for m in range(out.shape[0]):
-        row = out[m]
-        row[:] = 0
-        for k in range(weights.shape[1]):
-            weight = weights[m, k]
-            if weight != 0:
-                source_row = source[starts[m] + k]
-                for t in range(row.size):
-                    row[t] += weight * source_row[t]
+    """``out[m] = sum over k of weights[m, k] * source[starts[m] + k]``, up to each row's last weight that is not zero.
+
+    All are contiguous, and float32 but for ``starts``.
+    """
+    _weighted_rows(source.reshape(-1), source.shape[1], starts, weights.reshape(-1), out.reshape(-1))
 
 
 @njit(nogil=True, cache=True)
@@ -89,21 +127,46 @@ def preemphasis(signal: np.ndarray, coefficient: np.float32, before: np.float32,
 
 
 @njit(nogil=True, cache=True)
+def _squared(signal, index):  # type: ignore[no-untyped-def]
+    value = np.float64(at(signal, index))
+    return value * value
+
+
+@njit(nogil=True, cache=True)
 def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.ndarray) -> None:
     """The mean square over the ``window`` elements up to each one; before the first there is silence.
 
     The running sum starts anew every ``reset_interval`` elements, so that its rounding errors do not add up.
     """
-    total = 0.0
-    for i in range(signal.size):
-        if reset_interval > 0 and i % reset_interval == 0:
-            total = 0.0
-            for k in range(max(0, i - window + 1), i):
-                total += np.float64(signal[k]) * np.float64(signal[k])
-        elif i >= window:
-            total -= np.float64(signal[i - window]) * np.float64(signal[i - window])
-        total += np.float64(signal[i]) * np.float64(signal[i])
-        out[i] = total / window
+    interval = reset_interval if reset_interval > 0 else max(signal.size, 1)
+    scale = 1 / window
+    for begin in range(0, signal.size, interval):
+        end, total = min(begin + interval, signal.size), 0.0
+        for k in range(max(0, begin - window + 1), begin):
+            total += _squared(signal, k)
+        # The sum waits for nothing but the difference of what comes and what goes.
+        filled = min(max(window, begin), end)
+        for i in range(begin, filled):
+            total += _squared(signal, i)
+            out[i] = total * scale
+        if filled == begin:
+            total += _squared(signal, begin)
+            out[begin] = total * scale
+            filled += 1
+        for i in range(filled, end):
+            total += _squared(signal, i) - _squared(signal, i - window)
+            out[i] = total * scale
+
+
+@njit(nogil=True, cache=True)
+def loud_part(power: np.ndarray, threshold: np.float32) -> tuple[int, int]:
+    """The first and the last element that reach the threshold; the first comes last where none does."""
+    first, last = 0, power.size - 1
+    while first < power.size and not power[first] >= threshold:
+        first += 1
+    while last > first and not power[last] >= threshold:
+        last -= 1
+    return first, last
 
 
 # Taps of a filter that are taken at a time.

@@ -1,7 +1,7 @@
 """Sums and squared deviations along dimensions that lie beside each other, and what is normalized with them.
 
 Arrays are seen as (outer, reduced, inner). A sum is kept for each of a few dozen elements of a row, so that adjacent ones
-are added side by side, without waiting for each other; in the end those of one output are added.
+are added side by side, without waiting for each other; in the end those of one output are added, each half to the other.
 """
 
 from __future__ import annotations
@@ -27,18 +27,68 @@ def _step(inner):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
+def _fold(totals, inner):  # type: ignore[no-untyped-def]
+    """Adds groups of ``inner`` elements up in the first one, each half of them to the other."""
+    groups = totals.size // inner
+    while groups > 1:
+        half = (groups + 1) // 2
+        upper = totals[half * inner : groups * inner]
+        for j in range(upper.size):
+            totals[j] += upper[j]
+        groups = half
+
+
+@njit(**_OPTIONS)
+def _repeat(values, inner):  # type: ignore[no-untyped-def]
+    """Fills ``values`` with copies of the first ``inner`` ones."""
+    for j in range(inner):
+        value = values[j]
+        for k in range(j, values.size, inner):
+            values[k] = value
+
+
+@njit(**_OPTIONS)
+def _row_sums(row, inner, totals):  # type: ignore[no-untyped-def]
+    """The sums are left in the first elements of ``totals``."""
+    step = totals.size
+    for j in range(step):
+        totals[j] = 0
+    for begin in range(0, row.size, step):
+        part = row[begin : begin + step]
+        for j in range(part.size):
+            totals[j] += np.float64(part[j])
+    _fold(totals, inner)
+
+
+@njit(**_OPTIONS)
+def _row_squared_deviations(row, inner, means, totals):  # type: ignore[no-untyped-def]
+    step = totals.size
+    for j in range(step):
+        totals[j] = 0
+    for begin in range(0, row.size, step):
+        part = row[begin : begin + step]
+        for j in range(part.size):
+            difference = np.float32(part[j]) - means[j]
+            totals[j] += np.float64(difference * difference)
+    _fold(totals, inner)
+
+
+@njit(**_OPTIONS)
+def _normalize_row(row, means, factors, shift, out, like):  # type: ignore[no-untyped-def]
+    step = means.size
+    for begin in range(0, row.size, step):
+        part, place = row[begin : begin + step], out[begin : begin + step]
+        for j in range(part.size):
+            place[j] = converted((np.float32(part[j]) - means[j]) * factors[j] + shift, like)
+
+
+@njit(**_OPTIONS)
 def _sums(source, outer, inner, out):  # type: ignore[no-untyped-def]
-    size, step = source.size // outer, _step(inner)
-    totals = np.empty(step, np.float64)
+    size, totals = source.size // outer, np.empty(_step(inner), np.float64)
     for o in range(outer):
-        row = source[o * size : (o + 1) * size]
-        totals[:] = 0
-        for begin in range(0, size, step):
-            part = row[begin : begin + step]
-            for j in range(part.size):
-                totals[j] += np.float64(part[j])
-        for j in range(step):
-            out[o, j % inner] += totals[j]
+        _row_sums(source[o * size : (o + 1) * size], inner, totals)
+        for j in range(inner):
+            out[o, j] = totals[j]
 
 
 @njit(**_OPTIONS)
@@ -46,16 +96,12 @@ def _squared_deviations(source, outer, inner, mean, out):  # type: ignore[no-unt
     size, step = source.size // outer, _step(inner)
     totals, means = np.empty(step, np.float64), np.empty(step, np.float32)
     for o in range(outer):
-        row = source[o * size : (o + 1) * size]
-        for j in range(step):
-            totals[j], means[j] = 0, mean[o, j % inner]
-        for begin in range(0, size, step):
-            part = row[begin : begin + step]
-            for j in range(part.size):
-                difference = np.float32(part[j]) - means[j]
-                totals[j] += np.float64(difference * difference)
-        for j in range(step):
-            out[o, j % inner] += totals[j]
+        for j in range(inner):
+            means[j] = mean[o, j]
+        _repeat(means, inner)
+        _row_squared_deviations(source[o * size : (o + 1) * size], inner, means, totals)
+        for j in range(inner):
+            out[o, j] = totals[j]
 
 
 @njit(**_OPTIONS)
@@ -63,13 +109,34 @@ def _normalize(source, outer, inner, mean, factor, shift, target, like):  # type
     size, step = source.size // outer, _step(inner)
     means, factors = np.empty(step, np.float32), np.empty(step, np.float32)
     for o in range(outer):
-        row, out = source[o * size : (o + 1) * size], target[o * size : (o + 1) * size]
-        for j in range(step):
-            means[j], factors[j] = mean[o, j % inner], factor[o, j % inner]
-        for begin in range(0, size, step):
-            part, place = row[begin : begin + step], out[begin : begin + step]
-            for j in range(part.size):
-                place[j] = converted((np.float32(part[j]) - means[j]) * factors[j] + shift, like)
+        for j in range(inner):
+            means[j], factors[j] = mean[o, j], factor[o, j]
+        _repeat(means, inner)
+        _repeat(factors, inner)
+        begin, end = o * size, (o + 1) * size
+        _normalize_row(source[begin:end], means, factors, shift, target[begin:end], like)
+
+
+@njit(**_OPTIONS)
+def _standardize(source, outer, inner, ddof, epsilon, scale, shift, target, like):  # type: ignore[no-untyped-def]
+    size, step = source.size // outer, _step(inner)
+    count = size // inner
+    totals = np.empty(step, np.float64)
+    means, factors = np.empty(step, np.float32), np.empty(step, np.float32)
+    for o in range(outer):
+        begin, end = o * size, (o + 1) * size
+        row = source[begin:end]
+        _row_sums(row, inner, totals)
+        for j in range(inner):
+            means[j] = totals[j] / count
+        _repeat(means, inner)
+        _row_squared_deviations(row, inner, means, totals)
+        for j in range(inner):
+            variance = totals[j] / (count - ddof) if count > ddof else 0.0
+            deviation = np.float32(np.sqrt(variance + epsilon))
+            factors[j] = scale / deviation if deviation != 0 else np.float32(0)
+        _repeat(factors, inner)
+        _normalize_row(row, means, factors, shift, target[begin:end], like)
 
 
 def around(data: np.ndarray, axes: Sequence[int]) -> tuple[int, int] | None:
@@ -119,6 +186,32 @@ def normalize(
     source, flat = np.ascontiguousarray(data).reshape(-1), target.reshape(-1)
     parameters = _spread(mean, volumes), _spread(factor, volumes)
     _normalize(source, *volumes, *parameters, np.float32(shift), flat, target.dtype.type(0))
+
+
+def standardize(
+    data: np.ndarray,
+    volumes: tuple[int, int],
+    ddof: int,
+    epsilon: float,
+    scale: float,
+    shift: float,
+    target: np.ndarray,
+) -> None:
+    """``(data - mean) / sqrt(variance + epsilon) * scale + shift``, each row while it is in the cache.
+
+    Gives the same as :func:`sums`, :func:`squared_deviations` and :func:`normalize` one after the other.
+
+    Args:
+        data, volumes: see :func:`around`.
+        ddof: subtracted from the number of elements in the variance's denominator.
+        epsilon: added to the variance.
+        scale: of what is left of elements of no deviation there is nothing.
+        shift: added last.
+        target: contiguous, no float16.
+    """
+    source, flat = np.ascontiguousarray(data).reshape(-1), target.reshape(-1)
+    parameters = ddof, epsilon, np.float32(scale), np.float32(shift)
+    _standardize(source, *volumes, *parameters, flat, target.dtype.type(0))
 
 
 def _spread(values: np.ndarray, volumes: tuple[int, int]) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, overload, register_model
+from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
 _FLOAT, _INT32 = ir.FloatType(), ir.IntType(32)
 
@@ -59,23 +59,25 @@ def _as_floats(builder: Any, values: Any, element: Any) -> Any:
 
 
 def _define_arithmetic(function: Any, instruction: str) -> None:
-    @intrinsic
-    def compute(_context: Any, left: Any, right: Any) -> Any:
-        vector = left if isinstance(left, FloatVector) else right
+    """Typed and lowered as numba's own operators are: an overload would be compiled anew wherever it is used."""
 
-        def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-            kind = ir.VectorType(_FLOAT, vector.lanes)
-            operands = (value if value.type == kind else _spread(builder, value, kind) for value in args)
-            return getattr(builder, instruction)(*operands)
+    @type_callable(function)
+    def _typed(_context: Any) -> Any:
+        def result(left, right):  # type: ignore[no-untyped-def]
+            kinds = {side for side in (left, right) if isinstance(side, FloatVector)}
+            if len(kinds) == 1 and {left, right} <= {*kinds, types.float32}:
+                return kinds.pop()
+            return None
 
-        return vector(left, right), generate
+        return result
 
-    @overload(function, inline="always")
-    def _typed(left, right):  # type: ignore[no-untyped-def]
-        kinds = [isinstance(side, FloatVector) for side in (left, right)]
-        if any(kinds) and all(vector or side == types.float32 for vector, side in zip(kinds, (left, right))):
-            return lambda left, right: compute(left, right)
-        return None
+    def compute(_context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.VectorType(_FLOAT, signature.return_type.lanes)
+        operands = (value if value.type == kind else _spread(builder, value, kind) for value in args)
+        return getattr(builder, instruction)(*operands)
+
+    for operands in ((FloatVector, FloatVector), (FloatVector, types.Float), (types.Float, FloatVector)):
+        lower_builtin(function, *operands)(compute)
 
 
 for _function, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul")):
@@ -102,6 +104,17 @@ def zeros(_context: Any, lanes: Any) -> Any:
         return ir.Constant(ir.VectorType(_FLOAT, vector.lanes), None)
 
     return vector(lanes), generate
+
+
+@intrinsic(prefer_literal=True)
+def spread(_context: Any, number: Any, lanes: Any) -> Any:
+    """A vector with the float32 ``number`` in all lanes."""
+    vector = FloatVector(lanes.literal_value)
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return _spread(builder, args[0], ir.VectorType(_FLOAT, vector.lanes))
+
+    return vector(types.float32, lanes), generate
 
 
 @intrinsic(prefer_literal=True)
@@ -206,19 +219,68 @@ def copy_joined(_context: Any, source: Any, index: Any, stride: Any, target: Any
     return types.void(source, index, stride, target, place, lanes), generate
 
 
+def _sum_with_product(builder: Any, total: Any, weight: Any, values: Any) -> Any:
+    """``total + weight * values``, where the weight is a vector or a number."""
+    kind = total.type
+    weights = weight if weight.type == kind else _spread(builder, weight, kind)
+    function = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fmuladd.v{kind.count}f32"
+    )
+    return builder.call(function, [weights, values, total])
+
+
 @intrinsic
 def add_product(_context: Any, total: Any, weight: Any, values: Any) -> Any:
-    """``total + weight * values``, rounded once where the machine can do that, for a float32 ``weight``."""
+    """``total + weight * values``, rounded once where the machine can do that, for a weight of float32 or a vector."""
+    kind = weight if isinstance(weight, FloatVector) else types.float32
+    return total(total, kind, values), lambda _c, builder, _s, args: _sum_with_product(builder, *args)
+
+
+@intrinsic
+def subtract_product(_context: Any, total: Any, weight: Any, values: Any) -> Any:
+    """``total - weight * values``, likewise."""
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        kind = args[0].type
-        weights = _spread(builder, args[1], kind)
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fmuladd.v{kind.count}f32"
-        )
-        return builder.call(function, [weights, args[2], args[0]])
+        return _sum_with_product(builder, args[0], args[1], builder.fneg(args[2]))
 
-    return total(total, types.float32, values), generate
+    kind = weight if isinstance(weight, FloatVector) else types.float32
+    return total(total, kind, values), generate
+
+
+@intrinsic
+def larger(_context: Any, values: Any, others: Any) -> Any:
+    """The larger of each two lanes; that of ``others`` where one is NaN."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(">", *args), *args)
+
+    return values(values, others), generate
+
+
+@intrinsic
+def transposed(_context: Any, rows: Any) -> Any:
+    """As many vectors as each has lanes, a power of two: lane ``i`` of vector ``k`` is lane ``k`` of vector ``i``.
+
+    In each step, elements whose row and column differ in one bit change places, for the greatest bit first.
+    """
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        vectors = [builder.extract_value(args[0], i) for i in range(rows.count)]
+        lanes = range(rows.count)
+        distance = rows.count // 2
+        while distance:
+            upper = [lane if not lane & distance else lane - distance + rows.count for lane in lanes]
+            lower = [lane + distance if not lane & distance else lane + rows.count for lane in lanes]
+            for i in (i for i in lanes if not i & distance):
+                pair = vectors[i], vectors[i + distance]
+                vectors[i], vectors[i + distance] = (
+                    builder.shuffle_vector(*pair, ir.Constant(ir.VectorType(_INT32, rows.count), order))
+                    for order in (upper, lower)
+                )
+            distance //= 2
+        return context.make_tuple(builder, rows, vectors)
+
+    return rows(rows), generate
 
 
 @intrinsic

@@ -85,15 +85,15 @@ class NonsilentRegion(Operator):
         return self.args["reference_power"] if self.given("reference_power") else None
 
     def _region(self, signal: np.ndarray, window: int) -> tuple[int, int]:
-        from penstock.kernels.cpu import audio
+        from penstock.kernels.cpu import audio, decibels
 
         power = np.empty(signal.size, np.float32)
         audio.moving_power(signal, window, self.args["reset_interval"], power)
         reference = self._reference()
         if reference is None:
-            reference = float(np.fmax.reduce(power, initial=0))
-        loud = np.flatnonzero(power >= np.float32(reference * self._ratio))
-        if not loud.size:
+            reference = float(decibels.largest(power))
+        first, last = audio.loud_part(power, np.float32(reference * self._ratio))
+        if first > last:
             return 0, 0
-        start = max(int(loud[0]) - window + 1, 0)
-        return start, int(loud[-1]) - start + 1
+        start = max(first - window + 1, 0)
+        return start, last - start + 1

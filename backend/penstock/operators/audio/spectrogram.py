@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import FLOAT, dtype_name
+
+if TYPE_CHECKING:
+    from penstock.kernels.cpu.fft import Transform
 
 # Bytes of frames that are transformed at once: they stay in the cache, and below what malloc maps and unmaps each time.
 _TILE_BYTES = 120 * 1024
@@ -93,21 +98,30 @@ class Spectrogram(Operator):
         span = count - (0 if self.args["center_windows"] else self._length)
         if span < 0:
             raise RuntimeError(f"Signal is too short: {count} elements, fewer than the {self._length} of a window")
+        if self.device == "cpu":
+            sample.plan = self._transform
         shape = (self._nfft // 2 + 1, span // self._step + 1)
         return shape if self.args["layout"] == "ft" else shape[::-1]
 
     def compute(self, sample: Sample) -> None:
-        signal = np.ascontiguousarray(sample.inputs[0]).reshape(-1)
-        out = sample.outputs[0]
-        by_frequency: Any = out if self.args["layout"] == "ft" else out.T
-        reflect, magnitude = self.args["reflect_padding"], self.args["power"] == 1
-        if self._nfft >= 4 and self._nfft & (self._nfft - 1) == 0:
+        signal, out = np.ascontiguousarray(sample.inputs[0]).reshape(-1), sample.outputs[0]
+        time_first = self.args["layout"] == "tf"
+        if sample.plan is not None:
             from penstock.kernels.cpu import fft
 
-            roots = fft.roots_of_unity(self._nfft)
-            fft.power_spectra(signal, self._window, self._step, self._start, reflect, magnitude, roots, by_frequency)
+            fft.power_spectra(signal, sample.plan, time_first, out)
         else:
-            self._transform_in_tiles(signal, reflect, magnitude, by_frequency.T)
+            self._transform_in_tiles(signal, out if time_first else out.T)
+
+    @cached_property
+    def _transform(self) -> Transform | None:
+        """What the kernels for sizes that are powers of two need to know; None for other sizes."""
+        if self._nfft < 8 or self._nfft & (self._nfft - 1):
+            return None
+        from penstock.kernels.cpu import fft
+
+        reflect, magnitude = self.args["reflect_padding"], self.args["power"] == 1
+        return fft.framed(self._window, self._step, self._start, self._nfft, reflect=reflect, magnitude=magnitude)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
@@ -125,12 +139,13 @@ class Spectrogram(Operator):
         )
         power_spectra(list(zip(signals, targets)), self._window, framing)
 
-    def _transform_in_tiles(self, signal: np.ndarray, reflect: bool, magnitude: bool, by_time: np.ndarray) -> None:
+    def _transform_in_tiles(self, signal: np.ndarray, by_time: np.ndarray) -> None:
         """For transforms of any size, some frames at a time."""
         from scipy import fft
 
         from penstock.kernels.cpu import audio
 
+        reflect, magnitude = self.args["reflect_padding"], self.args["power"] == 1
         tile = max(_TILE_BYTES // (4 * self._nfft), 1)
         for begin in range(0, len(by_time), tile):
             part = by_time[begin : begin + tile]
@@ -140,7 +155,7 @@ class Spectrogram(Operator):
 
 
 def _signal_length(shape: tuple[int, ...]) -> int:
-    count = int(np.prod(shape))
+    count = math.prod(shape)
     if count == 0:
         raise RuntimeError(f"Spectrogram does not support empty (0-volume) samples, got shape {shape}")
     if any(extent not in (1, count) for extent in shape):

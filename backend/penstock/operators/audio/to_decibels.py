@@ -46,13 +46,11 @@ class ToDecibels(Operator):
         source, out = sample.inputs[0], sample.outputs[0]
         if not source.size:
             return
+        from penstock.kernels.cpu import decibels
+
         # Nothing but positive numbers is a reference; NaN gives the cutoff.
-        reference = self.args["reference"] if self.given("reference") else np.fmax.reduce(source, axis=None, initial=0)
-        with np.errstate(all="ignore"):
-            np.multiply(source, np.float32(1) / np.float32(reference or 1), out=out)
-            np.fmax(out, self._smallest, out=out)
-            np.log(out, out=out)
-            np.multiply(out, self._factor, out=out)
+        reference = self.args["reference"] if self.given("reference") else None
+        decibels.to_decibels(source, reference, self._smallest, self._factor, out)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.decibels import to_decibels

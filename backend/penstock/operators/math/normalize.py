@@ -109,7 +109,15 @@ class Normalize(Operator):
             super().compute_samples(workspace, shapes)
 
     def compute(self, sample: Sample) -> None:
-        self._normalize([sample])
+        from penstock.kernels.cpu import moments
+
+        data, out = sample.inputs[0], sample.outputs[0]
+        volumes = moments.around(data, sample.workspace.state)
+        if volumes is None or self.given("mean") or self.given("stddev"):
+            self._normalize([sample])
+        else:
+            ddof, epsilon, scale, shift = (self.args[name] for name in ("ddof", "epsilon", "scale", "shift"))
+            moments.standardize(data, volumes, ddof, epsilon, scale, shift, out)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all

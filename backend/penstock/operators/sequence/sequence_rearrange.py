@@ -20,6 +20,7 @@ class SequenceRearrange(Operator):
     >>> backwards = fn.sequence_rearrange(sequences, new_order=[2, 1, 0])
     """
 
+    plans_by_shape = True
     schema = Schema(
         name="SequenceRearrange",
         inputs=(Input("input", doc="Sequences: at least two dimensions, the first of which is F or unnamed."),),

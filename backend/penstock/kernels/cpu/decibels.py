@@ -1,0 +1,87 @@
+"""Logarithms of whole arrays, in float32.
+
+Source: the mantissa's logarithm is the series of the inverse hyperbolic tangent (Abramowitz and Stegun, 4.1.27), whose
+first five terms give it to 3e-9 of itself between the square roots of a half and of two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.simd import larger, load, store, zeros
+
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+# Elements that have a maximum of their own.
+_ABREAST = 32
+_LN2 = np.float32(np.log(2))
+_THIRD, _FIFTH, _SEVENTH, _NINTH = (np.float32(1 / k) for k in (3, 5, 7, 9))
+_ROOT_HALF_BITS = int(np.float32(np.sqrt(0.5)).view(np.int32))
+_INFINITY = np.float32(np.inf)
+_SMALLEST_NORMAL, _UP, _UP_EXPONENT = np.float32(2.0**-126), np.float32(2.0**25), np.float32(25)
+
+
+@njit(**_OPTIONS)
+def _bits(number):  # type: ignore[no-untyped-def]
+    return np.float32(number).view(np.int32)
+
+
+@njit(**_OPTIONS)
+def _of_bits(bits):  # type: ignore[no-untyped-def]
+    return np.int32(bits).view(np.float32)
+
+
+@njit(**_OPTIONS)
+def largest(source):  # type: ignore[no-untyped-def]
+    """The largest number, 0 where none is positive."""
+    maxima, last = zeros(_ABREAST), source.size - source.size % _ABREAST
+    for i in range(0, last, _ABREAST):
+        maxima = larger(load(source, i, _ABREAST), maxima)
+    lanes = np.empty(_ABREAST, np.float32)
+    store(lanes, 0, maxima)
+    result = np.float32(0)
+    for value in lanes:
+        result = max(result, value)
+    for i in range(last, source.size):
+        if source[i] > result:
+            result = source[i]
+    return result
+
+
+@njit(**_OPTIONS)
+def _to_decibels(source, relative, reference, smallest, factor, out):  # type: ignore[no-untyped-def]
+    unit = largest(source) if relative else reference
+    scale = np.float32(1) / (unit if unit != 0 or not relative else np.float32(1))
+    for i in range(source.size):
+        ratio = source[i] * scale
+        # Of NaN too there is the smallest.
+        ratio = ratio if ratio > smallest else smallest
+        tiny = ratio < _SMALLEST_NORMAL
+        normal = ratio * _UP if tiny else ratio
+        # The mantissa from the square root of a half on, and the exponent that belongs to it.
+        bits = np.int32(_bits(normal) - _ROOT_HALF_BITS)
+        mantissa = _of_bits(np.int32((bits & 0x007FFFFF) + _ROOT_HALF_BITS))
+        exponent = np.float32(bits >> 23) - (_UP_EXPONENT if tiny else np.float32(0))
+        s = (mantissa - np.float32(1)) / (mantissa + np.float32(1))
+        z = s * s
+        series = z * (_THIRD + z * (_FIFTH + z * (_SEVENTH + z * _NINTH)))
+        logarithm = exponent * _LN2 + (s + s) * (np.float32(1) + series)
+        out[i] = (ratio if ratio == _INFINITY else logarithm) * factor
+
+
+def to_decibels(
+    source: np.ndarray, reference: float | None, smallest: np.float32, factor: np.float32, out: np.ndarray
+) -> None:
+    """``factor * log(max(source / reference, smallest))``, the logarithm to 2e-7 of it.
+
+    Args:
+        source: float32, contiguous.
+        reference: None: the largest element that is positive, or 1.
+        smallest: positive.
+        factor: of the natural logarithm.
+        out: float32, contiguous.
+    """
+    given = np.float32(1 if reference is None else reference)
+    _to_decibels(source.reshape(-1), reference is None, given, smallest, factor, out.reshape(-1))
