@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from penstock.kernels.windows import Region
 from penstock.operators.image._resizing import ResamplePlan, Window, resample_and_normalize
 from penstock.schema import Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator
@@ -43,8 +44,20 @@ class ResizeNormalize(FusedOperator):
         first, second = samples
         self.compute_from(np.ascontiguousarray(first.inputs[0]), first, second)
 
-    def compute_from(self, pixels: np.ndarray, first: Sample, second: Sample) -> None:
-        """Computes one sample from the pixels that the resize would see; they are contiguous."""
+    def part_read(self, first: Sample, second: Sample) -> Region:
+        """The part (in H, W) of the image that what survives the crop depends on."""
+        return _cropped(first, second).part_read()
+
+    def compute_from(
+        self, pixels: np.ndarray, first: Sample, second: Sample, origin: tuple[int, ...] = (0, 0)
+    ) -> None:
+        """Computes one sample from a part of the pixels that the resize would see; they are contiguous.
+
+        Args:
+            pixels: all that :meth:`part_read` tells, or more.
+            first, second: the sample in both steps.
+            origin: where the part begins (in H, W).
+        """
         from penstock.kernels.cpu.resample import Normalization
 
         plan = second.plan
@@ -54,6 +67,7 @@ class ResizeNormalize(FusedOperator):
             _cropped(first, second),
             _between(second.workspace),
             Normalization(plan.mean, plan.factor, plan.shift, _is_planar(second.workspace), float(plan.fill[0])),
+            origin,
         )
 
     def compute_fused_batch(self, steps: Sequence[Workspace]) -> None:
