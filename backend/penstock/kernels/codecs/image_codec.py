@@ -172,10 +172,10 @@ def _decode_stored(
         raise _why_undecodable(encoded, header) from None
     if region is not None:
         stream = stream.get_sub_code_stream(region=nvimgcodec_region(region))
-    pixels = decode_on_cpu(stream, decode_parameters(output_type), fast_idct)
-    if pixels is None:
+    decoded = decode_on_cpu(stream, decode_parameters(output_type), fast_idct)
+    if decoded is None:
         raise _why_undecodable(encoded, header)
-    return pixels, maximum
+    return decoded, maximum
 
 
 def nvimgcodec_region(region: Region) -> Any:

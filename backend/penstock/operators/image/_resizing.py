@@ -140,9 +140,15 @@ class ResamplePlan:
             table = taps(plan, self.filters[axis], self.antialias, outputs)
         return Taps(*(np.ascontiguousarray(array[::-1]) for array in table)) if window.mirrored else table
 
+    @functools.cached_property
+    def tables(self) -> tuple[Taps, ...]:
+        """The filters of all axes, as far as the windows reach."""
+        return tuple(self.taps_of(axis) for axis in range(len(self.axes)))
+
+    @functools.cached_property
     def part_read(self) -> Region:
         """The part of the input, along the spatial axes, that the windows depend on."""
-        spans = [_span(self.taps_of(axis)) for axis in range(len(self.axes))]
+        spans = [_span(table) for table in self.tables]
         return Region(tuple(start for start, _ in spans), tuple(stop - start for start, stop in spans))
 
 
@@ -367,7 +373,7 @@ def resample_and_normalize(
         return
     if not source.size:
         raise RuntimeError(f"Cannot resize an empty image of shape {list(source.shape)}")
-    vertical, horizontal = (_shifted(plan.taps_of(axis), -start) for axis, start in enumerate(origin))
+    vertical, horizontal = (_shifted(table, -start) for table, start in zip(plan.tables, origin))
     images, results = source.reshape(-1, *source.shape[-3:]), target.reshape(-1, *target.shape[-3:])
     for image, result in zip(images, results):
         kernels.resample_normalized(image, vertical, horizontal, between, normalization, result, plan.columns_first)
