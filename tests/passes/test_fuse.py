@@ -147,6 +147,51 @@ def test_decoding_is_fused_too(arguments: dict[str, Any]) -> None:
         assert np.array_equal(a.as_array(), b.as_array())
 
 
+def photographs() -> list[np.ndarray]:
+    """JPEGs of which a crop keeps a small part, some of which are decoded region by region."""
+    encoded = []
+    kinds: list[dict[str, Any]] = [
+        *({"subsampling": number} for number in range(3)),
+        *({"orientation": number} for number in (3, 6, 7)),
+        {"progressive": True},
+        {"restart_marker_blocks": 3},
+    ]
+    for number, options in enumerate(kinds):
+        coarse = Image.fromarray(RNG.integers(0, 255, (12 + number, 30 - 2 * number, 3), np.uint8))
+        exif = Image.Exif()
+        exif[0x0112] = options.pop("orientation", 1)
+        buffer = io.BytesIO()
+        coarse.resize((coarse.width * 9, coarse.height * 9)).save(buffer, "JPEG", exif=exif.tobytes(), **options)
+        encoded.append(np.frombuffer(buffer.getvalue(), np.uint8))
+    return encoded
+
+
+@pytest.mark.parametrize("output_type", [types.RGB, types.GRAY])
+@pytest.mark.parametrize(
+    "resizing",
+    [
+        {"resize_shorter": 80.0},
+        {"size": [50, 300], "interp_type": types.INTERP_CUBIC},
+        {"size": [60, 40], "roi_start": [0.9, 0.1], "roi_end": [0.3, 0.6], "roi_relative": True},
+        {"size": [-60, 40], "mode": "stretch", "interp_type": types.INTERP_NN},
+    ],
+)
+def test_decoding_what_the_crop_keeps_is_exact(resizing: dict[str, Any], output_type: types.DALIImageType) -> None:
+    data = photographs()
+
+    @pipeline_def(batch_size=len(data), num_threads=2, seed=5, prefetch_queue_depth=1)
+    def define() -> Any:
+        image = fn.decoders.image(fn.external_source(lambda: data), output_type=output_type)
+        crop = {f"crop_pos_{axis}": fn.random.uniform(range=[0.0, 1.0]) for axis in "xy"}
+        return fn.crop_mirror_normalize(
+            fn.resize(image, **resizing), crop=(30, 25), mirror=fn.random.coin_flip(), mean=[99.0], **crop
+        )
+
+    one, other = define(), define(passes=[])
+    for _ in range(3):
+        assert np.array_equal(one.run()[0].as_array(), other.run()[0].as_array())
+
+
 def test_a_corrupt_image_fails_alone_where_decoding_is_fused() -> None:
     data = encoded_images()
     data[1] = data[1][: len(data[1]) // 3]

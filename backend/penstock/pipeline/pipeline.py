@@ -414,7 +414,7 @@ class Pipeline:
         )
         self._executor.enable_memory_stats = self._enable_memory_stats
         self._executor.keep_states = self._enable_checkpointing
-        self._executor.surroundings = functools.partial(_as_current, weakref.ref(self), self._scope)
+        self._executor.surroundings = functools.partial(_AsCurrent, weakref.ref(self), self._scope)
         self._feeds: dict[str, Any] = {
             step.node.name: step for step in plan.operators if hasattr(step.operator, "feed")
         }
@@ -880,13 +880,17 @@ def _push(reference: Callable[[], Pipeline | None], scope: Scope) -> None:
     scope_stack().append(scope)
 
 
-@contextlib.contextmanager
-def _as_current(reference: weakref.ref[Pipeline], scope: Scope) -> Iterator[None]:
+class _AsCurrent:
     """Makes a pipeline the current one for the Python functions that it calls, without keeping it alive."""
-    _push(reference, scope)
-    try:
-        yield
-    finally:
+
+    def __init__(self, reference: weakref.ref[Pipeline], scope: Scope) -> None:
+        self._reference = reference
+        self._scope = scope
+
+    def __enter__(self) -> None:
+        _push(self._reference, self._scope)
+
+    def __exit__(self, *_: object) -> None:
         Pipeline.pop_current()
 
 

@@ -159,10 +159,13 @@ class Executor:
         Args:
             isolate: a sample that fails is put aside with its error, and the others go on.
         """
-        with self.surroundings(), self._on_device():
-            result = self._run_steps(isolate)
-            if self._stream is not None:
-                result.ready = self._stream.record()
+        with self.surroundings():
+            if self.device_id is None:
+                result = self._run_steps(isolate)
+            else:
+                with self._on_device():
+                    result = self._run_steps(isolate)
+                    result.ready = self._stream.record()
         self.iteration += 1
         if self.keep_states:
             result.states = operator_states(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from pathlib import Path
@@ -28,6 +29,7 @@ from penstock.serving.requests import InputSpec, OutputSpec, RequestError, part_
 _NEVER_PREFETCHED: dict[str, Any] = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
 
 
+@functools.cache
 def _pb_utils() -> Any:
     import triton_python_backend_utils  # found only inside Triton's stub process
 
@@ -159,9 +161,10 @@ class TritonPythonModel:
             self._pipeline._feeds[spec.name].operator.reset()
 
     def _respond(self, pb_utils: Any, request: Any, result: Result, start: int, stop: int) -> Any:
-        failed = [result.failures[index] for index in range(start, stop) if index in result.failures]
-        if failed:
-            return _refusal(pb_utils, failed[0], start)
+        if result.failures:
+            failed = [result.failures[index] for index in range(start, stop) if index in result.failures]
+            if failed:
+                return _refusal(pb_utils, failed[0], start)
         wanted = set(request.requested_output_names())
         try:
             tensors = [

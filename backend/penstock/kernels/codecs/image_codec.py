@@ -19,7 +19,8 @@ from penstock.kernels.codecs.image_header import (
     ImageHeader,
     reading_with_pillow,
 )
-from penstock.kernels.codecs.libraries import cpu_decoder, nvimgcodec, simplejpeg
+from penstock.kernels.codecs.jpeg_regions import decodes_alone
+from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg
 from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.windows import Region
 from penstock.types import DALIImageType
@@ -78,7 +79,28 @@ def decode(
     _copy_pixels(upright_pixels, output)
 
 
-_SCAN = b"\xff\xda"
+def decode_for_now(
+    encoded: np.ndarray,
+    header: ImageHeader,
+    region: Region,
+    output_type: DALIImageType = DALIImageType.RGB,
+    adjust_orientation: bool = True,
+    fast_idct: bool = False,
+) -> np.ndarray | None:
+    """A region of an image as uint8, in memory that this thread's next image is decoded into.
+
+    What :func:`decode` would give without a copy of it. None for images of which that cannot be had, which are those
+    that do not decode region by region exactly, and those to be turned or converted.
+    """
+    if header.placed(adjust_orientation) != UPRIGHT or _jpeg_space(header, output_type) is None:
+        return None
+    if not decodes_alone(encoded, header, region):
+        return None
+    pixels, _ = _decode_stored(encoded, header, output_type, fast_idct, region)
+    return pixels if pixels.dtype == np.uint8 else None
+
+
+_SCAN = np.uint8(0xDA)
 
 
 def _check_scans(encoded: np.ndarray) -> None:
@@ -86,8 +108,10 @@ def _check_scans(encoded: np.ndarray) -> None:
 
     The limit is DALI's, with its environment variable.
     """
+    from penstock.kernels.cpu.jpeg_markers import count_markers
+
     limit = int(os.environ.get("DALI_MAX_JPEG_SCANS", "256"))
-    if encoded.tobytes().count(_SCAN) > limit:
+    if count_markers(encoded, _SCAN) > limit:
         raise CorruptImageError(
             f"The number of scans ({limit + 1}) during progressive decoding exceeds the maximum of {limit}; "
             "the environment variable DALI_MAX_JPEG_SCANS sets another"
@@ -99,7 +123,12 @@ def _check_scans(encoded: np.ndarray) -> None:
 
 def _simplejpeg_space(header: ImageHeader, output_type: DALIImageType) -> str | None:
     """The name of a colour space to which simplejpeg decodes this image just as nvImageCodec does, or None."""
-    if header.format != "jpeg" or header.channels not in (1, 3) or simplejpeg() is None:
+    return None if simplejpeg() is None else _jpeg_space(header, output_type)
+
+
+def _jpeg_space(header: ImageHeader, output_type: DALIImageType) -> str | None:
+    """simplejpeg's name of the colour space to which a JPEG decodes without more to do, or None."""
+    if header.format != "jpeg" or header.channels not in (1, 3):
         return None
     if output_type == DALIImageType.ANY_DATA:
         return "GRAY" if header.channels == 1 else "RGB"
@@ -143,10 +172,10 @@ def _decode_stored(
         raise _why_undecodable(encoded, header) from None
     if region is not None:
         stream = stream.get_sub_code_stream(region=nvimgcodec_region(region))
-    image = cpu_decoder(fast_idct).decode(stream, params=decode_parameters(output_type))
-    if image is None:
+    decoded = decode_on_cpu(stream, decode_parameters(output_type), fast_idct)
+    if decoded is None:
         raise _why_undecodable(encoded, header)
-    return np.asarray(image), maximum
+    return decoded, maximum
 
 
 def nvimgcodec_region(region: Region) -> Any:

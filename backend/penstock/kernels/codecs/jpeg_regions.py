@@ -13,7 +13,7 @@ _NARROWEST = 2
 
 _SEQUENTIAL = (0xC0, 0xC1)
 _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
-_STUFFED, _RESTARTS, _FILL = 0x00, range(0xD0, 0xD8), 0xFF
+_RESTARTS, _FILL = range(0xD0, 0xD8), 0xFF
 
 
 def decodes_alone(encoded: np.ndarray, header: ImageHeader, stored: Region) -> bool:
@@ -50,9 +50,8 @@ def _is_one_scan(encoded: np.ndarray) -> bool:
     return False
 
 
-def _first_marker(scan: np.ndarray) -> int | None:
-    """The first marker in a scan's data that ends it, or None."""
-    following = scan[np.flatnonzero(scan[:-1] == 0xFF) + 1]
-    ordinary = (following == _STUFFED) | (following == _FILL) | ((following >= 0xD0) & (following <= 0xD7))
-    ends = np.flatnonzero(~ordinary)
-    return int(following[ends[0]]) if ends.size else None
+def _first_marker(scan: np.ndarray) -> int:
+    """The first marker in a scan's data that ends it, or -1."""
+    from penstock.kernels.cpu.jpeg_markers import first_marker
+
+    return int(first_marker(scan))

@@ -7,6 +7,8 @@ import os
 import threading
 from typing import Any
 
+import numpy as np
+
 _local = threading.local()
 
 
@@ -46,7 +48,18 @@ def pillow_image() -> Any:
     return Image
 
 
-def cpu_decoder(fast_idct: bool) -> Any:
+def decode_on_cpu(stream: Any, parameters: Any, fast_idct: bool) -> np.ndarray | None:
+    """The pixels of nvImageCodec's stream, in memory that this thread's next image is decoded into; None where it fails."""
+    # Taken away while it is decoded into: after a failure nothing is known of it.
+    held = _local.__dict__.pop("image", None)
+    image = _cpu_decoder(fast_idct).decode(stream, image=held, params=parameters)
+    if image is None:
+        return None
+    _local.image = image
+    return np.asarray(image)
+
+
+def _cpu_decoder(fast_idct: bool) -> Any:
     """This thread's nvImageCodec decoder on the CPU.
 
     One decoder per thread, as its own batch mode does not use the cores that the pipeline's workers have.

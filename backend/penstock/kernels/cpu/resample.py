@@ -16,7 +16,7 @@ from numba import njit
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.normalize import normalized
-from penstock.kernels.cpu.simd import add_product, at, load, store, zeros
+from penstock.kernels.cpu.simd import add_product, at, load, load_pixels, rounded, store, zeros
 from penstock.kernels.filters import Taps
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
@@ -69,8 +69,43 @@ def _sum_rows(flat, first, stride, weights, row, count):  # type: ignore[no-unty
 
 
 @njit(**_OPTIONS)
+def _sum_pixels(row, first, channels, starts, weights, line):  # type: ignore[no-untyped-def]
+    """:func:`_sum_columns` for at most four channels and at least four columns.
+
+    Four columns at a time: the sums of one have to wait for each other, those of different columns do not.
+    """
+    taps = weights.shape[1]
+    flat = weights.ravel()
+    x = 0
+    while x < starts.size:
+        # The last block overlaps the one before it rather than to be shorter.
+        x = min(x, starts.size - 4)
+        place_0, place_1 = (at(starts, x) - first) * channels, (at(starts, x + 1) - first) * channels
+        place_2, place_3 = (at(starts, x + 2) - first) * channels, (at(starts, x + 3) - first) * channels
+        total_0, total_1, total_2, total_3 = zeros(4), zeros(4), zeros(4), zeros(4)
+        for k in range(x * taps, (x + 1) * taps):
+            total_0 = add_product(total_0, at(flat, k), load(row, place_0, 4))
+            total_1 = add_product(total_1, at(flat, k + taps), load(row, place_1, 4))
+            total_2 = add_product(total_2, at(flat, k + 2 * taps), load(row, place_2, 4))
+            total_3 = add_product(total_3, at(flat, k + 3 * taps), load(row, place_3, 4))
+            place_0 += channels
+            place_1 += channels
+            place_2 += channels
+            place_3 += channels
+        # Lanes beyond the channels spill into the next pixel, which is written after this one.
+        store(line, x * channels, total_0)
+        store(line, (x + 1) * channels, total_1)
+        store(line, (x + 2) * channels, total_2)
+        store(line, (x + 3) * channels, total_3)
+        x += 4
+
+
+@njit(**_OPTIONS)
 def _sum_columns(row, first, channels, starts, weights, line):  # type: ignore[no-untyped-def]
     """line[x * channels + c] = sum over k of weights[x, k] * row[(starts[x] - first + k) * channels + c]."""
+    if channels <= 4 and starts.size >= 4:
+        _sum_pixels(row, first, channels, starts, weights, line)
+        return
     taps = weights.shape[1]
     flat = weights.ravel()
     for x in range(starts.size):
@@ -158,6 +193,33 @@ def _resample_to_planes(  # type: ignore[no-untyped-def]
             out = target[c, y]
             for x in range(width):
                 out[x] = converted(plane[x], like)
+
+
+# Pixels that are normalized at a time.
+_LANES = 8
+
+
+@njit(**_OPTIONS)
+def _resample_to_three_planes(  # type: ignore[no-untyped-def]
+    source, channels, v_starts, v_weights, h_starts, h_weights, between, mean, factor, shift, target, like
+):
+    """:func:`_resample_to_planes` for three channels, to float32 and of a width of at least ``_LANES``."""
+    width = target.shape[2]
+    first, count, row, line = _buffers(3, h_starts, h_weights, width)
+    flat, stride = source.ravel(), source.shape[1]
+    mean_r, mean_g, mean_b = mean[0], mean[1], mean[2]
+    factor_r, factor_g, factor_b = factor[0], factor[1], factor[2]
+    for y in range(v_starts.size):
+        _sum_line(flat, stride, 3, v_starts[y], v_weights[y], first, count, h_starts, h_weights, row, line)
+        red, green, blue = target[0, y], target[1, y], target[2, y]
+        x = 0
+        while x < width:
+            x = min(x, width - _LANES)
+            r, g, b = load_pixels(line, x * 3, _LANES, 3, False)
+            store(red, x, (rounded(r, between) - mean_r) * factor_r + shift)
+            store(green, x, (rounded(g, between) - mean_g) * factor_g + shift)
+            store(blue, x, (rounded(b, between) - mean_b) * factor_b + shift)
+            x += _LANES
 
 
 @njit(**_OPTIONS)
@@ -263,6 +325,8 @@ def resample_normalized(
         added[...] = normalization.fill
     rows, vertical, horizontal = _ordered(source, vertical, horizontal, columns_first)
     kernel = _resample_to_planes if normalization.planar else _resample_to_pixels
+    if normalization.planar and channels == 3 and target.dtype == np.float32 and target.shape[2] >= _LANES:
+        kernel = _resample_to_three_planes
     kernel(
         rows,
         channels,

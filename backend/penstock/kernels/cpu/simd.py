@@ -284,6 +284,40 @@ def transposed(_context: Any, rows: Any) -> Any:
 
 
 @intrinsic
+def rounded(_context: Any, values: Any, like: Any) -> Any:
+    """The values as the type of ``like`` holds them, as :func:`~penstock.kernels.cpu.convert.converted` rounds them.
+
+    ``like`` is a float32, or an integer of at most 16 bits.
+    """
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        given = args[0]
+        if isinstance(like, types.Float):
+            return given
+        kind, whole_kind = given.type, ir.VectorType(_INT32, values.lanes)
+
+        def all_lanes(number: float) -> Any:
+            return ir.Constant(kind, [number] * values.lanes)
+
+        low, high = all_lanes(float(like.minval)), all_lanes(float(like.maxval))
+        inside = builder.select(builder.fcmp_ordered(">", given, low), given, low)
+        inside = builder.select(builder.fcmp_ordered("<", inside, high), inside, high)
+        if like.signed:
+            inside = builder.select(builder.fcmp_ordered("ord", given, given), inside, all_lanes(0.0))
+        whole = builder.sitofp(builder.fptosi(inside, whole_kind), kind)
+        rest = builder.fsub(inside, whole)
+        one, none = all_lanes(1.0), all_lanes(0.0)
+        up = builder.select(builder.fcmp_ordered(">=", rest, all_lanes(0.5)), one, none)
+        result = builder.fadd(whole, up)
+        if like.signed:
+            down = builder.select(builder.fcmp_ordered("<=", rest, all_lanes(-0.5)), one, none)
+            result = builder.fsub(result, down)
+        return result
+
+    return values(values, like), generate
+
+
+@intrinsic
 def store(_context: Any, array: Any, index: Any, values: Any) -> Any:
     """``array[index : index + lanes] = values`` of a contiguous array of float32, or of uint8, for which they are cut off."""
     element = array.dtype

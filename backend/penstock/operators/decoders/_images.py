@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from penstock.kernels.codecs.image_codec import decode
+from penstock.kernels.codecs.image_codec import decode, decode_for_now
 from penstock.kernels.codecs.image_header import ImageError, read_header
 from penstock.kernels.windows import Region
 from penstock.schema import Argument, Deprecation, Operator, OutputSpec, Sample, Workspace
@@ -88,6 +89,10 @@ def _spans(window: Region) -> str:
     return ", ".join(f"{start}..{start + extent}" for start, extent in zip(window.anchor, window.extents))
 
 
+# Whole images are decoded by simplejpeg, regions by nvImageCodec, which is as quick where they are this part of the image.
+_WORTH_CUTTING = 0.8
+
+
 class ImageDecoder(Operator):
     """The base of the image decoders; a concrete one says which window of each image it wants."""
 
@@ -143,6 +148,30 @@ class ImageDecoder(Operator):
                 self.args["adjust_orientation"],
                 self.args["use_fast_idct"],
                 region,
+            )
+        except ImageError as error:
+            raise undecodable(error, sample) from None
+
+    def decode_part(self, sample: Sample, part: Region) -> np.ndarray | None:
+        """A part (in H, W) of what :meth:`decode_into` gives, in memory that this thread's next image is decoded into.
+
+        None where it must be cut out of the whole, and where that is quicker.
+        """
+        header, window = sample.plan
+        if window is not None:
+            part = Region(tuple(a + b for a, b in zip(window.anchor, part.anchor)), part.extents)
+        elif math.prod(part.extents) > _WORTH_CUTTING * header.height * header.width:
+            return None
+        if self.args["dtype"] != UINT8 or not all(part.extents):
+            return None
+        try:
+            return decode_for_now(
+                encoded_bytes(sample),
+                header,
+                part,
+                self.output_type,
+                self.args["adjust_orientation"],
+                self.args["use_fast_idct"],
             )
         except ImageError as error:
             raise undecodable(error, sample) from None

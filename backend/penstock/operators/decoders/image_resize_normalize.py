@@ -13,7 +13,7 @@ from penstock.types import numpy_dtype
 
 @register_operator
 class ImageResizeNormalize(FusedOperator):
-    """Decodes each image into a buffer of the thread's own, and goes on from there while its pixels are at hand.
+    """Decodes of each image what the resize reads, into a buffer of the thread's own, and goes on while it is at hand.
 
     A batch then takes no more memory for decoded images than one image a thread.
     """
@@ -41,9 +41,14 @@ class ImageResizeNormalize(FusedOperator):
         decoder = self.operators[0]
         assert isinstance(decoder, ImageDecoder)
         shape = resizing.shapes[0]
-        pixels = self._buffers.array(shape, numpy_dtype(resizing.workspace.inputs[0].dtype))
+        part = self._behind.part_read(resizing, normalizing)  # type: ignore[attr-defined]
         try:
-            decoder.decode_into(decoding, pixels)
+            pixels = decoder.decode_part(decoding, part)
+            origin = part.anchor
+            if pixels is None:
+                pixels = self._buffers.array(shape, numpy_dtype(resizing.workspace.inputs[0].dtype))
+                decoder.decode_into(decoding, pixels)
+                origin = (0, 0)
         except Exception as error:
             raise self.error_of(0, error, decoding.index) from error
-        self._behind.compute_from(pixels, resizing, normalizing)  # type: ignore[attr-defined]
+        self._behind.compute_from(pixels, resizing, normalizing, origin)  # type: ignore[attr-defined]

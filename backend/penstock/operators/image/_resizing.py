@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock.kernels.filters import Taps, nearest, taps
 from penstock.kernels.resize_shapes import MODES, AxisPlan, plan_axes
+from penstock.kernels.windows import Region
 from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
 from penstock.types import FLOAT, INT16, INTERP_LINEAR, INTERP_NN, UINT8, UINT16, DALIInterpType, dtype_name
 
@@ -138,6 +139,25 @@ class ResamplePlan:
         else:
             table = taps(plan, self.filters[axis], self.antialias, outputs)
         return Taps(*(np.ascontiguousarray(array[::-1]) for array in table)) if window.mirrored else table
+
+    @functools.cached_property
+    def tables(self) -> tuple[Taps, ...]:
+        """The filters of all axes, as far as the windows reach."""
+        return tuple(self.taps_of(axis) for axis in range(len(self.axes)))
+
+    @functools.cached_property
+    def part_read(self) -> Region:
+        """The part of the input, along the spatial axes, that the windows depend on."""
+        spans = [_span(table) for table in self.tables]
+        return Region(tuple(start for start, _ in spans), tuple(stop - start for start, stop in spans))
+
+
+def _span(table: Taps) -> tuple[int, int]:
+    """From where to where a filter's taps reach; they go on in one direction."""
+    if not table.starts.size:
+        return 0, 0
+    ends = int(table.starts[0]), int(table.starts[-1])
+    return min(ends), max(ends) + table.weights.shape[1]
 
 
 @functools.lru_cache(maxsize=64)
@@ -326,7 +346,12 @@ def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResampleP
 
 
 def resample_and_normalize(
-    source: np.ndarray, target: np.ndarray, plan: ResamplePlan, between: np.dtype, normalization: Normalization
+    source: np.ndarray,
+    target: np.ndarray,
+    plan: ResamplePlan,
+    between: np.dtype,
+    normalization: Normalization,
+    origin: tuple[int, ...] = (0, 0),
 ) -> None:
     """Resizes, crops, mirrors, normalizes, converts and transposes images in one pass.
 
@@ -340,6 +365,7 @@ def resample_and_normalize(
         plan: of two axes.
         between: the type that the resized images would have: the source's, or float32.
         normalization: mean, factor, shift of the C channels; fill of those added.
+        origin: where ``source``, which may be a part of the image, begins in it.
     """
     from penstock.kernels.cpu import resample as kernels
 
@@ -347,10 +373,14 @@ def resample_and_normalize(
         return
     if not source.size:
         raise RuntimeError(f"Cannot resize an empty image of shape {list(source.shape)}")
-    vertical, horizontal = plan.taps_of(0), plan.taps_of(1)
+    vertical, horizontal = (_shifted(table, -start) for table, start in zip(plan.tables, origin))
     images, results = source.reshape(-1, *source.shape[-3:]), target.reshape(-1, *target.shape[-3:])
     for image, result in zip(images, results):
         kernels.resample_normalized(image, vertical, horizontal, between, normalization, result, plan.columns_first)
+
+
+def _shifted(table: Taps, by: int) -> Taps:
+    return Taps(table.starts + np.int32(by), table.weights) if by else table
 
 
 def _planes(array: np.ndarray, first: int) -> np.ndarray:

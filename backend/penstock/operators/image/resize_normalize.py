@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock.kernels.windows import Region
 from penstock.operators.image._resizing import ResamplePlan, Window, resample_and_normalize
 from penstock.schema import Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator
@@ -14,6 +15,9 @@ from penstock.types import numpy_dtype
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
+
+
+_MOST_KNOWN = 256
 
 
 @register_operator
@@ -43,18 +47,43 @@ class ResizeNormalize(FusedOperator):
         first, second = samples
         self.compute_from(np.ascontiguousarray(first.inputs[0]), first, second)
 
-    def compute_from(self, pixels: np.ndarray, first: Sample, second: Sample) -> None:
-        """Computes one sample from the pixels that the resize would see; they are contiguous."""
+    def setup(self) -> None:
+        # By the identities of both steps' plans, which are kept alive here.
+        self._known: dict[tuple[int, int], tuple[Any, Any, ResamplePlan]] = {}
+
+    def part_read(self, first: Sample, second: Sample) -> Region:
+        """The part (in H, W) of the image that what survives the crop depends on."""
+        return self._plan_of(first, second).part_read
+
+    def compute_from(self, pixels: np.ndarray, first: Sample, second: Sample, origin: tuple[int, ...] = (0, 0)) -> None:
+        """Computes one sample from a part of the pixels that the resize would see; they are contiguous.
+
+        Args:
+            pixels: all that :meth:`part_read` tells, or more.
+            first, second: the sample in both steps.
+            origin: where the part begins (in H, W).
+        """
         from penstock.kernels.cpu.resample import Normalization
 
         plan = second.plan
         resample_and_normalize(
             pixels,
             second.outputs[0],
-            _cropped(first, second),
+            self._plan_of(first, second),
             _between(second.workspace),
             Normalization(plan.mean, plan.factor, plan.shift, _is_planar(second.workspace), float(plan.fill[0])),
+            origin,
         )
+
+    def _plan_of(self, first: Sample, second: Sample) -> ResamplePlan:
+        """:func:`_cropped`, kept for samples whose plans for both steps are the same."""
+        key = id(first.plan), id(second.plan)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[key] = first.plan, second.plan, _cropped(first, second)
+        return known[2]
 
     def compute_fused_batch(self, steps: Sequence[Workspace]) -> None:
         first, second = steps

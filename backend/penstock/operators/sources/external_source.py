@@ -59,10 +59,12 @@ class ExternalSource(Operator):
         layout = self.args["layout"]
         if layout and not batch.layout() and batch.ndim() == len(layout):
             batch = batch.relabelled(layout=layout)
-        self._check_type(batch)
-        self._check_ndim(batch)
-        self._check_layout(batch)
-        self._previous = batch.dtype, batch.ndim(), batch.layout()
+        kind = batch.dtype, batch.ndim(), batch.layout()
+        if kind != self._previous:
+            self._check_type(batch)
+            self._check_ndim(batch)
+            self._check_layout(batch)
+            self._previous = kind
         return batch
 
     def _check_type(self, batch: TensorList) -> None:

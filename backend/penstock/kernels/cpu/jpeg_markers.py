@@ -1,0 +1,56 @@
+"""Searching the bytes of JPEG files for markers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+# Bytes that are looked at together: so few that a byte counts them, which lets LLVM vectorize the loop.
+_BLOCK = 64
+_PREFIX = np.uint8(0xFF)
+
+
+@njit(inline="always", **_OPTIONS)
+def _ends_scan(code):  # type: ignore[no-untyped-def]
+    """Whether a byte behind the prefix is a marker that ends a scan: neither stuffing nor fill nor a restart."""
+    return (code != np.uint8(0)) & (code != _PREFIX) & (np.uint8(np.uint8(code) - np.uint8(0xD0)) > np.uint8(7))
+
+
+@njit(**_OPTIONS)
+def count_markers(data, marker):  # type: ignore[no-untyped-def]
+    """How often the prefix and then ``marker``, a uint8, stand in ``data``."""
+    last = data.size - 1
+    whole = max(last, 0) // _BLOCK * _BLOCK
+    count = 0
+    for start in range(0, whole, _BLOCK):
+        found = np.uint8(0)
+        for i in range(_BLOCK):
+            place = np.uint64(start + i)
+            found = np.uint8(found + np.uint8((data[place] == _PREFIX) & (data[place + np.uint64(1)] == marker)))
+        count += found
+    for i in range(whole, last):
+        count += (data[i] == _PREFIX) & (data[i + 1] == marker)
+    return count
+
+
+@njit(**_OPTIONS)
+def first_marker(scan):  # type: ignore[no-untyped-def]
+    """The first marker in a scan's data that ends it; -1 where there is none."""
+    last = scan.size - 1
+    whole = max(last, 0) // _BLOCK * _BLOCK
+    begin = whole
+    for start in range(0, whole, _BLOCK):
+        found = np.uint8(0)
+        for i in range(_BLOCK):
+            place = np.uint64(start + i)
+            found = np.uint8(found + np.uint8((scan[place] == _PREFIX) & _ends_scan(scan[place + np.uint64(1)])))
+        if found:
+            begin = start
+            break
+    for i in range(begin, last):
+        if scan[i] == _PREFIX and _ends_scan(scan[i + 1]):
+            return np.int64(scan[i + 1])
+    return np.int64(-1)
