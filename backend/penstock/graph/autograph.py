@@ -400,8 +400,10 @@ class _Rewriter(ast.NodeTransformer):
         if len(node.ops) == 1:
             return node
         pair = "__penstock_left__", "__penstock_right__"
-        comparisons = [_lambda(ast.Compare(_name(pair[0]), [op], [_name(pair[1])]), *pair) for op in node.ops]
-        operands = [_lambda(operand) for operand in node.comparators]
+        comparisons: list[ast.expr] = [
+            _lambda(ast.Compare(_name(pair[0]), [op], [_name(pair[1])]), *pair) for op in node.ops
+        ]
+        operands: list[ast.expr] = [_lambda(operand) for operand in node.comparators]
         chain = _tool("comparison_chain", node.left, ast.List(comparisons, ast.Load()), ast.List(operands, ast.Load()))
         return ast.copy_location(chain, node)
 
