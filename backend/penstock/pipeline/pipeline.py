@@ -934,7 +934,7 @@ def _checked_seed(seed: Any) -> int | None:
             "The use of a negative seed for an automatic one is deprecated. Use `None` instead.", stacklevel=3
         )
         return None
-    return int(seed) if hasattr(seed, "__index__") else seed  # type: ignore[no-any-return]
+    return int(seed) if hasattr(seed, "__index__") else seed
 
 
 def _queue_depths(depth: Any) -> tuple[int, int]:
