@@ -52,7 +52,7 @@ def external_source(
         name: of the node; not possible together with ``num_outputs``.
         device: ``cpu`` or ``gpu``: where the data is wanted.
         layout, dtype, ndim: what is promised about the data, for each output; data that breaks the promise is refused.
-        blocking: accepted for compatibility; a run without data fails rather than to wait.
+        blocking: a run for which nothing was fed waits until another thread feeds, rather than to fail.
         batch: the source gives whole batches; False: single samples. None: False if ``parallel``.
         repeat_last: a run for which nothing was fed takes the last batch again.
         parallel: the callback runs in worker processes.

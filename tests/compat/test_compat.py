@@ -109,3 +109,32 @@ def test_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_has_no_counterpart_says_why(installed: None, name: str) -> None:
     with pytest.raises(ImportError, match=rf"Penstock has no `nvidia\.dali\.{name.partition('.dynamic')[0]}`: .+"):
         importlib.import_module(f"nvidia.dali.{name}")
+
+
+def test_schemas_are_asked_as_in_dali(installed: None) -> None:
+    backend = importlib.import_module("nvidia.dali.backend")
+    resize, reader = backend.GetSchema("Resize"), backend.GetSchema("readers__File")
+    assert (reader.OperatorName(), reader.ModulePath(), reader.MaxNumInput()) == ("File", ["readers"], 0)
+    assert reader.IsStateful()
+    assert reader.HasRandomSeedArg()
+    assert not resize.IsStateful()
+    assert {"size", "roi_start"} <= set(resize.GetArgumentNames())
+    assert resize.IsTensorArgument("size")
+    assert resize.IsDeprecatedArg("image_type")
+    assert not resize.HasArgument("zzz")
+    assert backend.GetSchema("FileReader").DeprecatedInFavorOf() == "readers__File"
+    assert backend.TryGetSchema("Nope") is None
+    with pytest.raises(KeyError, match="Nope"):
+        backend.GetSchema("Nope")
+
+
+def test_settings_of_memory(installed: None) -> None:
+    backend = importlib.import_module("nvidia.dali.backend")
+    backend.SetBufferGrowthFactor(2.0)
+    backend.SetHostBufferGrowthFactor(1.5)
+    assert (backend.GetHostBufferGrowthFactor(), backend.GetDeviceBufferGrowthFactor()) == (1.5, 2.0)
+    with pytest.raises(ValueError, match="Growth factor must be between 1 and 4"):
+        backend.SetBufferGrowthFactor(0.5)
+    with pytest.raises(ValueError, match="Shrink threshold must be between 0"):
+        backend.SetHostBufferShrinkThreshold(1.5)
+    backend.ReleaseUnusedMemory()

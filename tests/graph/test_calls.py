@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -133,3 +135,20 @@ def test_unused_operators_are_pruned_and_preserved_ones_are_not() -> None:
         pipeline = build(lambda p=preserve: define(p))
         names = [step.node.name for step in pipeline.executor.plan.operators]
         assert ("unused" in names) is preserve
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("shapes", "`penstock.fn.shapes` is now deprecated.\nUse the method `shape`"),
+        ("hidden.shapes", "is now deprecated.\nUse the method `shape`"),
+        ("experimental.equalize", "Use `penstock.fn.equalize` instead.\nIt was moved out of the experimental phase"),
+        ("image_decoder", "Use `penstock.fn.decoders.image` instead.\nIn DALI 1.0 all decoders were moved"),
+    ],
+)
+def test_deprecated_operators_warn(path: str, text: str) -> None:
+    function: Any = functools.reduce(getattr, path.split("."), fn)
+    with Pipeline(batch_size=1, num_threads=1, device_id=None):
+        data = fn.external_source(name="data")
+        with pytest.warns(DeprecationWarning, match=re.escape(text)):
+            function(data)

@@ -329,3 +329,40 @@ def test_what_messages_say(define: Callable[[], Any], kind: type[Exception], tex
 def test_messages_name_the_line_of_the_condition(define: Callable[[], Any], line: str) -> None:
     with pytest.raises(RuntimeError, match=rf"in {define.__name__}\n    {line}"):
         values(define)
+
+
+def test_chained_comparisons() -> None:
+    asked = []
+
+    def limit(value: Any) -> Any:
+        asked.append(value)
+        return value
+
+    def define() -> Any:
+        x = number()
+        if 1 < limit(x) <= limit(2):
+            x = x + 100
+        if 0 < limit(5) < 3 or 3 > x > 0:
+            x = x + 10
+        return x
+
+    assert values(define) == [0, 11, 102, 3]
+    assert len(asked) == 3
+
+
+TOTAL: Any = None
+
+
+def test_variables_of_the_module_and_of_outer_functions() -> None:
+    outer: Any = None
+
+    def define() -> Any:
+        global TOTAL
+        nonlocal outer
+        TOTAL = outer = number()
+        if TOTAL > 1:
+            TOTAL = TOTAL + 10
+            outer = outer + 20
+        return TOTAL, outer
+
+    assert values(define) == [[0, 1, 12, 13], [0, 1, 22, 23]]

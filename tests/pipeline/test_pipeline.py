@@ -214,3 +214,16 @@ def test_unused_outputs_are_named() -> None:
     with pytest.warns(Warning, match="3 outputs, but the outputs at the indices 0, 2 are not used"):
         pipe.build()
     assert pipe.run()[0].as_array().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"batch_size": 1.5}, {"num_threads": 2.0}, {"num_threads": 1 << 31}, {"seed": 1.5}, {"seed": 1 << 63}],
+    ids=str,
+)
+def test_settings_that_are_no_integers_are_refused(setting: dict[str, Any]) -> None:
+    pipeline = Pipeline(**({"batch_size": 1, "num_threads": 1, "device_id": None} | setting))
+    with pipeline:
+        pipeline.set_outputs(fn.random.uniform())
+    with pytest.raises(TypeError, match=next(iter(setting))):
+        pipeline.build()

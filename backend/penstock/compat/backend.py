@@ -3,19 +3,47 @@
 from __future__ import annotations
 
 from penstock import ops, types
+from penstock.compat.memory import (
+    GetDeviceBufferGrowthFactor,
+    GetHostBufferGrowthFactor,
+    GetHostBufferShrinkThreshold,
+    PreallocateDeviceMemory,
+    PreallocatePinnedMemory,
+    ReleaseUnusedMemory,
+    RestrictPinnedMemUsage,
+    SetBufferGrowthFactor,
+    SetDeviceBufferGrowthFactor,
+    SetHostBufferGrowthFactor,
+    SetHostBufferShrinkThreshold,
+)
+from penstock.compat.op_schema import GetSchema, OpSchema, TryGetSchema
 from penstock.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, cuda
 from penstock.tensors.tensor import DLDeviceType
 
 __all__ = [
     "DLDeviceType",
     "GetCUDADeviceCount",
+    "GetDeviceBufferGrowthFactor",
+    "GetHostBufferGrowthFactor",
+    "GetHostBufferShrinkThreshold",
+    "GetSchema",
+    "OpSchema",
+    "PreallocateDeviceMemory",
+    "PreallocatePinnedMemory",
     "RegisteredCPUOps",
     "RegisteredGPUOps",
     "RegisteredMixedOps",
+    "ReleaseUnusedMemory",
+    "RestrictPinnedMemUsage",
+    "SetBufferGrowthFactor",
+    "SetDeviceBufferGrowthFactor",
+    "SetHostBufferGrowthFactor",
+    "SetHostBufferShrinkThreshold",
     "TensorCPU",
     "TensorGPU",
     "TensorListCPU",
     "TensorListGPU",
+    "TryGetSchema",
     "types",
 ]
 

@@ -35,6 +35,7 @@ class Tools:
     negation = staticmethod(branching.negation)
     conjunction = staticmethod(branching.conjunction)
     disjunction = staticmethod(branching.disjunction)
+    comparison_chain = staticmethod(branching.comparison_chain)
     refuse_loop = staticmethod(branching.refuse_loop)
     undefined = staticmethod(branching.undefined)
     load = staticmethod(branching.load)
@@ -209,16 +210,14 @@ def _no_arguments(args: list[ast.arg]) -> ast.arguments:
 
 
 def _rewrite(definition: ast.FunctionDef) -> ast.FunctionDef:
-    global_names = {
-        name for node in ast.walk(definition) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
-    }
+    global_names = _declared(definition, ast.Global)
     parameters = {arg.arg for arg in ast.walk(definition.args) if isinstance(arg, ast.arg)}
     body = definition.body
     if _returns_inside_if(body):
         body = [*_return_once(body), ast.Return(_name(_RESULT))]
-    assigned = _assigned_in_ifs(body) - global_names
-    maybe_unset = assigned - parameters
-    rewriter = _Rewriter(assigned, maybe_unset)
+    assigned = _assigned_in_ifs(body)
+    maybe_unset = assigned - parameters - global_names - _declared(definition, ast.Nonlocal)
+    rewriter = _Rewriter(assigned, maybe_unset, global_names)
     statements = rewriter.rewrite_all(body)
     docstring = statements[:1] if ast.get_docstring(definition, clean=False) is not None else []
     begin = [_assign(name, _tool("undefined", ast.Constant(name))) for name in sorted(maybe_unset)]
@@ -234,6 +233,11 @@ def _rewrite(definition: ast.FunctionDef) -> ast.FunctionDef:
     return definition
 
 
+def _declared(definition: ast.FunctionDef, kind: type[ast.Global] | type[ast.Nonlocal]) -> set[str]:
+    """The names that the function declares to be of another scope."""
+    return {name for node in _walk_statements(definition.body) if isinstance(node, kind) for name in node.names}
+
+
 def _name(name: str, store: bool = False) -> ast.Name:
     return ast.Name(name, ast.Store() if store else ast.Load())
 
@@ -246,8 +250,8 @@ def _tool(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(ast.Attribute(_name(_TOOLS), name, ast.Load()), list(arguments), [])
 
 
-def _lambda(body: ast.expr) -> ast.Lambda:
-    return ast.Lambda(_no_arguments([]), body)
+def _lambda(body: ast.expr, *arguments: str) -> ast.Lambda:
+    return ast.Lambda(_no_arguments([ast.arg(arg=name) for name in arguments]), body)
 
 
 _OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -343,9 +347,11 @@ class _Rewriter(ast.NodeTransformer):
     Args:
         assigned: variables that ifs assign; they are shared between the function and its branches.
         maybe_unset: those that may have no value when they are read.
+        global_names: those that are the module's.
     """
 
-    def __init__(self, assigned: set[str], maybe_unset: set[str]) -> None:
+    def __init__(self, assigned: set[str], maybe_unset: set[str], global_names: set[str]) -> None:
+        self._global_names = global_names
         self._assigned = assigned
         self._maybe_unset = maybe_unset
         self._count = 0
@@ -388,6 +394,18 @@ class _Rewriter(ast.NodeTransformer):
         for value in node.values[1:]:
             result = _tool(tool, result, _lambda(value))
         return ast.copy_location(result, node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        if len(node.ops) == 1:
+            return node
+        pair = "__penstock_left__", "__penstock_right__"
+        comparisons: list[ast.expr] = [
+            _lambda(ast.Compare(_name(pair[0]), [op], [_name(pair[1])]), *pair) for op in node.ops
+        ]
+        operands: list[ast.expr] = [_lambda(operand) for operand in node.comparators]
+        chain = _tool("comparison_chain", node.left, ast.List(comparisons, ast.Load()), ast.List(operands, ast.Load()))
+        return ast.copy_location(chain, node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -442,7 +460,10 @@ class _Rewriter(ast.NodeTransformer):
     def _function(
         self, name: str, body: list[ast.stmt], shared: list[str], argument: str | None = None
     ) -> ast.FunctionDef:
-        nonlocals: list[ast.stmt] = [ast.Nonlocal(list(shared))] if shared else []
+        outer = [name for name in shared if name not in self._global_names]
+        nonlocals: list[ast.stmt] = [ast.Nonlocal(outer)] if outer else []
+        if len(outer) < len(shared):
+            nonlocals.append(ast.Global([name for name in shared if name in self._global_names]))
         args = _no_arguments([ast.arg(arg=argument)] if argument else [])
         definition = ast.FunctionDef(name=name, args=args, body=[*nonlocals, *body], decorator_list=[])
         if sys.version_info >= (3, 12):
@@ -454,7 +475,12 @@ class _Rewriter(ast.NodeTransformer):
         return self._function(name, body, variables)
 
     def _get_state(self, name: str, variables: list[str], places: dict[str, ast.expr]) -> ast.FunctionDef:
-        values: list[ast.expr] = [_name(variable) for variable in variables]
+        values: list[ast.expr] = [
+            _tool("probe", _lambda(_name(variable)), ast.Constant(variable))
+            if variable in self._global_names
+            else _name(variable)
+            for variable in variables
+        ]
         for text in places:
             read = ast.parse(text, mode="eval").body
             values.append(_tool("probe", _lambda(read), ast.Constant(text)))

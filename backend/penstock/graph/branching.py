@@ -246,6 +246,17 @@ def disjunction(left: Any, right: Callable[[], Any]) -> Any:
     return ternary(left, lambda: left, lambda: _validated(right(), "or", "right"))
 
 
+def comparison_chain(
+    left: Any, comparisons: Sequence[Callable[[Any, Any], Any]], operands: Sequence[Callable[[], Any]]
+) -> Any:
+    """``left < a < b``: each comparison with the one before, joined by `and`; every operand is looked at once."""
+    right = operands[0]()
+    result = comparisons[0](left, right)
+    if len(operands) == 1:
+        return result
+    return conjunction(result, lambda: comparison_chain(right, comparisons[1:], operands[1:]))
+
+
 def _validated(value: Any, name: str, side: str) -> Any:
     node = value if isinstance(value, DataNode) else constant_node(value)
     if node.device != "cpu":

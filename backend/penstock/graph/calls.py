@@ -110,8 +110,21 @@ def _warn_if_deprecated(schema: Schema, display: str) -> None:
     if schema.deprecated_since:
         text = f"WARNING: `{display}` is now deprecated."
         if schema.deprecated_in_favor_of:
-            text += f" Use `penstock.fn.{find_schema(schema.deprecated_in_favor_of).fn_path}` instead."
+            path = find_schema(schema.deprecated_in_favor_of).fn_path
+            text += f" Use `penstock.fn.{path}` instead.{_where_it_went(schema.fn_path, path)}"
+        if schema.deprecation_note:
+            text += f"\n{schema.deprecation_note}"
         warnings.warn(text, DeprecationWarning, stacklevel=4)
+
+
+def _where_it_went(old: str, new: str) -> str:
+    """Why an operator has another name now."""
+    if old.startswith("experimental."):
+        return "\nIt was moved out of the experimental phase and is a regular operator now."
+    family = new.partition(".")[0]
+    if family in ("readers", "decoders"):
+        return f"\nIn DALI 1.0 all {family} were moved into the submodule `{family}`."
+    return ""
 
 
 def _check_input_count(schema: Schema, count: int, display: str) -> None:
@@ -215,7 +228,11 @@ def _current_arguments(schema: Schema, arguments: dict[str, Any], display: str) 
             yield argument, value
             continue
         if deprecation.removed:
-            text = f"The argument `{key}` is no longer used: since {deprecation.since} it has no effect."
+            text = (
+                f"The argument `{key}` is deprecated and is no longer used: since {deprecation.since} it has no effect."
+            )
+            if key == "seed":
+                text = 'The argument "seed" should not be used with operators that draw no random numbers: it has no effect.'
             warnings.warn(text, DeprecationWarning, stacklevel=5)
         elif deprecation.renamed_to:
             new = deprecation.renamed_to

@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 
 
-def resolve_axes(axes: Sequence[int] | None, axis_names: str | None, layout: str, ndim: int) -> list[int] | None:
+def resolve_axes(
+    axes: Sequence[int] | None, axis_names: str | None, layout: str, ndim: int, repeated: bool = False
+) -> list[int] | None:
     """The indices of the dimensions that a user named; None where none was given.
 
     Args:
@@ -14,6 +16,7 @@ def resolve_axes(axes: Sequence[int] | None, axis_names: str | None, layout: str
         axis_names: letters of the layout; they go before ``axes``.
         layout: of the data.
         ndim: of the data.
+        repeated: a dimension may be named more than once.
 
     Raises:
         RuntimeError: the layout has no such letter.
@@ -29,8 +32,8 @@ def resolve_axes(axes: Sequence[int] | None, axis_names: str | None, layout: str
         found = [resolve_axis(axis, ndim) for axis in axes]
     else:
         return None
-    if len(set(found)) != len(found):
-        raise ValueError(f"Repeated axis index in {list(axis_names or axes or ())}")
+    if not repeated and len(set(found)) != len(found):
+        raise ValueError(f"Repeated (duplicate) axis index in {list(axis_names or axes or ())}")
     return found
 
 

@@ -398,6 +398,7 @@ class Pipeline:
         if self._executor is not None:
             return
         self._check_settings()
+        self._check_integers()
         graph = self.graph
         self.output_dtype(), self.output_ndim(), self.output_layout()
         graph.verify()
@@ -443,6 +444,17 @@ class Pipeline:
             raise RuntimeError(
                 "Cannot restore checkpoint. The `enable_checkpointing` was not specified when creating the pipeline."
             )
+
+    def _check_integers(self) -> None:
+        """Raises TypeError for settings that should be integers and are not, or are out of range."""
+        for name, value, bits in (
+            ("batch_size", self._batch_size, 31),
+            ("num_threads", self._num_threads, 31),
+            ("device_id", self._device_id, 31),
+            ("seed", self._seed, 63),
+        ):
+            if value is not None and not (hasattr(value, "__index__") and int(value) < 1 << bits):
+                raise TypeError(f"`{name}` must be an integer of {bits + 1} bits, got {value!r}")
 
     def _choose_device(self, graph: Graph) -> None:
         if self._device_id is not None:
@@ -926,7 +938,7 @@ def _checked_seed(seed: Any) -> int | None:
             "The use of a negative seed for an automatic one is deprecated. Use `None` instead.", stacklevel=3
         )
         return None
-    return int(seed)
+    return int(seed) if hasattr(seed, "__index__") else seed
 
 
 def _queue_depths(depth: Any) -> tuple[int, int]:

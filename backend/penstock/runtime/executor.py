@@ -17,6 +17,7 @@ from penstock.errors import OperatorError, operator_error
 from penstock.runtime.checkpoints import operator_states
 from penstock.runtime.plan import Plan, Step, Transfer
 from penstock.runtime.workers import WorkerPool
+from penstock.schema.fed_operator import FedOperator
 from penstock.schema.operator import SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
@@ -110,7 +111,7 @@ class Executor:
         """Begins the next batch: on the prefetching thread, or at once where there is none."""
         if self._depth == 0:
             try:
-                self._done.append(self.run_once())
+                self._done.append(self._run_when_fed())
             except Exception as error:
                 self._done.append(error)
             return
@@ -124,9 +125,18 @@ class Executor:
     def _prefetch(self) -> None:
         while self._scheduled.get() and not self._finishing:
             try:
-                self._results.put(self.run_once())
+                self._results.put(self._run_when_fed())
             except BaseException as error:
                 self._results.put(error)
+
+    def _run_when_fed(self) -> Result:
+        """Runs the next batch, as soon as the sources that are to be waited for have one."""
+        for operator in self._fed_operators():
+            operator.wait_for_data(lambda: self._finishing)
+        return self.run_once()
+
+    def _fed_operators(self) -> list[FedOperator]:
+        return [step.operator for step in self.plan.operators if isinstance(step.operator, FedOperator)]
 
     def next_result(self) -> Result:
         """The oldest scheduled batch, waited for; raises what its run raised."""
@@ -144,9 +154,11 @@ class Executor:
             self._stream = None
 
     def finish(self, timeout: float | None = None) -> None:
-        """Ends the prefetching thread after the batch that it is running, which is waited for."""
+        """Ends the prefetching thread after the batch that it is running, which is waited for; nobody waits for data any more."""
+        self._finishing = True
+        for operator in self._fed_operators():
+            operator.wake()
         if self._thread is not None:
-            self._finishing = True
             self._scheduled.put(False)
             self._thread.join(timeout)
             self._thread = None

@@ -47,7 +47,8 @@ _CYCLES = {None: None, False: None, "no": None, True: "quiet", "quiet": "quiet",
 
 def _cycle_mode(cycle: Any) -> str | None:
     try:
-        return _CYCLES[cycle]
+        # The numbers 0 and 1 equal False and True.
+        return _CYCLES[cycle if not isinstance(cycle, (int, float)) or isinstance(cycle, bool) else ""]
     except (KeyError, TypeError):
         raise ValueError(
             f"Invalid value {cycle!r} for the argument `cycle`. Valid values are 'no', False, None, 'quiet', True and 'raise'."

@@ -84,6 +84,9 @@ class Schema:
         batchwise: a sample's result depends on the other samples of its batch.
         aliases: other names that mean this operator.
         fn: the path in ``fn``; derived from the name where None.
+        deprecated_since: the DALI version that deprecated it, or empty.
+        deprecated_in_favor_of: the name of the operator to use instead, if it is an operator.
+        deprecation_note: what else users should know who still use it.
         absent: why no pipeline can be built with it, and what to use instead: of DALI's operators that need more than CUDA.
     """
 
@@ -110,6 +113,7 @@ class Schema:
     fn: str | None = None
     deprecated_since: str = ""
     deprecated_in_favor_of: str = ""
+    deprecation_note: str = ""
     absent: str = ""
 
     @cached_property

@@ -34,6 +34,7 @@ def register_operator(cls: T) -> T:
                 arguments=tuple(own.values()),
                 hidden=True,
                 deprecated_since=alias.deprecated_since,
+                deprecation_note="",
                 deprecated_in_favor_of=schema.name if alias.deprecated_since else "",
             ),
             cls,

@@ -72,7 +72,7 @@ FAMILY.each("laplacian", PIXELS, [{"dtype": "types.INT16"}])
 HALVES = {"float16": TYPED.pop("float16")}
 FAMILY.each("laplacian", {**HALVES, **TYPED, **LAID_OUT}, [{}])
 FAMILY.each("laplacian", {**TYPED, **LAID_OUT}, [{"dtype": "types.FLOAT", "normalized_kernel": True}])
-# The reference multiplies in half precision.
+# The reference multiplies in half precision on CPU.
 FAMILY.each("laplacian", HALVES, [{"dtype": "types.FLOAT", "normalized_kernel": True}], tolerance=1e-3)
 FAMILY.each("laplacian", {"frames, sizes": LAID_OUT["FHWC"]}, [{"window_size": per_frame(integers([3, 5, 7]))}])
 FAMILY.each("laplacian", {"frames, scales": LAID_OUT["FHWC"]}, [{"scale": per_frame(floats([1, 2, 0.5]))}])
@@ -80,6 +80,9 @@ FAMILY.each("laplacian", {"frames, scales": LAID_OUT["FHWC"]}, [{"scale": per_fr
 BLURS: list[dict[str, Any]] = [{"sigma": 1.0}, {"window_size": 5, "dtype": "types.FLOAT"}]
 FAMILY.each("gaussian_blur", {**TYPED, **LAID_OUT}, BLURS)
 FAMILY.each("gaussian_blur", HALVES, BLURS, tolerance=1e-3)
+ON_CPU = {"float16 on CPU": HALVES["float16"]}
+FAMILY.each("gaussian_blur", ON_CPU, [*BLURS, {"sigma": 2.5, "window_size": 3}], exact=True, gpu=False)
+FAMILY.each("laplacian", ON_CPU, [{"scale": 0.1}, {"dtype": "types.FLOAT", "window_size": 5}], exact=True, gpu=False)
 
 RNG = np.random.default_rng(2)
 SMALL, WIDE, LARGE = (RNG.uniform(-1, 1, shape).astype(np.float32) for shape in ((3, 3), (2, 5), (13, 17)))

@@ -124,3 +124,15 @@ for given in ({"output_class": False}, {"output_class": True}, {"classes": [1]})
             )
         ),
     )
+# Images without pixels.
+EMPTY = feed(images([(0, 4, 3)] * 3), "HWC")
+FAMILY.each("equalize", {"empty": EMPTY}, [{}])
+FAMILY.each("jpeg_compression_distortion", {"empty": EMPTY}, [{"quality": 50}])
+FAMILY.each("color_space_conversion", {"empty": EMPTY}, [{"image_type": "types.RGB", "output_type": "types.BGR"}])
+FAMILY.each("random_resized_crop", {"empty": EMPTY}, [{"size": [3, 3]}])
+# A dimension that is named twice.
+for given in ({"axes": [0, 0]}, {"axes": [0, 1, 0]}, {"axis_names": "WHW"}):
+    corners = {"anchor": [0.0, 1.0, 3.0][: len(next(iter(given.values())))]}
+    shape = {"shape": [2.0, 2.0, 1.0][: len(corners["anchor"])]}
+    FAMILY.each("erase", {"pixels": NAMED}, [{**given, **corners, **shape, "fill_value": 7.0}], exact=True)
+FAMILY.each("reductions.sum", {"pixels": NAMED}, [{"axes": [0, 0]}, {"axes": [1, -2]}])

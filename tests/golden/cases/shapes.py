@@ -39,6 +39,18 @@ SPECIAL = {
     )
 }
 FAMILY.each("cast", {**INPUTS, **SPECIAL}, [{"dtype": f"types.{name}"} for name in ALL_TYPES], exact=True)
+# Halfway between two halves; GPUs round to the even one.
+TIES = {
+    kind: feed([(np.array([2049, 2051, -2049, 4098]) * scale).astype(kind).reshape(2, 2, 1)] * 3, "HWC")
+    for kind, scale in (("int32", 1), ("uint16", 1), ("float32", 2.0**-11), ("float64", 2.0**-30))
+}
+FAMILY.each(
+    "cast",
+    {f"ties of {kind}": ties for kind, ties in TIES.items()},
+    [{"dtype": "types.FLOAT16"}],
+    exact=True,
+    gpu=False,
+)
 FAMILY.add("cast_like", lambda m: m.fn.cast_like(FLOATS(m), PIXELS(m)), exact=True)
 FAMILY.each(
     "transpose",

@@ -46,6 +46,10 @@ FAMILY.each(
     {"pixels": PIXELS},
     [{"crop": [12, 12], "out_of_bounds_policy": "pad", "fill_values": f} for f in ([7], [1, 2, 3])],
 )
+# Halfway between two halves; GPUs round to the even one.
+TIES = {"ties": feed([np.array([2049, 2051, -2049, 4098], np.float32).reshape(1, 4, 1) * 2.0**-11] * 3, "HWC")}
+FAMILY.each("crop", TIES, [{"crop": [1, 3], "dtype": "types.FLOAT16"}], exact=True, gpu=False)
+FAMILY.each("crop_mirror_normalize", TIES, [{"dtype": "types.FLOAT16"}], exact=True, gpu=False)
 FAMILY.each("crop_mirror_normalize", {"pixels": PIXELS}, WINDOWS)
 FAMILY.each(
     "crop_mirror_normalize",

@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from penstock.kernels.cpu.halves import round_to_halves
+
 
 def converted(value: Any, like: Any) -> Any:
     """``value`` in the type of ``like``; integers are rounded half away from zero and saturate. For use in kernels."""
@@ -98,6 +100,7 @@ def cast(source: np.ndarray, target: np.ndarray) -> None:
         flat = flat.astype(np.float32)
     if target.dtype == np.float16:
         with np.errstate(over="ignore"):
-            target.reshape(-1)[...] = flat
+            singles = flat.astype(np.float32, copy=False)
+        round_to_halves(singles, target.reshape(-1))
         return
     _cast(flat, target.reshape(-1), target.dtype.type(0))

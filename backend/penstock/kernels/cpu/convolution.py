@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.halves import rounded_to_halves
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
@@ -79,15 +80,28 @@ def convolve_axis(source: np.ndarray, axis: int, window: np.ndarray, target: np.
     kernel(source.reshape(folded), window, target.reshape(folded), target.dtype.type(0))
 
 
+def _convolve_halves(source: np.ndarray, axis: int, window: np.ndarray) -> np.ndarray:
+    """Correlates one axis of halves: each product is rounded to a half, as in DALI, the sums are in single precision."""
+    size, radius = source.shape[axis], window.size // 2
+    places = [reflected(index, size) for index in range(-radius, size + radius)]
+    total = np.zeros(source.shape, np.float32)
+    wide = source.astype(np.float32)
+    for k, weight in enumerate(window):
+        total += rounded_to_halves(weight * wide.take(places[k : k + size], axis))
+    return total
+
+
 def convolve_axes(source: np.ndarray, windows: Sequence[tuple[int, np.ndarray]], target: np.ndarray) -> None:
-    """Correlates several axes, each with its window, from the last to the first; only the last pass rounds."""
-    if target.dtype == np.float16:
-        wide = np.empty(target.shape, np.float32)
-        convolve_axes(source, windows, wide)
-        target[...] = wide
+    """Correlates several axes, each with its window, from the last to the first.
+
+    Only the last pass rounds, except for halves.
+    """
+    if source.dtype == np.float16:
+        for axis, window in reversed(windows):
+            result = _convolve_halves(source, axis, window)
+            source = rounded_to_halves(result)
+        target[...] = source if target.dtype == np.float16 else result
         return
-    # numba has no halves on CPU.
-    source = np.ascontiguousarray(source, np.float32 if source.dtype == np.float16 else None)
     for number, (axis, window) in enumerate(reversed(windows), 1):
         result = target if number == len(windows) else np.empty(source.shape, np.float32)
         convolve_axis(source, axis, window, result)

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.halves import round_to_halves
 from penstock.kernels.cpu.simd import load, load_pixels, store
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
@@ -110,8 +111,7 @@ def crop_mirror_normalize(
     if target.dtype == np.float16:
         wide = np.empty(target.shape, np.float32)
         crop_mirror_normalize(source, layout, plan, permutation, wide)
-        with np.errstate(over="ignore"):
-            target[...] = wide
+        round_to_halves(wide, target)
         return
     inside, place = plan.region.overlap(source.shape)
     part = source[inside]

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.halves import round_to_halves
 from penstock.kernels.cpu.normalize import normalized
 from penstock.kernels.cpu.simd import add_product, at, load, load_pixels, rounded, store, zeros
 from penstock.kernels.filters import Taps
@@ -316,8 +317,7 @@ def resample_normalized(
     if target.dtype == np.float16:
         wide = np.empty(target.shape, np.float32)
         resample_normalized(source, vertical, horizontal, between, normalization, wide, columns_first)
-        with np.errstate(over="ignore"):
-            target[...] = wide
+        round_to_halves(wide, target)
         return
     channels = source.shape[2]
     added = target[channels:] if normalization.planar else target[..., channels:]

@@ -38,6 +38,7 @@ class LinearColourOperator(Operator):
 
     def compute(self, sample: Sample) -> None:
         from penstock.kernels.cpu.colour import scale_add, transform
+        from penstock.kernels.cpu.halves import round_to_halves
 
         matrix, offset = sample.plan
         source = np.ascontiguousarray(sample.inputs[0])
@@ -52,7 +53,7 @@ class LinearColourOperator(Operator):
                 return
             wide = np.empty(target.shape, np.float32)
             transform(source, matrix, offset, wide)
-            target[...] = wide
+            round_to_halves(wide, target)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.colour import transform_colours

@@ -57,6 +57,8 @@ class ColorSpaceConversion(Operator):
         from penstock.kernels.cpu.colour import scale_add, to_grey, transform
 
         source, target = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
+        if not source.size:
+            raise RuntimeError(f"Cannot convert an empty image of shape {list(source.shape)}")
         if self.args["output_type"] == GRAY and self.args["image_type"] != YCbCr:
             to_grey(source, COARSE_LUMA if self.args["image_type"] == RGB else COARSE_LUMA[::-1], target)
         elif self.matrix.shape[1] == 3:

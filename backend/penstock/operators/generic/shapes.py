@@ -28,6 +28,8 @@ class Shapes(Operator):
             ),
         ),
         aliases=(Alias("_Shape", fn="_shape"),),
+        deprecated_since="1.14",
+        deprecation_note="Use the method `shape` of a `DataNode` instead.",
     )
 
     def run(self, workspace: Workspace) -> None:

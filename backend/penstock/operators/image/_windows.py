@@ -133,7 +133,12 @@ def _converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return (np.nan_to_num(clamped) if values.dtype.kind == "f" else clamped).astype(dtype)
     single = values.astype(np.float32)
     highest = float(np.finfo(dtype).max)
-    return np.clip(single, -highest, highest).astype(dtype)
+    clamped = np.clip(single, -highest, highest)
+    if dtype == np.float16:
+        from penstock.kernels.cpu.halves import rounded_to_halves
+
+        return rounded_to_halves(clamped)
+    return clamped.astype(dtype)
 
 
 def wrapped(value: float, dtype: np.dtype) -> float:

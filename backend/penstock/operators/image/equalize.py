@@ -34,7 +34,7 @@ class Equalize(Operator):
 
         source, target = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
         if not target.size:
-            return
+            raise RuntimeError(f"Cannot equalize an empty image of shape {list(source.shape)}")
         if sample.workspace.state.endswith("C"):
             equalize(source, target)
             return

@@ -75,9 +75,9 @@ class Erase(Operator):
 
     def _axes(self, layout: str, ndim: int) -> list[int]:
         if self.given("axes"):
-            axes = resolve_axes(self.args["axes"], None, layout, ndim)
+            axes = resolve_axes(self.args["axes"], None, layout, ndim, repeated=True)
         elif self.given("axis_names"):
-            axes = resolve_axes(None, self.args["axis_names"], layout, ndim)
+            axes = resolve_axes(None, self.args["axis_names"], layout, ndim, repeated=True)
         else:
             axes = [axis for axis, letter in enumerate(layout) if letter != "C"]
         if not axes:
@@ -111,6 +111,7 @@ class Erase(Operator):
         relative_anchor = self.args["normalized"] or self.args["normalized_anchor"]
         relative_shape = self.args["normalized"] or self.args["normalized_shape"]
         box = [slice(None)] * len(shape)
+        # Of an axis that is named twice the last one counts.
         for axis, start, extent in zip(axes, anchor, extents):
             extent = extent * shape[axis] if relative_shape else extent
             start = start * shape[axis] if relative_anchor else start

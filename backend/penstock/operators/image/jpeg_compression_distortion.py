@@ -48,7 +48,7 @@ class JpegCompressionDistortion(Operator):
 
         cv2, target = opencv(), sample.outputs[0]
         if not target.size:
-            return
+            raise RuntimeError(f"Cannot encode an empty image of shape {list(target.shape)}")
         image = cv2.cvtColor(np.ascontiguousarray(sample.inputs[0]), cv2.COLOR_RGB2BGR)
         _, encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, sample.plan])
         if simplejpeg() is not None:

@@ -120,16 +120,22 @@ class Laplacian(Operator):
     def compute(self, sample: Sample) -> None:
         from penstock.kernels.cpu.convert import cast
         from penstock.kernels.cpu.convolution import convolve_axes
+        from penstock.kernels.cpu.halves import rounded_to_halves
 
-        source = np.ascontiguousarray(sample.inputs[0], np.float32)
+        source = np.ascontiguousarray(sample.inputs[0])
         if not source.size:
             return
+        halves = source.dtype == np.float16
+        if not halves:
+            source = source.astype(np.float32, copy=False)
         total = np.zeros(source.shape, np.float32)
         part = np.empty(source.shape, np.float32)
         for derivative in sample.plan:
             convolve_axes(source, derivative.windows, part)
             part *= np.float32(derivative.scale)
             total += part
+            if halves:
+                total[...] = rounded_to_halves(total)
         cast(total, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:

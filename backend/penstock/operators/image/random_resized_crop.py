@@ -43,6 +43,8 @@ class RandomResizedCrop(RandomOperator, ResizingOperator):
         self._crop = RandomCrop(area, ratio, self.args["num_attempts"])
 
     def plan(self, sample: Sample, extents: Sequence[int]) -> ResamplePlan:
+        if not all(extents):
+            raise RuntimeError(f"Cannot take a window of an empty image: its extents are {list(extents)}")
         y, x, height, width = self._crop.window(self.stream(sample), *extents)
         rows = AxisPlan(extents[0], self._size[0], float(y), float(y + height))
         columns = AxisPlan(extents[1], self._size[1], float(x), float(x + width))

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 
-from penstock.schema import Alias, Argument, Operator, Schema, Workspace, register_operator
+from penstock.schema import Alias, Argument, FedOperator, Schema, Workspace, register_operator
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 from penstock.types import DALIDataType, dtype_name
 
 
 @register_operator
-class ExternalSource(Operator):
+class ExternalSource(FedOperator):
     """Gives, at each run, the oldest batch that was fed and not yet taken."""
 
     schema = Schema(
         name="ExternalSource",
         inputs=(),
         arguments=(
-            Argument("blocking", "bool", False, "Accepted for compatibility: a run without data fails."),
+            Argument("blocking", "bool", False, "A run waits until something is fed, rather than to fail."),
             Argument("dtype", "DALIDataType", None, "The type that the data must have."),
             Argument("layout", "layout", None, "The layout of the data, one letter a dimension."),
             Argument("ndim", "int32", None, "The number of dimensions that each sample must have."),
@@ -33,6 +33,7 @@ class ExternalSource(Operator):
     is_prompt = True
 
     def setup(self) -> None:
+        super().setup()
         ndim, layout = self.args["ndim"], self.args["layout"]
         if ndim is not None and layout and len(layout) != ndim:
             raise RuntimeError(
@@ -48,8 +49,7 @@ class ExternalSource(Operator):
         # Type, number of dimensions and layout of the last batch.
         self._previous: tuple[DALIDataType, int, str] | None = None
 
-    def feed(self, batch: TensorList) -> None:
-        """Adds a batch to be given by a later run."""
+    def _add(self, batch: TensorList) -> None:
         self._queue.append(batch)
 
     def _checked(self, batch: TensorList) -> TensorList:
@@ -101,18 +101,22 @@ class ExternalSource(Operator):
             )
 
     def pending_batch_size(self) -> int | None:
-        if self._queue:
-            return len(self._queue[0])
-        return len(self._last) if self._last is not None and self.args["repeat_last"] else None
+        with self._fed:
+            batch = self._queue[0] if self._queue else self._last
+        return None if batch is None else len(batch)
 
     @property
     def waiting(self) -> int:
-        """How many batches are waiting to be taken."""
         return len(self._queue)
 
+    def has_data(self) -> bool:
+        return bool(self._queue) or self._last is not None
+
     def run(self, workspace: Workspace) -> None:
-        if self._queue:
-            batch = self._checked(self._queue.popleft())
+        with self._fed:
+            fed = self._queue.popleft() if self._queue else None
+        if fed is not None:
+            batch = self._checked(fed)
             self._last = batch if self.args["repeat_last"] else None
         elif self._last is not None:
             batch = self._last

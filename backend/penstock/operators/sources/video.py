@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.kernels.codecs.video import Video
-from penstock.schema import Argument, Operator, Schema, Workspace, register_operator
+from penstock.schema import Argument, FedOperator, Schema, Workspace, register_operator
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.tensor import host_view
 from penstock.types import UINT8
@@ -31,7 +31,7 @@ class _Clip:
 
 
 @register_operator
-class VideoInput(Operator):
+class VideoInput(FedOperator):
     """Gives the frames of a fed video in order: each sample a sequence of them (uint8, FHWC, RGB).
 
     A batch that is fed is the contents of one video file. Runs give its sequences, as many as the pipeline's batch size at a
@@ -47,7 +47,7 @@ class VideoInput(Operator):
         devices=("cpu", "mixed"),
         arguments=(
             Argument("affine", "bool", True, "Accepted for compatibility."),
-            Argument("blocking", "bool", False, "Accepted for compatibility: a run without data fails."),
+            Argument("blocking", "bool", False, "A run waits until a video is fed, rather than to fail."),
             Argument(
                 "last_sequence_policy",
                 "string",
@@ -61,6 +61,7 @@ class VideoInput(Operator):
     )
 
     def setup(self) -> None:
+        super().setup()
         policy = self.args["last_sequence_policy"]
         if policy not in _POLICIES:
             raise ValueError(
@@ -70,7 +71,7 @@ class VideoInput(Operator):
             raise ValueError(f"`sequence_length` must be positive, got {self.args['sequence_length']}")
         self._clips: deque[_Clip] = deque()
 
-    def feed(self, batch: TensorList) -> None:
+    def _add(self, batch: TensorList) -> None:
         """Adds a video, to be given when those before it are over; one that cannot be opened fails then."""
         try:
             self._clips.append(_Clip(_opened(batch)))
@@ -81,6 +82,9 @@ class VideoInput(Operator):
     def waiting(self) -> int:
         """How many videos are not over."""
         return len(self._clips)
+
+    def has_data(self) -> bool:
+        return bool(self._clips)
 
     def pending_batch_size(self) -> int | None:
         clip = next(iter(self._clips), None)

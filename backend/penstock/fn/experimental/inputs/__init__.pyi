@@ -37,7 +37,7 @@ def video(
     Keyword args:
         sequence_length (int, required): Frames in a sequence.
         affine (bool, default True): Accepted for compatibility.
-        blocking (bool, default False): Accepted for compatibility: a run without data fails.
+        blocking (bool, default False): A run waits until a video is fed, rather than to fail.
         bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
         last_sequence_policy (str, default 'partial'): A video's last sequence, where too few frames are left for it: `partial` has fewer, `pad` adds black ones.
         no_copy (bool, default False): Use the fed memory in place until it is opened.

@@ -1,0 +1,44 @@
+"""Rounding to halves (float16), which numba does not have on CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+
+
+@njit(**_OPTIONS)
+def _round(bits, target):  # type: ignore[no-untyped-def]
+    """The bits of singles -> the bits of the nearest halves. Without branches, so that the loop is vectorized."""
+    for i in range(bits.size):
+        magnitude = np.int32(bits[i] & 0x7FFFFFFF)
+        sign = np.int32((bits[i] >> 16) & 0x8000)
+        # The exponent is rebased, and half a unit of the last place added; a carry goes into the exponent as it should.
+        normal = np.int32((magnitude + np.int32(0x1000) - np.int32(0x38000000)) >> 13)
+        # Below 2**-14 all halves are 2**-24 apart.
+        exponent = np.int32(magnitude >> 23)
+        shift = np.int32(min(126 - exponent, 25) if exponent < 125 else 1)
+        fraction = np.int32((magnitude & 0x7FFFFF) | 0x800000)
+        subnormal = np.int32((fraction + (np.int32(1) << (shift - 1))) >> shift)
+        half = normal if magnitude >= 0x38800000 else subnormal
+        half = half if half < 0x7C00 else np.int32(0x7C00)
+        half = half if magnitude <= 0x7F800000 else np.int32(0x7E00)
+        target[i] = np.uint16(sign | half)
+
+
+def rounded_to_halves(source: np.ndarray) -> np.ndarray:
+    """A float32 array's values as float16, ties away from zero, as DALI rounds on CPU (numpy and GPUs take the even one)."""
+    target = np.empty(source.shape, np.float16)
+    _round(np.ascontiguousarray(source).reshape(-1).view(np.uint32), target.reshape(-1).view(np.uint16))
+    return target
+
+
+def round_to_halves(source: np.ndarray, target: np.ndarray) -> None:
+    """As :func:`rounded_to_halves`, into an array that is there."""
+    if target.flags.c_contiguous:
+        _round(np.ascontiguousarray(source).reshape(-1).view(np.uint32), target.reshape(-1).view(np.uint16))
+    else:
+        target[...] = rounded_to_halves(source)
