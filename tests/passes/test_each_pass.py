@@ -23,6 +23,7 @@ def encoded(index: int) -> np.ndarray:
     return np.frombuffer(buffer.getvalue(), np.uint8)
 
 
+SOUNDS = [np.cos(np.arange(2000 * 5**i, dtype=np.float32) ** 1.3) for i in range(4)]
 ENCODED = [encoded(index) for index in range(4)]
 
 
@@ -81,12 +82,27 @@ def warped() -> Any:
 
 
 def bands_of_sounds() -> Any:
-    sound = fn.external_source(lambda: [np.cos(np.arange(2000 * (i + 1), dtype=np.float32) ** 1.3) for i in range(4)])
+    sound, outputs = fn.external_source(lambda: SOUNDS), []
     frames = {"window_length": 200, "window_step": 80}
-    return tuple(
-        fn.to_decibels(fn.mel_filter_bank(fn.spectrogram(sound, **frames, **arguments), nfilter=20))
-        for arguments in ({"nfft": 256}, {"nfft": 256, "layout": "tf"}, {"nfft": 240, "power": 1})
-    )
+    for arguments in ({"nfft": 256}, {"nfft": 256, "layout": "tf"}, {"nfft": 240, "power": 1}):
+        bands = [fn.mel_filter_bank(fn.spectrogram(sound, **frames, **arguments), nfilter=20) for _ in range(3)]
+        outputs += [bands[0], fn.to_decibels(bands[1]), fn.mfcc(fn.to_decibels(bands[2], reference=2.0))]
+    return tuple(outputs)
+
+
+def normalized_bands_of_sounds() -> Any:
+    sound = fn.external_source(lambda: SOUNDS)
+    outputs = []
+    for arguments in (
+        {"axes": [1], "epsilon": 1e-3},
+        {"axes": [0], "shift": 3.0},
+        {"mean": -20.0, "stddev": 5.0},
+        {"batch": True},
+        {"dtype": types.INT16, "scale": 100.0},
+    ):
+        spectra = fn.spectrogram(sound, nfft=256, window_length=200, window_step=80)
+        outputs.append(fn.normalize(fn.to_decibels(fn.mel_filter_bank(spectra, nfilter=20)), **arguments))
+    return tuple(outputs)
 
 
 def unused() -> Any:
@@ -114,6 +130,7 @@ PIPELINES = [
     chains_of_points,
     warped,
     bands_of_sounds,
+    normalized_bands_of_sounds,
     unused,
     chosen_by_sample,
 ]
