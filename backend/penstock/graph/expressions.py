@@ -314,8 +314,10 @@ def _index_arguments(item: Any, axis: int) -> dict[str, Any]:
 def _index_value(value: Any) -> Any:
     if isinstance(value, Expression):
         return value
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return int(value)
-    if isinstance(value, ScalarConstant) and isinstance(value.value, int):
-        return int(value.value)
+    if isinstance(value, ScalarConstant):
+        value = np.asarray(value.value)
+    if isinstance(value, np.ndarray) and value.size != 1:
+        raise RuntimeError(f"Array indices must be scalar (0D). Got {value.ndim}D tensor of shape {value.shape}.")
+    if isinstance(value, (int, np.generic, np.ndarray)):
+        return int(np.asarray(value).reshape(()))
     raise TypeError(f"Invalid type for an index: {type(value)}; use integers, slices, DataNodes or `newaxis`")

@@ -136,3 +136,22 @@ for given in ({"axes": [0, 0]}, {"axes": [0, 1, 0]}, {"axis_names": "WHW"}):
     shape = {"shape": [2.0, 2.0, 1.0][: len(corners["anchor"])]}
     FAMILY.each("erase", {"pixels": NAMED}, [{**given, **corners, **shape, "fill_value": 7.0}], exact=True)
 FAMILY.each("reductions.sum", {"pixels": NAMED}, [{"axes": [0, 0]}, {"axes": [1, -2]}])
+# What stands in brackets behind a node.
+CUBE = feed([np.arange(24, dtype=np.int32).reshape(2, 3, 4)] * 3, "HWC")
+VECTORS, FLAGS = feed([np.int32([1])] * 3), feed([np.bool_(True)] * 3)
+for text, index in (
+    ("True", lambda m: True),
+    ("a number of numpy", lambda m: np.float32(1)),
+    ("an array of one", lambda m: np.array([1])),
+    ("an array", lambda m: np.array([0, 1])),
+    ("a constant", lambda m: m.types.Constant(1)),
+    ("a node of one dimension", VECTORS),
+    ("up to a node of one dimension", lambda m: slice(None, VECTORS(m))),
+    ("a node of bool", FLAGS),
+    ("a real number", lambda m: 1.0),
+):
+    FAMILY.add(f"brackets: {text}", lambda m, i=index: CUBE(m)[i(m)], exact=True)
+BOXES = np.array([[0.1, 0.2, 0.5, 0.6], [0.3, 0.3, 0.9, 0.8]])
+for kind in ("float32", "int64", "int32"):
+    boxes = feed([(BOXES * (1 if kind == "float32" else 10)).astype(kind)] * 3)
+    FAMILY.each("bbox_rotate", {kind: boxes}, [{"angle": 30.0, "input_shape": [10, 20]}])

@@ -57,3 +57,12 @@ for name, matrix in {
         lambda m, matrix=matrix: m.fn.warp_affine(INPUTS["pixels"](m), feed([matrix] * 3)(m), inverse_map=False),
     )
 FAMILY.each("warp_affine", PIXELS, [{"matrix": SINGULAR.reshape(-1).tolist(), "inverse_map": False}])
+CLIPS = feed(images([(3, 6, 5, 3), (2, 7, 4, 3), (1, 5, 5, 3)]), "FHWC")
+TURNS = feed([np.float32([10, 45, 90]), np.float32([30, -20]), np.float32([180])])
+FEW = feed([np.float32([10, 45]), np.float32([30]), np.float32([180])])
+for given in ({"keep_size": True}, {}):
+    FAMILY.add(
+        f"rotate frames by their own angles {given}",
+        lambda m, g=given: m.fn.rotate(CLIPS(m), angle=m.fn.per_frame(TURNS(m)), fill_value=7.0, **g),
+    )
+FAMILY.add("rotate too few angles", lambda m: m.fn.rotate(CLIPS(m), angle=m.fn.per_frame(FEW(m))))

@@ -11,7 +11,9 @@ from penstock import types
 from penstock.kernels.codecs import image_codec
 from penstock.kernels.codecs.image_codec import decode, decode_for_now
 from penstock.kernels.codecs.image_header import CorruptImageError, NotAnImageError, read_header
+from penstock.kernels.cpu.opencv import opencv
 from penstock.kernels.windows import Region
+from penstock.types import DALIImageType
 
 _RECORDED = Path(__file__).parents[2] / "golden" / "decoders" / "images.npz"
 _RECORDING = np.load(_RECORDED)
@@ -134,3 +136,36 @@ def test_importing_penstock_loads_no_codec() -> None:
 def test_damaged_files_raise_nothing_but_image_errors() -> None:
     script = Path(__file__).parent / "damaged_images.py"
     subprocess.run([sys.executable, script, _RECORDED, "400"], check=True, env=_ENVIRONMENT, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("output_type", "dtype", "expected"),
+    [
+        (DALIImageType.RGB, np.float32, [0.25, 1.5, -0.5]),
+        (DALIImageType.ANY_DATA, np.float32, [0.25, 1.5, -0.5]),
+        (DALIImageType.BGR, np.float32, [-0.5, 1.5, 0.25]),
+        (DALIImageType.GRAY, np.float32, [0.299 * 0.25 + 0.587 * 1.5 - 0.114 * 0.5]),
+        (DALIImageType.RGB, np.uint8, [64, 255, 0]),
+        (DALIImageType.RGB, np.int16, [8192, 32767, -16383]),
+    ],
+)
+def test_tiff_of_real_colours(output_type: DALIImageType, dtype: type, expected: list[float]) -> None:
+    cv2 = opencv()
+    pixels = np.broadcast_to(np.float32([-0.5, 1.5, 0.25]), (3, 5, 3))
+    encoded = cv2.imencode(".tiff", pixels, [cv2.IMWRITE_TIFF_COMPRESSION, 1])[1].reshape(-1)
+    header = read_header(encoded)
+    output = np.empty(header.shape(output_type), dtype)
+    decode(encoded, header, output, output_type)
+    np.testing.assert_allclose(output, np.broadcast_to(np.array(expected), output.shape), rtol=1e-6)
+
+
+def test_damaged_tiff_of_real_colours() -> None:
+    cv2 = opencv()
+    encoded = cv2.imencode(".tiff", np.ones((9, 9, 3), np.float32), [cv2.IMWRITE_TIFF_COMPRESSION, 8])[1].reshape(-1)
+    header = read_header(encoded)
+    with pytest.raises(CorruptImageError):
+        decode(
+            np.concatenate([encoded[:8], np.full(20, 255, np.uint8), encoded[28:]]),
+            header,
+            np.empty((9, 9, 3), np.float32),
+        )

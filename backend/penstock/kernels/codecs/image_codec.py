@@ -22,6 +22,7 @@ from penstock.kernels.codecs.image_header import (
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg
 from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
+from penstock.kernels.cpu.opencv import opencv
 from penstock.kernels.windows import Region
 from penstock.types import DALIImageType
 
@@ -161,6 +162,8 @@ def _decode_stored(
     codec = nvimgcodec()
     if codec is None or not (taken_by_nvimgcodec(header, output_type) or _pillow_cuts_depth(codec, encoded, header)):
         return _decode_with_pillow(encoded, header, output_type, region)
+    if _holds_real_colours(codec, encoded, header):
+        return _decode_with_opencv(encoded, header, output_type, region), 1.0
     if header.format in _VETTED_BY_PILLOW:
         pixels, maximum = _decode_with_pillow(encoded, header, output_type, region)
         if _pillow_is_right(codec, encoded, header):
@@ -214,6 +217,32 @@ def _pillow_cuts_depth(codec: Any, encoded: np.ndarray, header: ImageHeader) -> 
         and not header.by_pillow
         and codec.CodeStream(encoded).precision > 8
     )
+
+
+def _holds_real_colours(codec: Any, encoded: np.ndarray, header: ImageHeader) -> bool:
+    """Whether it is a TIFF of floating-point colours, which Pillow does not read."""
+    return (
+        header.format == "tiff"
+        and header.channels == 3
+        and not header.by_pillow
+        and np.dtype(codec.CodeStream(encoded).dtype) == np.float32
+    )
+
+
+def _decode_with_opencv(
+    encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType, region: Region | None
+) -> np.ndarray:
+    """The pixels of an image of three channels, as stored."""
+    cv2 = opencv()
+    # OpenCV turns some kinds of images and leaves others; DALI does not turn these.
+    pixels = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED) if header.orientation == UPRIGHT else None
+    if pixels is None or pixels.shape != (header.height, header.width, 3):
+        raise _why_undecodable(encoded, header)
+    if region is not None:
+        pixels = pixels[region.overlap(pixels.shape)[0]]
+    if output_type == DALIImageType.GRAY:
+        return (pixels[..., ::-1] @ LUMA.astype(np.float32))[..., np.newaxis]
+    return pixels if output_type == DALIImageType.BGR else pixels[..., ::-1]
 
 
 def gray_by_way_of_rgb(header: ImageHeader, output_type: DALIImageType) -> bool:
@@ -317,14 +346,14 @@ def _scaled(values: np.ndarray, maximum: float, target: np.dtype) -> np.ndarray:
     limits = np.iinfo(target)
     # 2**31 - 1 is no float32: it is rounded up as a factor, so the result is cut in float64.
     scaled = np.floor(normalized * np.float32(limits.max) + np.float32(0.5)).astype(np.float64)
-    return np.clip(scaled, 0, limits.max).astype(target)
+    return np.clip(scaled, limits.min, limits.max).astype(target)
 
 
 def _ycbcr(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> tuple[np.ndarray, float]:
     """RGB pixels as YCbCr, and the value of full intensity."""
     normalized = pixels.astype(np.float32) * np.float32(1 / maximum) @ TO_YCBCR.T.astype(np.float32)
     if dtype == np.uint8:
-        return np.floor(normalized * np.float32(255) + (YCBCR_OFFSET + 0.5)).astype(np.uint8), 255.0
+        return np.clip(np.floor(normalized * np.float32(255) + (YCBCR_OFFSET + 0.5)), 0, 255).astype(np.uint8), 255.0
     # DALI's offsets for all other types are 1/16 and 1/2 of the range.
     return normalized + (YCBCR_OFFSET / 256).astype(np.float32), 1.0
 

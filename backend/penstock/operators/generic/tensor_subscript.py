@@ -120,6 +120,8 @@ class TensorSubscript(Operator):
         computed = sample.tensor_argument(name)
         if computed is None:
             return int(sample[name])
-        if computed.dtype.kind not in "iu" or computed.size != 1:
-            raise TypeError(f"An index must be one integer, got {computed.dtype} of shape {computed.shape}")
+        if computed.ndim:
+            raise RuntimeError(f"Array indices must be scalar (0D). Got {computed.ndim}D tensor.")
+        if computed.dtype.kind not in "iu":
+            raise TypeError(f"An index must be an integer, got {computed.dtype}")
         return int(computed.reshape(-1)[0])
