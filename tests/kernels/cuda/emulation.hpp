@@ -21,6 +21,16 @@
 static int max(int a, int b) { return a > b ? a : b; }
 static int min(int a, int b) { return a < b ? a : b; }
 
+// Two numbers of 16 bits in one of 32.
+static unsigned __vminu2(unsigned a, unsigned b) {
+    unsigned low = min(int(a & 0xFFFF), int(b & 0xFFFF)), high = min(int(a >> 16), int(b >> 16));
+    return low | high << 16;
+}
+static unsigned __vmaxu2(unsigned a, unsigned b) {
+    unsigned low = max(int(a & 0xFFFF), int(b & 0xFFFF)), high = max(int(a >> 16), int(b >> 16));
+    return low | high << 16;
+}
+
 struct Dim3 {
     unsigned x, y, z;
 };

@@ -17,8 +17,13 @@ ADDITION = (
 INSTANCES = {
     "anchors": ["match_boxes", "encode_boxes"],
     "colour": ["colour<uint8, float16>", "colour<int32, uint8>"],
-    "convolution": ["convolve<uint8, float>", "convolve<float, int16>"],
-    "correlation": ["correlate<uint8, uint8>", "correlate<int16, float>"],
+    "convolution": [
+        "convolve_planes<uint8, uint8>",
+        "convolve_planes<float16, float>",
+        "convolve_lines<uint8, float>",
+        "convolve_lines<float, int16>",
+    ],
+    "correlation": ["correlate_tiles<uint8, uint8>", "correlate<int16, float>"],
     "decibels": ["to_decibels"],
     "debayer": ["debayer<uint8>", "debayer<uint16>"],
     "displacement": ["displace<Given, uint16>", "displace<Ball, uint8>", "displace<Waves, float>"],
@@ -28,8 +33,8 @@ INSTANCES = {
     "histogram": ["count_values", "make_tables", "look_up"],
     "jpeg": ["quantize", "to_rgb"],
     "lab": ["to_lab", "from_lab"],
-    "median": ["median<uint8, 3>", "median<float, 5>", "median<int16, 0>", "median<int32, 0>"],
-    "morphology": ["extreme<uint8, Greatest>", "extreme<float, Least>"],
+    "median": ["median_tiles<uint8, 3>", "median_tiles<float, 5>", "median_tiles<int16, 0>", "median<int32>"],
+    "morphology": ["extreme_tiles<uint8, Greatest>", "extreme_tiles<float, Least>", "extreme<int16, Least>"],
     "perspective": ["prepare", "warp_perspective<uint8>", "warp_perspective<float>"],
     "philox": [
         "draw_numbers<Uniform, uint8>",

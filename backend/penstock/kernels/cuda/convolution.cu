@@ -1,28 +1,114 @@
-// Convolution along one axis of an array seen as (outer, n, inner), reflected at the border without repeating the edge.
+// Sums of separable filters, reflected at the border without repeating the edge.
+#include "tiles.cuh"
 
-struct Convolution {
-    uint64 source, target;
+const int MOST_TERMS = 3;
+
+struct Lines {
+    uint64 sources[MOST_TERMS], target;
     int64 outer, size, inner;
-    int32 window, diameter;
+    int32 windows[MOST_TERMS], diameters[MOST_TERMS];  // where a window begins in the table
+    float scales[MOST_TERMS];
+    int32 terms;
 };
 
+// Adds a term to the sum of those before it.
+__device__ inline void add_term(float &total, float part, float scale, bool first) {
+    total = first ? part * scale : part * scale + total;
+}
+
+// The sum of filters along one axis of arrays seen as (outer, n, inner); each thread makes a stretch of this axis.
 template <typename In, typename Out>
-__global__ void convolve(const int64 *__restrict__ first_blocks, const Convolution *__restrict__ plans, int samples,
-                         const float *__restrict__ windows) {
+__global__ void convolve_lines(const int64 *__restrict__ first_blocks, const Lines *__restrict__ plans, int samples,
+                               const float *__restrict__ windows) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
-    const Convolution p = plans[sample];
-    int64 element = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
-    if (element >= p.outer * p.size * p.inner) return;
-    int64 i = element % p.inner, y = element / p.inner % p.size, o = element / p.inner / p.size;
-    const In *source = reinterpret_cast<const In *>(p.source) + o * p.size * p.inner + i;
-    const float *window = windows + p.window;
-    int64 begin = y - p.diameter / 2;
-    float sum = 0.0f;
-    for (int k = 0; k < p.diameter; k++) {
-        int64 place = begin + k;
-        if (p.size == 1) place = 0;
-        while (place < 0 || place >= p.size) place = place < 0 ? -place : 2 * p.size - 2 - place;
-        sum = fmaf(window[k], to_float(source[place * p.inner]), sum);
+    const Lines &p = plans[sample];
+    int64 number = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
+    int64 stretches = (p.size + STRETCH - 1) / STRETCH;
+    Place column = place_of(number, p.inner), stretch = place_of(column.row, stretches);
+    if (stretch.row >= p.outer) return;
+    const int size = int(p.size), begin = int(stretch.column) * STRETCH;
+    const int64 offset = stretch.row * p.size * p.inner + column.column;
+    float totals[STRETCH];
+    for (int term = 0; term < p.terms; term++) {
+        const In *source = reinterpret_cast<const In *>(p.sources[term]) + offset;
+        const int diameter = p.diameters[term];
+        Weighted<STRETCH, float> sums(windows + p.windows[term]);
+        slide<STRETCH, float>(diameter, [&](int k) {
+            return to_float(source[within(begin - diameter / 2 + k, size, BORDER_REFLECT_101) * p.inner]);
+        }, sums);
+#pragma unroll
+        for (int i = 0; i < STRETCH; i++) add_term(totals[i], sums.sums[i], p.scales[term], term == 0);
     }
-    reinterpret_cast<Out *>(p.target)[element] = converted<Out>(sum);
+    Out *target = reinterpret_cast<Out *>(p.target) + offset;
+#pragma unroll
+    for (int i = 0; i < STRETCH; i++)
+        if (begin + i < size) target[(begin + i) * p.inner] = converted<Out>(totals[i]);
+}
+
+struct Planes {
+    Tiles tiles;
+    int32 weights, count;                               // where the windows begin in the table, and their elements
+    int32 windows_y[MOST_TERMS], windows_x[MOST_TERMS]; // where one begins among them
+    int32 heights[MOST_TERMS], widths[MOST_TERMS];
+    float scales[MOST_TERMS];
+    int32 terms;
+};
+
+// Rows that a thread makes of four columns.
+const int STRETCH_DOWN = 4;
+
+// The sum of filters along the height and the width: first rows are filtered, then columns of what that gives.
+template <typename In, typename Out>
+__global__ void __launch_bounds__(256, 3) convolve_planes(const int64 *__restrict__ first_blocks, const Planes *__restrict__ plans, int samples,
+                                const float *__restrict__ windows) {
+    extern __shared__ __align__(16) float memory[];
+    int sample = sample_of(first_blocks, samples, blockIdx.x);
+    const Planes &p = plans[sample];
+    const Tiles &tiles = p.tiles;
+    const Tile tile = tile_of(tiles, blockIdx.x - first_blocks[sample]);
+    const int most_rows = tiles.rows + tiles.reach_y, rows = tile.rows + tiles.reach_y, inner = tiles.inner;
+    float *weights = memory, *values = weights + p.count, *filtered = values + most_rows * tiles.pitch;
+    const int part = most_rows * tiles.out_pitch;
+    int32 *shifts = reinterpret_cast<int32 *>(filtered + p.terms * part);
+
+    for (int i = threadIdx.x; i < p.count; i += blockDim.x) weights[i] = windows[p.weights + i];
+    read_tile<In, Float<In>>(tiles, tile, 0.0f, values, shifts);
+    __syncthreads();
+
+    const int stretches = (tile.columns + STRETCH - 1) / STRETCH;
+    for (int term = 0; term < p.terms; term++) {
+        // Windows of less than the greatest width begin later.
+        const int width = p.widths[term], late = tiles.left - width / 2;
+        each_place(rows, stretches * inner, [&](int row, int lane) {
+            int element = lane % inner + lane / inner * STRETCH * inner;
+            const float *line = values + row * tiles.pitch + shifts[row] + element + late * inner;
+            Weighted<STRETCH, float> sums(weights + p.windows_x[term]);
+            slide<STRETCH, float>(width, [&](int k) { return line[k * inner]; }, sums);
+            float *to = filtered + term * part + row * tiles.out_pitch + element;
+#pragma unroll
+            for (int i = 0; i < STRETCH; i++) to[i * inner] = sums.sums[i];
+        });
+    }
+    __syncthreads();
+
+    each_place((tile.rows + STRETCH_DOWN - 1) / STRETCH_DOWN, (tile.columns * inner + 3) / 4, [&](int stretch, int lane) {
+        Four<float> totals[STRETCH_DOWN];
+        for (int term = 0; term < p.terms; term++) {
+            const int height = p.heights[term], row = stretch * STRETCH_DOWN + tiles.above - height / 2;
+            const float *column = filtered + term * part + row * tiles.out_pitch + 4 * lane;
+            Weighted<STRETCH_DOWN, Four<float>> sums(weights + p.windows_y[term]);
+            slide<STRETCH_DOWN, Four<float>>(height, [&](int k) {
+                return *reinterpret_cast<const Four<float> *>(column + k * tiles.out_pitch);
+            }, sums);
+#pragma unroll
+            for (int i = 0; i < STRETCH_DOWN; i++)
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    add_term(totals[i].values[k], sums.sums[i].values[k], p.scales[term], term == 0);
+        }
+#pragma unroll
+        for (int i = 0; i < STRETCH_DOWN; i++)
+            if (stretch * STRETCH_DOWN + i < tile.rows)
+                write_four<Out, Convertible<Out>>(tiles, tile, stretch * STRETCH_DOWN + i, 4 * lane, totals[i]);
+    });
 }

@@ -1,46 +1,202 @@
-"""Convolution along one axis on GPU."""
+"""Sums of separable filters on GPU."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, cuda_type, kernel, launch, locate, packed
+from penstock.kernels.axes import image_view
+from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, scratch
+from penstock.kernels.cuda.tiles import STRETCH, TILES, Tiling, tile_fields, tiling_for
 
-_CONVOLUTION = np.dtype(
+# As in `convolution.cu`.
+_MOST_TERMS = 3
+_LINES = np.dtype(
     [
-        ("source", np.uint64),
+        ("sources", np.uint64, _MOST_TERMS),
         ("target", np.uint64),
         *((name, np.int64) for name in ("outer", "size", "inner")),
-        ("window", np.int32),
-        ("diameter", np.int32),
+        *((name, np.int32, _MOST_TERMS) for name in ("windows", "diameters")),
+        ("scales", np.float32, _MOST_TERMS),
+        ("terms", np.int32),
     ],
     align=True,
 )
+_PLANES = np.dtype(
+    [
+        *TILES,
+        ("weights", np.int32),
+        ("count", np.int32),
+        *((name, np.int32, _MOST_TERMS) for name in ("windows_y", "windows_x", "heights", "widths")),
+        ("scales", np.float32, _MOST_TERMS),
+        ("terms", np.int32),
+    ],
+    align=True,
+)
+# A window that changes nothing.
+_NOTHING = np.ones(1, np.float32)
 
 
-def convolve_axes(jobs: Sequence[tuple[Any, int, np.ndarray, Any]]) -> None:
-    """``(source, axis, window, target)`` for each sample, in one launch; windows are odd."""
-    located = [(locate(source), axis, window, locate(target)) for source, axis, window, target in jobs]
-    located = [job for job in located if job[3].size]
-    if not located:
-        return
-    windows, places = packed([job[2] for job in located], np.float32)
-    entries = [
-        (
-            source.address,
-            target.address,
-            math.prod(source.shape[:axis]),
-            source.shape[axis],
-            math.prod(source.shape[axis + 1 :]),
-            place,
-            len(window),
-        )
-        for (source, axis, window, target), place in zip(located, places)
+@dataclass(frozen=True)
+class Term:
+    """A separable filter.
+
+    Attributes:
+        scale: its factor in the sum.
+        windows: of some axes, float32 and odd.
+    """
+
+    scale: float
+    windows: dict[int, np.ndarray]
+
+    def window(self, axis: int) -> np.ndarray:
+        """That of an axis."""
+        return self.windows.get(axis, _NOTHING)
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What happens to one sample: the sum of filters."""
+
+    source: Located
+    target: Located
+    terms: Sequence[Term]
+
+
+def convolve(jobs: Sequence[Filters], axes: Sequence[int]) -> None:
+    """Fills all targets. Filters run along ``axes``, which follow each other, from the last to the first."""
+    jobs = [job for job in jobs if job.target.size]
+    tiles = [_tiling(job, axes) for job in jobs] if len(axes) <= 2 else [None] * len(jobs)
+    by_planes = [(job, tiling) for job, tiling in zip(jobs, tiles) if tiling]
+    if by_planes:
+        _convolve_planes(by_planes, axes)
+    by_lines = [job for job, tiling in zip(jobs, tiles) if not tiling]
+    if by_lines:
+        _convolve_lines(_but_for(by_lines, axes), axes[0])
+
+
+def _but_for(jobs: Sequence[Filters], axes: Sequence[int]) -> list[tuple[Filters, list[Located]]]:
+    """The jobs with what remains to be filtered along the first axis, for each term."""
+    if len(axes) == 1:
+        return [(job, [job.source] * len(job.terms)) for job in jobs]
+    shapes = [job.source.shape for job in jobs for _ in job.terms]
+    parts = iter(scratch(shapes, np.float32))
+    filtered = [(job, [next(parts) for _ in job.terms]) for job in jobs]
+    inner = [
+        Filters(job.source, part, [replace(term, scale=1.0)])
+        for job, parts in filtered
+        for term, part in zip(job.terms, parts)
     ]
-    types = f"{cuda_type(located[0][0].dtype)}, {cuda_type(located[0][3].dtype)}"
-    counts = [blocks_for(job[3].size) for job in located]
-    launch(kernel("convolution", f"convolve<{types}>"), np.array(entries, _CONVOLUTION), counts, windows)
+    convolve(inner, axes[1:])
+    return filtered
+
+
+class _Table:
+    """Windows one behind the other, each followed by so many more elements that four can be read at once."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[int, ...], int] = {}
+        self._parts: list[np.ndarray] = []
+        self._size = 0
+
+    def add(self, windows: Sequence[np.ndarray]) -> int:
+        """Where the first one of windows that follow each other begins; the same ones are there once."""
+        key = tuple(map(id, windows))
+        if key not in self._places:
+            self._places[key] = self._size
+            for window in windows:
+                part = np.zeros(_padded(len(window)), np.float32)
+                part[: len(window)] = window
+                self._parts.append(part)
+                self._size += len(part)
+        return self._places[key]
+
+    def array(self) -> np.ndarray:
+        return np.concatenate(self._parts)
+
+
+def _padded(size: int) -> int:
+    return -(-size // 4) * 4
+
+
+def _filled(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The values, and zeros for terms that there are not."""
+    return (*values, *(0 for _ in range(_MOST_TERMS - len(values))))
+
+
+# -- along one axis ----------------------------------------------------------------------------------------------------
+
+
+def _convolve_lines(jobs: Sequence[tuple[Filters, list[Located]]], axis: int) -> None:
+    table, entries, counts = _Table(), [], []
+    for job, sources in jobs:
+        shape, windows = job.target.shape, [term.window(axis) for term in job.terms]
+        outer, size, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+        entries.append(
+            (
+                _filled([source.address for source in sources]),
+                job.target.address,
+                *(outer, size, inner),
+                _filled([table.add([window]) for window in windows]),
+                _filled([len(window) for window in windows]),
+                _filled([term.scale for term in job.terms]),
+                len(job.terms),
+            )
+        )
+        counts.append(blocks_for(outer * -(-size // STRETCH) * inner))
+    types = f"{cuda_type(jobs[0][1][0].dtype)}, {cuda_type(jobs[0][0].target.dtype)}"
+    function = kernel("convolution", f"convolve_lines<{types}>")
+    launch(function, np.array(entries, _LINES), counts, table.array())
+
+
+# -- along height and width --------------------------------------------------------------------------------------------
+
+
+def _tiling(job: Filters, axes: Sequence[int]) -> Tiling | None:
+    windows = _windows(job, axes)
+    heights, widths = ([len(pair[number]) for pair in windows] for number in (0, 1))
+    weights = sum(map(_padded, heights + widths))
+    return tiling_for(_view(job.target.shape, axes), (max(heights), max(widths)), len(job.terms), weights, 0)
+
+
+def _view(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, int, int, int]:
+    """The shape as (planes, height, width, inner); what comes before a single axis takes the place of the height."""
+    if len(axes) == 2:
+        return image_view(shape, axes[0])
+    return 1, math.prod(shape[: axes[0]]), shape[axes[0]], math.prod(shape[axes[0] + 1 :])
+
+
+def _windows(job: Filters, axes: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The windows (vertical, horizontal) of each term."""
+    if len(axes) == 2:
+        return [(term.window(axes[0]), term.window(axes[1])) for term in job.terms]
+    return [(_NOTHING, term.window(axes[0])) for term in job.terms]
+
+
+def _convolve_planes(jobs: Sequence[tuple[Filters, Tiling]], axes: Sequence[int]) -> None:
+    table, entries = _Table(), []
+    for job, tiles in jobs:
+        windows = _windows(job, axes)
+        before = (tiles.reach[0] // 2, tiles.reach[1] // 2)
+        places = np.cumsum([0, *(_padded(len(window)) for pair in windows for window in pair)]).tolist()
+        entries.append(
+            (
+                *tile_fields(job.source, job.target, tiles.view, tiles.view, before, "reflect_101", tiles),
+                table.add([window for pair in windows for window in pair]),
+                places[-1],
+                _filled(places[:-1:2]),
+                _filled(places[1:-1:2]),
+                _filled([len(vertical) for vertical, _ in windows]),
+                _filled([len(horizontal) for _, horizontal in windows]),
+                _filled([term.scale for term in job.terms]),
+                len(job.terms),
+            )
+        )
+    types = f"{cuda_type(jobs[0][0].source.dtype)}, {cuda_type(jobs[0][0].target.dtype)}"
+    function = kernel("convolution", f"convolve_planes<{types}>")
+    shared = max(tiles.shared for _, tiles in jobs)
+    launch(function, np.array(entries, _PLANES), [tiles.blocks for _, tiles in jobs], table.array(), shared=shared)

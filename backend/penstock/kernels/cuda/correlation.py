@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from penstock.kernels.axes import image_view
-from penstock.kernels.borders import BORDERS
 from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, packed
+from penstock.kernels.cuda.tiles import TILES, Tiling, tile_fields, tiling_for
 
 _CORRELATION = np.dtype(
     [
-        *((name, np.uint64) for name in ("source", "target", "window", "fill")),
-        ("elements", np.int64),
-        *((name, np.int32) for name in ("height", "width", "inner", "out_height", "out_width")),
-        *((name, np.int32) for name in ("window_height", "window_width", "anchor_y", "anchor_x", "border", "place")),
+        *TILES,
+        ("window", np.uint64),
+        ("fill", np.uint64),
+        *((name, np.int32) for name in ("window_height", "window_width", "place")),
         ("outside", np.float32),
     ],
     align=True,
@@ -46,32 +46,39 @@ class Correlation:
 
 
 def correlate_images(jobs: Sequence[Correlation], border: str) -> None:
-    """Fills all targets in one launch; ``border`` is one of ``BORDERS``."""
-    located = [(job, locate(job.source), locate(job.target)) for job in jobs]
-    located = [item for item in located if item[2].size]
-    if not located:
-        return
-    table, places = packed([job.window for job, _, _ in located if not isinstance(job.window, Located)], np.float32)
+    """Fills all targets; ``border`` is one of ``BORDERS``."""
+    located = [replace(job, source=locate(job.source), target=locate(job.target)) for job in jobs]
+    tiles = [(job, _tiling(job)) for job in located if job.target.size]
+    for tiled in (True, False):
+        some = [(job, tiling) for job, tiling in tiles if (tiling is not None) == tiled]
+        if some:
+            _launch("correlate_tiles" if tiled else "correlate", some, border)
+
+
+def _tiling(job: Correlation) -> Tiling | None:
+    height, width = job.window.shape
+    return tiling_for(image_view(job.target.shape, job.axis), (height, width), 1, height * (-(-width // 4) * 4), -1)
+
+
+def _launch(name: str, jobs: Sequence[tuple[Correlation, Tiling | None]], border: str) -> None:
+    table, places = packed([job.window for job, _ in jobs if not isinstance(job.window, Located)], np.float32)
     place, entries = iter(places), []
-    for job, source, target in located:
+    for job, tiling in jobs:
+        views = (image_view(job.source.shape, job.axis), image_view(job.target.shape, job.axis))
         window = job.window.address if isinstance(job.window, Located) else 0
         fill, outside = (job.fill.address, 0.0) if isinstance(job.fill, Located) else (0, job.fill)
         entries.append(
             (
-                source.address,
-                target.address,
+                *tile_fields(job.source, job.target, *views, job.anchor, border, tiling),
                 window,
                 fill,
-                target.size,
-                *image_view(source.shape, job.axis)[1:],
-                *target.shape[job.axis : job.axis + 2],
                 *job.window.shape,
-                *job.anchor,
-                BORDERS.index(border),
                 0 if window else next(place),
                 outside,
             )
         )
-    types = f"{cuda_type(located[0][1].dtype)}, {cuda_type(located[0][2].dtype)}"
-    counts = [blocks_for(target.size) for _, _, target in located]
-    launch(kernel("correlation", f"correlate<{types}>"), np.array(entries, _CORRELATION), counts, table)
+    types = f"{cuda_type(jobs[0][0].source.dtype)}, {cuda_type(jobs[0][0].target.dtype)}"
+    counts = [tiling.blocks if tiling else blocks_for(job.target.size) for job, tiling in jobs]
+    shared = max(tiling.shared if tiling else 0 for _, tiling in jobs)
+    function = kernel("correlation", f"{name}<{types}>")
+    launch(function, np.array(entries, _CORRELATION), counts, table, shared=shared)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import re
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -85,8 +86,10 @@ def _kernel_on(_device: int, file: str, instance: str, preamble: str) -> Any:
 
 
 def source(file: str, preamble: str = "") -> str:
-    """The whole source of ``file``.cu."""
-    return (_FOLDER / "common.cuh").read_text() + preamble + (_FOLDER / f"{file}.cu").read_text()
+    """The whole source of ``file``.cu, with what it includes."""
+    own = (_FOLDER / f"{file}.cu").read_text()
+    own = re.sub(r'#include "(\w+\.cuh)"', lambda found: (_FOLDER / found[1]).read_text(), own)
+    return (_FOLDER / "common.cuh").read_text() + preamble + own
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------
@@ -329,7 +332,8 @@ def launch(
         return
     starts = ends - np.asarray(counts, np.int64)
     if shared > 48 * 1024:
-        function.max_dynamic_shared_size_bytes = shared
+        # Never less than before: recorded launches of the same kernel may need it.
+        function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
     recorder = _recording()
     if recorder:
         recorder.launch(function, starts, descriptors, extra, shared, total if blocks is None else blocks)

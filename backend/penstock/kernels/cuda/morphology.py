@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from penstock.kernels.axes import image_view
 from penstock.kernels.borders import BORDERS
 from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, scratch
+from penstock.kernels.cuda.tiles import TILES, Tiling, tile_fields, tiling_for
 
+_RECTANGLE = np.dtype([*TILES, ("mask_height", np.int32), ("mask_width", np.int32)], align=True)
 _LINE = np.dtype(
     [
         ("source", np.uint64),
@@ -41,25 +44,50 @@ class Morphology:
 
 
 def take_extremes(extreme: str, jobs: Sequence[Morphology], border: str) -> None:
-    """Fills all targets, of the sources' type, in a launch for each axis along which a rectangle is not a single element.
+    """Fills all targets, of the sources' type.
 
     Args:
         extreme: ``Greatest`` or ``Least``.
         jobs: the samples.
         border: one of ``BORDERS``.
     """
-    located = [(job, locate(job.source), locate(job.target)) for job in jobs]
-    located = [item for item in located if item[2].size]
-    if not located:
-        return
-    passes = [number for number in (0, 1) if any(job.lengths[number] > 1 for job, _, _ in located)] or [0]
-    sources = [source for _, source, _ in located]
+    located = [replace(job, source=locate(job.source), target=locate(job.target)) for job in jobs]
+    tiles = [(job, _tiling(job)) for job in located if job.target.size]
+    tiled = [(job, tiling) for job, tiling in tiles if tiling]
+    if tiled:
+        _take_by_tiles(extreme, tiled, border)
+    others = [job for job, tiling in tiles if not tiling]
+    if others:
+        _take_by_lines(extreme, others, border)
+
+
+def _tiling(job: Morphology) -> Tiling | None:
+    return tiling_for(image_view(job.target.shape, job.axis), job.lengths, 1, 0, 1)
+
+
+def _take_by_tiles(extreme: str, jobs: Sequence[tuple[Morphology, Tiling]], border: str) -> None:
+    entries = [
+        (
+            *tile_fields(job.source, job.target, tiling.view, tiling.view, job.anchor, border, tiling),
+            *job.lengths,
+        )
+        for job, tiling in jobs
+    ]
+    function = kernel("morphology", f"extreme_tiles<{cuda_type(jobs[0][0].source.dtype)}, {extreme}>")
+    shared = max(tiling.shared for _, tiling in jobs)
+    launch(function, np.array(entries, _RECTANGLE), [tiling.blocks for _, tiling in jobs], shared=shared)
+
+
+def _take_by_lines(extreme: str, jobs: Sequence[Morphology], border: str) -> None:
+    """In a launch for each axis along which a rectangle is not a single element."""
+    passes = [number for number in (0, 1) if any(job.lengths[number] > 1 for job in jobs)] or [0]
+    sources = [job.source for job in jobs]
     for number in passes:
         last = number == passes[-1]
-        targets = [t for _, _, t in located] if last else scratch([s.shape for s in sources], sources[0].dtype)
+        targets = [job.target for job in jobs] if last else scratch([s.shape for s in sources], sources[0].dtype)
         entries = [
             _entry(source, target, job.axis + number, job.lengths[number], job.anchor[number], border)
-            for (job, _, _), source, target in zip(located, sources, targets)
+            for job, source, target in zip(jobs, sources, targets)
         ]
         function = kernel("morphology", f"extreme<{cuda_type(sources[0].dtype)}, {extreme}>")
         launch(function, np.array(entries, _LINE), [blocks_for(target.size) for target in targets])

@@ -74,21 +74,13 @@ class GaussianBlur(Operator):
             convolve_axes(sample.inputs[0], sample.plan, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.convolution import convolve_axes
-        from penstock.kernels.cuda.launch import locate_all, scratch
+        from penstock.kernels.cuda.convolution import Filters, Term, convolve
+        from penstock.kernels.cuda.launch import locate_all
 
         samples = workspace.live
-        sources = locate_all(workspace.inputs[0], samples)
-        passes = len(workspace.state)
-        for number in range(passes):
-            last = number == passes - 1
-            steps = [sample.plan[passes - 1 - number] for sample in samples]
-            if last:
-                targets = locate_all(workspace.outputs[0], samples)
-            else:
-                targets = scratch([sample.shapes[0] for sample in samples], np.float32)
-            convolve_axes([(a, axis, window, b) for a, (axis, window), b in zip(sources, steps, targets)])
-            sources = targets
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        jobs = [Filters(a, b, [Term(1.0, dict(sample.plan))]) for sample, a, b in zip(samples, sources, targets)]
+        convolve(jobs, workspace.state)
 
 
 def _check_windows(sigmas: Sequence[float], sizes: Sequence[int], sample: int) -> None:

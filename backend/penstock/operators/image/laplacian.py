@@ -139,31 +139,13 @@ class Laplacian(Operator):
         cast(total, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.convolution import convolve_axes
-        from penstock.kernels.cuda.elementwise import evaluate_batch
-        from penstock.kernels.cuda.launch import locate_all, scratch, upload
-        from penstock.kernels.cuda.window import WindowCopy, copy_windows
+        from penstock.kernels.cuda.convolution import Filters, Term, convolve
+        from penstock.kernels.cuda.launch import locate_all
 
-        samples, axes = workspace.live, workspace.state
-        sources = locate_all(workspace.inputs[0], samples)
-        shapes = [source.shape for source in sources]
-        totals = scratch(shapes, np.float32)
-        for number in range(len(axes)):
-            derivatives = [sample.plan[number] for sample in samples]
-            parts = sources
-            for axis in reversed(axes):
-                windows = [dict(derivative.windows).get(axis, _NOTHING) for derivative in derivatives]
-                filtered = scratch(shapes, np.float32)
-                convolve_axes([(a, axis, window, b) for a, window, b in zip(parts, windows, filtered)])
-                parts = filtered
-            scales = upload([np.array([derivative.scale], np.float32) for derivative in derivatives])
-            sums = [(part, scale, total) for part, scale, total in zip(parts, scales, totals)]
-            # Each element is read and written by one thread, so that totals may be both operand and target.
-            body = "return a * b + c;" if number else "return a * b;"
-            evaluate_batch(body, [(job if number else job[:2], job[2]) for job in sums])
-        targets = locate_all(workspace.outputs[0], samples)
-        copy_windows([WindowCopy(total, target) for total, target in zip(totals, targets)])
-
-
-# A window that changes nothing.
-_NOTHING = np.ones(1, np.float32)
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        jobs = [
+            Filters(a, b, [Term(derivative.scale, dict(derivative.windows)) for derivative in sample.plan])
+            for sample, a, b in zip(samples, sources, targets)
+        ]
+        convolve(jobs, workspace.state)

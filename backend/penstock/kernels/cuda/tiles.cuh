@@ -1,0 +1,167 @@
+// Tiles of images: what a block of threads needs of its source is read once, into shared memory.
+//
+// Arrays are seen as (planes, height, width, inner); elements of a row lie side by side, so a step along the width is one
+// of `inner` elements. Each block makes one tile of the target.
+
+struct Tiles {
+    uint64 source, target;
+    int32 planes;
+    int32 height, width, inner;          // of the source
+    int32 out_height, out_width;         // of the target
+    int32 rows, columns;                 // of a tile of the target: pixels, multiples of STRETCH
+    int32 reach_y, reach_x;              // how many pixels more a tile of the source has, on both sides together
+    int32 above, left;                   // how many of these lie before it
+    int32 border;
+    int32 down, across;                  // tiles of a plane
+    int32 pitch, out_pitch;              // elements of a row in shared memory, multiples of 4
+    int32 padding;
+};
+
+// So many neighbours along a line are computed by one thread, which so reads what they share only once.
+const int STRETCH = 8;
+
+template <typename T>
+struct alignas(4 * sizeof(T)) Four {
+    T values[4];
+};
+
+// The part of the target that a block makes.
+struct Tile {
+    int64 plane;
+    int y, x, rows, columns;
+};
+
+__device__ inline Tile tile_of(const Tiles &p, int64 block) {
+    uint32 number = uint32(block), row = number / uint32(p.across), plane = row / uint32(p.down);
+    int y = int(row - plane * p.down) * p.rows, x = int(number - row * p.across) * p.columns;
+    return {int64(plane), y, x, min(p.rows, p.out_height - y), min(p.columns, p.out_width - x)};
+}
+
+// Calls `act(row, lane)` for all rows and lanes, neighbouring threads for neighbouring lanes.
+template <typename Act>
+__device__ inline void each_place(int rows, int lanes, const Act &act) {
+    int across = min(lanes, int(blockDim.x)), down = int(blockDim.x) / across, first = int(threadIdx.x) / across;
+    if (first >= down) return;
+    for (int lane = int(threadIdx.x) % across; lane < lanes; lane += across)
+        for (int row = first; row < rows; row += down) act(row, lane);
+}
+
+// Values as they are kept in shared memory.
+template <typename In>
+struct Float {
+    typedef float Kept;
+    static __device__ float of(In value) { return to_float(value); }
+};
+
+// Reads what lies under a tile, with what lies beyond the border.
+//
+// Four elements are read at once, where they are aligned; so each row begins with a shift of 0 to 3 elements.
+template <typename In, typename As>
+__device__ void read_tile(const Tiles &p, const Tile &tile, typename As::Kept outside, typename As::Kept *values,
+                          int32 *shifts) {
+    typedef typename As::Kept Kept;
+    const int most = p.rows + p.reach_y, rows = tile.rows + p.reach_y, count = (tile.columns + p.reach_x) * p.inner;
+    const int x = tile.x - p.left, first = x * p.inner, extent = p.width * p.inner;
+    const In *plane = reinterpret_cast<const In *>(p.source) + tile.plane * p.height * extent;
+    for (int row = threadIdx.x / 32; row < most; row += blockDim.x / 32) {
+        int y = within(tile.y - p.above + row, p.height, p.border);
+        const In *line = plane + int64(max(y, 0)) * extent;
+        int shift = int(reinterpret_cast<uint64>(line + first) / sizeof(In) % 4);
+        if (threadIdx.x % 32 == 0) shifts[row] = shift;
+        if (row >= rows) continue;
+        for (int begin = 4 * int(threadIdx.x % 32) - shift; begin < count; begin += 4 * 32) {
+            Four<Kept> four;
+            if (y >= 0 && first + begin >= 0 && first + begin + 4 <= extent) {
+                Four<In> read = *reinterpret_cast<const Four<In> *>(line + first + begin);
+#pragma unroll
+                for (int i = 0; i < 4; i++) four.values[i] = As::of(read.values[i]);
+            } else {
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    int element = begin + i;
+                    four.values[i] = outside;
+                    if (y < 0 || element < 0 || element >= count) continue;
+                    int column = element / p.inner, place = within(x + column, p.width, p.border);
+                    if (place >= 0) four.values[i] = As::of(line[int64(place) * p.inner + element - column * p.inner]);
+                }
+            }
+            *reinterpret_cast<Four<Kept> *>(values + row * p.pitch + shift + begin) = four;
+        }
+    }
+}
+
+template <typename Out>
+struct Convertible {
+    static __device__ Out of(float value) { return converted<Out>(value); }
+};
+
+// Writes four elements of a row of a tile, of which `count` exist, beginning with the element at `column`.
+template <typename Out, typename Finish, typename Kept>
+__device__ inline void write_four(const Tiles &p, const Tile &tile, int row, int column, const Four<Kept> &four) {
+    int64 place = ((tile.plane * p.out_height + tile.y + row) * p.out_width + tile.x) * p.inner + column;
+    Out *target = reinterpret_cast<Out *>(p.target) + place;
+    int count = tile.columns * p.inner - column;
+    if (count >= 4 && reinterpret_cast<uint64>(target) % sizeof(Four<Out>) == 0) {
+        Four<Out> all;
+#pragma unroll
+        for (int i = 0; i < 4; i++) all.values[i] = Finish::of(four.values[i]);
+        *reinterpret_cast<Four<Out> *>(target) = all;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (i < count) target[i] = Finish::of(four.values[i]);
+}
+
+// Writes a whole tile from shared memory.
+template <typename Out, typename Finish, typename Kept>
+__device__ inline void write_tile(const Tiles &p, const Tile &tile, const Kept *values) {
+    each_place(tile.rows, (tile.columns * p.inner + 3) / 4, [&](int row, int lane) {
+        const Kept *four = values + row * p.out_pitch + 4 * lane;
+        write_four<Out, Finish>(p, tile, row, 4 * lane, *reinterpret_cast<const Four<Kept> *>(four));
+    });
+}
+
+// Weighted sums of N lines of values, each one value further than the one before, begun with 0 and in the lines' order.
+template <int N, typename Value>
+struct Weighted {
+    const float *window;  // aligned to 4, with as many more as to be a multiple of 4
+    Value sums[N];
+    float weights[N];
+
+    __device__ explicit Weighted(const float *window) : window(window), sums() {}
+    __device__ void prepare(int first, int count) {
+#pragma unroll
+        for (int i = 0; i < N; i += 4) {
+            if (first + i >= count) break;
+            Four<float> four = *reinterpret_cast<const Four<float> *>(window + first + i);
+#pragma unroll
+            for (int k = 0; k < 4; k++) weights[i + k] = four.values[k];
+        }
+    }
+    __device__ void take(int line, int step, float value) { sums[line] = fmaf(weights[step], value, sums[line]); }
+    __device__ void take(int line, int step, const Four<float> &value) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            sums[line].values[i] = fmaf(weights[step], value.values[i], sums[line].values[i]);
+    }
+};
+
+// Gives `taker` the values at 0 to `count` for the first of N lines, at 1 to `count + 1` for the next, and so on;
+// each is loaded once.
+template <int N, typename Value, typename Load, typename Taker>
+__device__ inline void slide(int count, const Load &load, Taker &taker) {
+    Value kept[N];
+#pragma unroll
+    for (int i = 0; i < N - 1; i++) kept[i] = load(i);
+    for (int first = 0; first < count; first += N) {
+        taker.prepare(first, count);
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            if (first + i >= count) break;
+            kept[(i + N - 1) % N] = load(first + i + N - 1);
+#pragma unroll
+            for (int line = 0; line < N; line++) taker.take(line, i, kept[(i + line) % N]);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+"""Tiles of images, as `tiles.cuh` takes them: their sizes, so that what a block needs fits into shared memory."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.borders import BORDERS
+from penstock.kernels.cuda.launch import THREADS
+
+# As in `tiles.cuh`.
+STRETCH = 8
+# The first fields of a sample's descriptor.
+TILES: list[tuple[str, Any]] = [
+    ("source", np.uint64),
+    ("target", np.uint64),
+    *((name, np.int32) for name in ("planes", "height", "width", "inner", "out_height", "out_width")),
+    *((name, np.int32) for name in ("rows", "columns", "reach_y", "reach_x", "above", "left")),
+    *((name, np.int32) for name in ("border", "down", "across", "pitch", "out_pitch", "padding")),
+]
+# All GPUs have so much shared memory for a block, in bytes.
+_CAPACITY = 64 * 1024
+# Indices of elements of a plane's row are 32-bit numbers, as are those of tiles.
+_MOST = 1 << 30
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a target is cut into tiles.
+
+    Attributes:
+        view: the target as (planes, height, width, inner).
+        rows, columns: of a tile, in pixels.
+        reach: how many pixels more, (down, across), a tile of the source has.
+        pitch, out_pitch: elements of a row of a tile, of the source and of the target, in shared memory.
+        shared: bytes of shared memory.
+    """
+
+    view: tuple[int, int, int, int]
+    rows: int
+    columns: int
+    reach: tuple[int, int]
+    pitch: int
+    out_pitch: int
+    shared: int
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Tiles of a plane, (down, across)."""
+        return -(-self.view[1] // self.rows), -(-self.view[2] // self.columns)
+
+    @property
+    def blocks(self) -> int:
+        """Tiles of all planes."""
+        return self.view[0] * self.grid[0] * self.grid[1]
+
+
+def tile_fields(
+    source: Any,
+    target: Any,
+    source_view: Sequence[int],
+    target_view: Sequence[int],
+    before: Sequence[int],
+    border: str,
+    tiling: Tiling | None,
+) -> tuple[Any, ...]:
+    """The descriptor's first fields.
+
+    Args:
+        source, target: located.
+        source_view, target_view: as (planes, height, width, inner).
+        before: how far a window reaches up and to the left.
+        border: one of ``BORDERS``.
+        tiling: None for kernels without tiles.
+    """
+    planes, height, width, inner = source_view
+    rows, columns, reach = (tiling.rows, tiling.columns, tiling.reach) if tiling else (0, 0, (0, 0))
+    grid, pitches = (tiling.grid, (tiling.pitch, tiling.out_pitch)) if tiling else ((0, 0), (0, 0))
+    return (
+        *(source.address, target.address, planes, height, width, inner, *target_view[1:3], rows, columns),
+        *(*reach, *before, BORDERS.index(border), *grid, *pitches, 0),
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def tiling_for(
+    view: tuple[int, int, int, int], window: tuple[int, int], results: int, extra: int, between: int
+) -> Tiling | None:
+    """The best tiles for a window; None where the window or the channels are too many for any.
+
+    Args:
+        view: the target as (planes, height, width, inner).
+        window: its (height, width).
+        results: how many intermediate tiles there are.
+        extra: other floats in shared memory.
+        between: 1, if those reach as far as the source's tile across; 0: as far as it down; -1: not at all.
+    """
+    _, height, width, inner = view
+    reach = (window[0] - 1, window[1] - 1)
+    if max(height, width * inner, (width + reach[1]) * inner, height + reach[0]) > _MOST:
+        return None
+    best, least = None, float("inf")
+    columns = _multiple(min(width, max(STRETCH, THREADS // inner)), STRETCH)
+    while columns >= STRETCH:
+        rows = _multiple(min(height, STRETCH * max(1, THREADS * 4 // (columns * inner))), STRETCH)
+        while rows >= STRETCH:
+            pitch = _multiple((columns + reach[1]) * inner + 3, 4)
+            out_pitch = pitch if between == 1 else _multiple(columns * inner, 4)
+            between_rows = rows + reach[0] if between == 0 else rows
+            floats = (rows + reach[0]) * (pitch + 1) + results * between_rows * out_pitch + extra
+            if 4 * floats <= _CAPACITY:
+                read, made = (rows + reach[0]) * pitch, between_rows * out_pitch
+                # What it takes to make a tile, for each of its elements; few threads at work take longer.
+                idle = max(1.0, THREADS * 4 * STRETCH / (rows * columns * inner)) ** 0.5
+                cost = (read + results * made) * idle / (rows * columns)
+                if cost < least:
+                    best, least = Tiling(view, rows, columns, reach, pitch, out_pitch, 4 * floats), cost
+            rows = _multiple(rows // 2, STRETCH) if rows > STRETCH else 0
+        columns = _multiple(columns // 2, STRETCH) if columns > STRETCH else 0
+    return best if best is None or best.blocks < _MOST else None
+
+
+def _multiple(value: int, step: int) -> int:
+    """The least multiple of ``step`` that is not below ``value``."""
+    return -(-value // step) * step
