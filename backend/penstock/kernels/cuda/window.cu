@@ -1,60 +1,201 @@
 // A box of an array into a box of another: crop, slice, pad, flip, transpose, cast, join, erase, crop-mirror-normalize.
+//
+// A thread makes a unit of neighbouring elements of the target at a time, which it writes at once where it can. Where
+// the first of them comes from is worked out by divisions; from there on it steps.
 
 const int DIMS = 6;
+const int BLOCK_ELEMENTS = 4096;    // of a block; as in window.py
+
+struct Dimension {
+    int64 extent;                   // of the box
+    int64 begin, end;               // the positions that the source has
+    int64 step, target_step;        // from one position to the next, in elements; negative where it is read backwards
+    uint32 factor, shift;           // as of a Divisor by the extent
+};
 
 struct Window {
-    uint64 source, target;
-    int64 extents[DIMS];            // of the box, in the target's order of dimensions, as all that follows
-    int64 anchors[DIMS];            // where the box begins in the source
-    int64 sizes[DIMS];              // of the source
-    int64 strides[DIMS];            // of the source, in elements
-    int64 target_strides[DIMS];
+    uint64 source, target;          // of the box's first element, even where the source does not have that
     int64 volume;                   // elements of the box
-    int32 rank, mirrored;           // dimensions in use; one bit for each that is read backwards
+    Dimension dims[DIMS];           // from the innermost on; at least two
+    int32 rank;                     // dimensions in use
+    int32 contiguous;               // whether the box lies in the target without gaps
     int32 channel_dim;              // the dimension of channels, or -1
     int32 channels;                 // those that the source has
     int32 normalize, fill_count;
-    int32 values, padding;          // where the table has: fill values, then each channel's mean and factor
+    int32 values;                   // where the table has: fill values, then each channel's mean and factor
     float shift;
-    int32 padding2;
 };
 
-template <typename In, typename Out, typename Index>
-__global__ void window(const int64 *__restrict__ first_blocks, const Window *__restrict__ windows, int samples,
-                       const float *__restrict__ table) {
-    int sample = sample_of(first_blocks, samples, blockIdx.x);
-    const Window &w = windows[sample];
-    Index rest = Index(blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
-    if (rest >= Index(w.volume)) return;
-    int64 offset = 0, place = 0;
-    int channel = 0;
-    bool inside = true;
-    for (int d = w.rank - 1; d >= 0; d--) {
-        Index extent = Index(w.extents[d]);
-        int64 position = rest % extent;
-        rest /= extent;
-        place += position * w.target_strides[d];
-        if (d == w.channel_dim) {
-            channel = int(position);
-            // Channels that padding adds have no value to normalize.
-            inside &= !w.normalize || channel < w.channels;
+__device__ inline uint32 divided(uint32 value, const Dimension &by) {
+    return divided(value, Divisor{uint32(by.extent), by.factor, by.shift});
+}
+__device__ inline uint64 divided(uint64 value, const Dimension &by) { return value / uint64(by.extent); }
+
+template <typename Index>
+__device__ inline bool has(const Dimension &d, Index position) {
+    return position >= Index(d.begin) && position < Index(d.end);
+}
+
+// Where an element of the box is: its positions along the two innermost dimensions, and what the others amount to.
+template <typename Index>
+struct Location {
+    typedef typename Signed<Index>::Type Offset;
+    Index x, y;
+    Offset source, target;
+    int outer_channel;
+    bool outer_inside;
+
+    __device__ Location(const Window &w, Index element) : outer_channel(0), outer_inside(true) {
+        Index line = divided(element, w.dims[0]), rest = divided(line, w.dims[1]);
+        x = element - line * Index(w.dims[0].extent);
+        y = line - rest * Index(w.dims[1].extent);
+        source = Offset(x) * Offset(w.dims[0].step) + Offset(y) * Offset(w.dims[1].step);
+        target = Offset(x) * Offset(w.dims[0].target_step) + Offset(y) * Offset(w.dims[1].target_step);
+        for (int d = 2; d < w.rank; d++) {
+            Index outer = divided(rest, w.dims[d]), position = rest - outer * Index(w.dims[d].extent);
+            source += Offset(position) * Offset(w.dims[d].step);
+            target += Offset(position) * Offset(w.dims[d].target_step);
+            outer_inside = outer_inside && has(w.dims[d], position);
+            if (d == w.channel_dim) outer_channel = int(position);
+            rest = outer;
         }
-        if (w.mirrored >> d & 1) position = int64(extent) - 1 - position;
-        position += w.anchors[d];
-        inside &= position >= 0 && position < w.sizes[d];
-        offset += position * w.strides[d];
     }
-    Out *target = reinterpret_cast<Out *>(w.target) + place;
-    const float *values = table + w.values;
-    if (!inside) {
-        *target = converted<Out>(values[w.fill_count > 1 ? channel : 0]);
+
+    __device__ bool line_inside(const Window &w) const { return outer_inside && has(w.dims[1], y); }
+
+    __device__ int channel(const Window &w) const {
+        return w.channel_dim == 0 ? int(x) : w.channel_dim == 1 ? int(y) : outer_channel;
+    }
+
+    // Whether `count` elements from here are of one line.
+    __device__ bool on_line(const Window &w, int count) const { return x + count <= Index(w.dims[0].extent); }
+
+    // Whether `count` elements from here are of the two innermost dimensions.
+    __device__ bool on_plane(const Window &w, int count) const {
+        return (Index(w.dims[1].extent) - y) * Index(w.dims[0].extent) - x >= count;
+    }
+};
+
+// Goes through the elements of the two innermost dimensions, in source or target.
+template <typename Index>
+struct Cursor {
+    typedef typename Signed<Index>::Type Offset;
+    Index x, y, extent;
+    Offset offset, step, jump;      // to the next element of a line, and from the last one to the next line
+
+    __device__ Cursor(const Window &w, const Location<Index> &p, Offset first, int64 inner_step, int64 outer_step)
+        : x(p.x), y(p.y), extent(Index(w.dims[0].extent)), offset(first), step(Offset(inner_step)),
+          jump(Offset(outer_step) - Offset(extent - 1) * Offset(inner_step)) {}
+
+    __device__ void next() {
+        x++;
+        bool at_end = x == extent;
+        offset += at_end ? jump : step;
+        x = at_end ? 0 : x;
+        y += at_end;
+    }
+};
+
+// What becomes of a value, and of none. `PLAIN`: not normalized, and channels are all alike.
+template <bool PLAIN, typename Out, typename In>
+__device__ inline Out finished(const Window &w, const float *values, In value, int channel) {
+    if (PLAIN || !w.normalize) return converted<Out>(value);
+    const float *mean = values + w.fill_count, *factor = mean + w.channels;
+    return converted<Out>((converted<float>(value) - mean[channel]) * factor[channel] + w.shift);
+}
+
+template <bool PLAIN, typename Out>
+__device__ inline Out filled(const Window &w, const float *values, int channel) {
+    return converted<Out>(values[!PLAIN && w.fill_count > 1 ? channel : 0]);
+}
+
+// A unit of one line of the source.
+template <int UNIT, bool PLAIN, typename In, typename Out, typename Index>
+__device__ inline void copy_line(const Window &w, const float *values, const Location<Index> &p, const In *source, Out *target) {
+    Pack<In, UNIT> taken = read_pack<UNIT>(source + p.source, w.dims[0].step);
+    Pack<Out, UNIT> results;
+    int channel = p.channel(w), next = w.channel_dim == 0;
+    for (int i = 0; i < UNIT; i++) results.values[i] = finished<PLAIN, Out>(w, values, taken.values[i], channel + i * next);
+    write_pack<UNIT>(target + p.target, results, w.dims[0].target_step);
+}
+
+// A unit of one line that the source has nothing of.
+template <int UNIT, typename Out, typename Index>
+__device__ inline void fill_line(const Window &w, const float *values, const Location<Index> &p, Out *target) {
+    Out fill = filled<true, Out>(w, values, 0);
+    Pack<Out, UNIT> results;
+    for (int i = 0; i < UNIT; i++) results.values[i] = fill;
+    write_pack<UNIT>(target + p.target, results, w.dims[0].target_step);
+}
+
+// A unit of the two innermost dimensions.
+template <int UNIT, bool PLAIN, typename In, typename Out, typename Index>
+__device__ inline void copy_lines(const Window &w, const float *values, const Location<Index> &p, const In *source, Out *target) {
+    In taken[UNIT];
+    int channels[UNIT];
+    uint32 inside = 0;
+    Cursor<Index> from(w, p, p.source, w.dims[0].step, w.dims[1].step);
+    // All is read before any of it is used, so that it is read at the same time.
+#pragma unroll
+    for (int i = 0; i < UNIT; i++, from.next()) {
+        bool has_value = p.outer_inside && has(w.dims[1], from.y) && has(w.dims[0], from.x);
+        inside |= uint32(has_value) << i;
+        if (!PLAIN) channels[i] = w.channel_dim == 0 ? int(from.x) : w.channel_dim == 1 ? int(from.y) : p.outer_channel;
+        if (has_value) taken[i] = source[from.offset];
+    }
+    Pack<Out, UNIT> results;
+#pragma unroll
+    for (int i = 0; i < UNIT; i++) {
+        int channel = PLAIN ? 0 : channels[i];
+        results.values[i] = inside >> i & 1 ? finished<PLAIN, Out>(w, values, taken[i], channel)
+                                            : filled<PLAIN, Out>(w, values, channel);
+    }
+    if (w.contiguous) {
+        write_pack<UNIT>(target + p.target, results);
         return;
     }
-    In value = reinterpret_cast<const In *>(w.source)[offset];
-    if (w.normalize) {
-        const float *mean = values + w.fill_count, *factor = mean + w.channels;
-        *target = converted<Out>((converted<float>(value) - mean[channel]) * factor[channel] + w.shift);
-    } else {
-        *target = converted<Out>(value);
+    Cursor<Index> to(w, p, p.target, w.dims[0].target_step, w.dims[1].target_step);
+#pragma unroll
+    for (int i = 0; i < UNIT; i++, to.next()) target[to.offset] = results.values[i];
+}
+
+template <bool PLAIN, typename In, typename Out, typename Index>
+__device__ inline void copy_one(const Window &w, const float *values, const Location<Index> &p, const In *source, Out *target) {
+    bool has_value = p.line_inside(w) && has(w.dims[0], p.x);
+    int channel = p.channel(w);
+    target[p.target] = has_value ? finished<PLAIN, Out>(w, values, source[p.source], channel)
+                                 : filled<PLAIN, Out>(w, values, channel);
+}
+
+template <typename In, typename Out, typename Index, bool PLAIN>
+__global__ void __launch_bounds__(256, 4) window(const int64 *__restrict__ first_blocks, const Window *__restrict__ windows,
+                                                 int samples, const float *__restrict__ table) {
+    const int UNIT = 16 / (sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out));
+    int sample = sample_of(first_blocks, samples, blockIdx.x);
+    const Window &w = windows[sample];
+    const float *values = table + w.values;
+    const In *source = reinterpret_cast<const In *>(w.source);
+    Out *target = reinterpret_cast<Out *>(w.target);
+    // Units begin where the target is aligned; what is missing of the first one is in front of the box.
+    Index missing = w.contiguous ? Index(w.target / sizeof(Out) % UNIT) : 0, end = Index(w.volume) + missing;
+    Index begin = Index(blockIdx.x - first_blocks[sample]) * BLOCK_ELEMENTS;
+    for (int i = UNIT * threadIdx.x; i < BLOCK_ELEMENTS; i += UNIT * blockDim.x) {
+        Index unit = begin + i;
+        if (unit >= end) return;
+        Index from = unit < missing ? missing : unit, to = end - unit < UNIT ? end : unit + UNIT;
+        Location<Index> place(w, from - missing);
+        bool is_whole = to - from == UNIT, on_line = is_whole && place.on_line(w, UNIT), line_inside = place.line_inside(w);
+        if (on_line && line_inside && place.x >= Index(w.dims[0].begin) && place.x + UNIT <= Index(w.dims[0].end)) {
+            copy_line<UNIT, PLAIN>(w, values, place, source, target);
+        } else if (PLAIN && on_line &&
+                   !(line_inside && place.x + UNIT > Index(w.dims[0].begin) && place.x < Index(w.dims[0].end))) {
+            fill_line<UNIT>(w, values, place, target);
+        } else if (is_whole && place.on_plane(w, UNIT)) {
+            copy_lines<UNIT, PLAIN>(w, values, place, source, target);
+        } else {
+#pragma unroll 1
+            for (Index element = from; element < to; element++)
+                copy_one<PLAIN>(w, values, Location<Index>(w, element - missing), source, target);
+        }
     }
 }
