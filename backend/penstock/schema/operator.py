@@ -200,6 +200,8 @@ class Operator:
     # What `compute_batch` launches on GPU follows from the batch's types, layouts and shapes, from the arguments' values, and
     # from those of inputs on the CPU: so it is repeated for the next batch that is alike.
     repeatable: bool = True
+    # The arguments on which nothing depends but `run_values`.
+    varying_arguments: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -263,6 +265,10 @@ class Operator:
 
         for frames, batch in zip(workspace.outputs, uploaded):
             copy_batch(batch, frames)
+
+    def run_values(self, workspace: Workspace) -> dict[str, np.generic]:
+        """The kernels' arguments that differ between batches that are otherwise alike, by name (``launch.RunValue``)."""
+        return {}
 
     # -- what is the same for all ------------------------------------------------------------------------------
 
@@ -349,11 +355,16 @@ class Operator:
             from penstock.kernels.cuda.program import Programs
 
             self._programs = Programs()
-        return self._programs.run(workspace)
+        return self._programs.run(workspace, lambda: self.run_values(workspace), self.varying_arguments)
 
     def launch(self, workspace: Workspace, compute_batch: Callable[[Workspace], None]) -> None:
         """Runs ``compute_batch`` on GPU; what it launches is recorded, for batches of the same kind."""
-        if self._programs is None or workspace.failures or not self._programs.record(workspace, compute_batch):
+        recorded = (
+            self._programs is not None
+            and not workspace.failures
+            and self._programs.record(workspace, compute_batch, lambda: self.run_values(workspace))
+        )
+        if not recorded:
             compute_batch(workspace)
 
     def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]:

@@ -43,9 +43,11 @@ INSTANCES = {
         "draw_numbers<Pick, double>",
         "add_noise<Normal, float, int16>",
         "add_noise<NormalDouble, double, uint64>",
-        "sprinkle<int8>",
+        "sprinkle<int8, 0>",
+        "sprinkle<float, 3>",
         "replace_by_shots<uint64>",
-        "jitter<uint8>",
+        "jitter<uint8, 3>",
+        "jitter<float, 0>",
     ],
     "preemphasis": ["preemphasize<int16, float, uint8>", "preemphasize<double, double, float>"],
     "reduction": [

@@ -182,6 +182,10 @@ __device__ inline void write_pixels(T *at, const T *pixels, int count = COUNT) {
 template <typename Index> struct Signed { typedef int64 Type; };
 template <> struct Signed<uint32> { typedef int32 Type; };
 
+// How many elements are written at once: 16 bytes, but no more than 8 elements.
+template <typename T>
+__device__ constexpr int pack_size() { return sizeof(T) <= 2 ? 8 : int(16 / sizeof(T)); }
+
 // An extent, and the numbers that divide by it: a product is much faster than a division. For dividends below 2^31.
 struct Divisor {
     uint32 extent, factor, shift;

@@ -92,6 +92,19 @@ def source(file: str, preamble: str = "") -> str:
     return (_FOLDER / "common.cuh").read_text() + preamble + own
 
 
+@dataclass(frozen=True)
+class RunValue:
+    """An argument of a kernel that differs from batch to batch of one kind.
+
+    Attributes:
+        name: by which the operator gives it for a later batch (``Operator.run_values``).
+        value: for this batch.
+    """
+
+    name: str
+    value: np.generic
+
+
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
 
@@ -330,7 +343,8 @@ def launch(
         function: takes the samples' first blocks, the descriptors, their number, and ``extra``.
         descriptors: a structured array, one entry a sample.
         counts: blocks of each sample.
-        extra: further arguments: numpy arrays, which are uploaded, or scalars, or device addresses as np.uint64.
+        extra: further arguments: numpy arrays, which are uploaded, or scalars, or device addresses as np.uint64, or what
+            differs from run to run.
         shared: bytes of dynamic shared memory.
         blocks: how many are launched, for a kernel whose blocks take turns; None: as many as there are counts for.
     """
@@ -350,7 +364,8 @@ def launch(
     buffer, addresses = staging().upload(uploads)
     pointers = [np.uint64(address) for address in addresses]
     tables = iter(pointers[2:])
-    rest = [next(tables) if isinstance(value, np.ndarray) else value for value in extra]
+    own = (value.value if isinstance(value, RunValue) else value for value in extra)
+    rest = [next(tables) if isinstance(value, np.ndarray) else value for value in own]
     grid = (total if blocks is None else blocks,)
     function(grid, (THREADS,), (*pointers[:2], np.int32(len(descriptors)), *rest), shared_mem=shared)
     # Freed to the pool, whose memory the same stream takes again only behind the kernel.

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.kernels.cuda import launch
-from penstock.kernels.cuda.launch import THREADS
+from penstock.kernels.cuda.launch import THREADS, RunValue
 from penstock.tensors import TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
 from penstock.types import numpy_dtype
@@ -35,6 +35,10 @@ _SCRATCH, _TABLES, _DESCRIPTORS = 0, 1, -1
 _MOST_PLACEMENTS = 8
 _MOST_PROGRAMS = 16
 _MOST_VALUE_BYTES = 1 << 16
+
+# Launches one kernel, with what differs from run to run.
+_Run = Callable[[Mapping[str, np.generic]], None]
+RunValues = Callable[[], Mapping[str, np.generic]]
 
 
 class CannotRecord(Exception):
@@ -102,7 +106,7 @@ class _Relocations:
 
 @dataclass
 class _Argument:
-    """An argument of a kernel: a value, or, where ``base`` is given, an offset from one of the bases."""
+    """An argument of a kernel: a value (or the name of one of the run), or, where ``base`` is given, an offset from it."""
 
     value: Any
     base: int | None = None
@@ -311,15 +315,16 @@ class Program:
         self._places, self._which, self._offsets = relocations
         self._tables = launch.staging().upload([tables]) if tables.size else (None, [0])
         self._scratch_bytes = scratch_bytes
+        self._varies = any(isinstance(argument.value, RunValue) for one in launches for argument in one.arguments)
         self._outputs = [_Output.of(batch) for batch in outputs]
-        self._placements: OrderedDict[tuple[int, ...], tuple[Any, list[Callable[[], None]]]] = OrderedDict()
+        self._placements: OrderedDict[tuple[int, ...], tuple[Any, list[_Run]]] = OrderedDict()
 
     def allocate(self) -> list[TensorListGPU]:
         """Outputs of undefined contents."""
         return [output.allocate() for output in self._outputs]
 
-    def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Launches all on the current stream."""
+    def run(self, inputs: Sequence[Any], outputs: Sequence[Any], values: RunValues) -> None:
+        """Launches all on the current stream; ``values`` gives what differs from the batches before."""
         scratch = require_cupy().empty(self._scratch_bytes, np.uint8) if self._scratch_bytes else None
         bases = [0 if scratch is None else scratch.data.ptr, self._tables[1][0]]
         for batch in (*inputs, *outputs):
@@ -337,10 +342,11 @@ class Program:
             placement = self._placements[key] = self._placed(bases)
             if len(self._placements) > _MOST_PLACEMENTS:
                 self._placements.popitem(last=False)
+        own = values() if self._varies else {}
         for run in placement[1]:
-            run()
+            run(own)
 
-    def _placed(self, bases: list[int]) -> tuple[Any, list[Callable[[], None]]]:
+    def _placed(self, bases: list[int]) -> tuple[Any, list[_Run]]:
         """The descriptors for these addresses, uploaded, and the launches with all their arguments."""
         words = self._descriptors.copy()
         words[self._places] = np.array(bases, np.int64)[self._which] + self._offsets
@@ -356,11 +362,15 @@ class Program:
         return buffer, runs
 
 
-def _bound(function: Any, grid: tuple[int], arguments: tuple[Any, ...], shared: int) -> Callable[[], None]:
-    def run() -> None:
+def _bound(function: Any, grid: tuple[int], arguments: tuple[Any, ...], shared: int) -> _Run:
+    def run(_values: Mapping[str, np.generic]) -> None:
         function(grid, (THREADS,), arguments, shared_mem=shared)
 
-    return run
+    def run_with(values: Mapping[str, np.generic]) -> None:
+        own = tuple(values[argument.name] if isinstance(argument, RunValue) else argument for argument in arguments)
+        function(grid, (THREADS,), own, shared_mem=shared)
+
+    return run_with if any(isinstance(argument, RunValue) for argument in arguments) else run
 
 
 class Programs:
@@ -370,18 +380,24 @@ class Programs:
         self._known: OrderedDict[Any, Program] = OrderedDict()
         self._recordable = True
 
-    def run(self, workspace: Workspace) -> bool:
-        """Launches what was recorded for a batch of this kind, and sets the outputs; tells whether there was such."""
-        workspace.kind = _kind(workspace) if self._recordable else None
+    def run(self, workspace: Workspace, values: RunValues, varying: Collection[str] = ()) -> bool:
+        """Launches what was recorded for a batch of this kind, and sets the outputs; tells whether there was such.
+
+        Args:
+            workspace: of the batch.
+            values: what differs between batches of one kind.
+            varying: names of the arguments of which these follow, and nothing else.
+        """
+        workspace.kind = _kind(workspace, varying) if self._recordable else None
         program = self._known.get(workspace.kind)
         if program is None:
             return False
         self._known.move_to_end(workspace.kind)
         workspace.outputs = program.allocate()
-        program.run(workspace.inputs, workspace.outputs)
+        program.run(workspace.inputs, workspace.outputs, values)
         return True
 
-    def record(self, workspace: Workspace, compute_batch: Callable[[Workspace], None]) -> bool:
+    def record(self, workspace: Workspace, compute_batch: Callable[[Workspace], None], values: RunValues) -> bool:
         """Records what ``compute_batch`` launches, and launches it; tells whether that could be done."""
         if workspace.kind is None or not self._recordable:
             return False
@@ -390,10 +406,12 @@ class Programs:
         except CannotRecord:
             self._recordable = False
             return False
-        self._known[workspace.kind] = program
+        # The next batch of this kind must be found to fail, too.
+        if not workspace.failures:
+            self._known[workspace.kind] = program
         if len(self._known) > _MOST_PROGRAMS:
             self._known.popitem(last=False)
-        program.run(workspace.inputs, workspace.outputs)
+        program.run(workspace.inputs, workspace.outputs, values)
         return True
 
 
@@ -414,7 +432,7 @@ def _recorded(workspace: Workspace, compute_batch: Callable[[Workspace], None]) 
     return recorder.program(outputs)
 
 
-def _kind(workspace: Workspace) -> Any:
+def _kind(workspace: Workspace, varying: Collection[str]) -> Any:
     """Equal for batches for which an operator launches the same; None where that is not known."""
     parts: list[Any] = [require_cupy().cuda.get_current_stream().ptr, workspace.batch_size]
     for batch in workspace.inputs:
@@ -426,8 +444,8 @@ def _kind(workspace: Workspace) -> Any:
             parts.append((batch._dtype, batch._layout, tuple(batch.shapes), "scattered"))
         else:
             return None
-    for values in workspace.arguments.values():
-        parts.append(_value(values))
+    for name, values in workspace.arguments.items():
+        parts.append(name if name in varying else _value(values))
     return None if None in parts else tuple(parts)
 
 

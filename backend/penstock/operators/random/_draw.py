@@ -56,6 +56,7 @@ class Draw(RandomOperator):
     dtypes: ClassVar[tuple[DALIDataType, ...]] = NUMBERS
 
     is_prompt = True
+    repeatable = True
 
     def fill(self, sample: Sample, out: np.ndarray) -> None:
         """Draws the numbers of one sample into ``out``, which is 1-D and of the output's type."""
@@ -88,9 +89,10 @@ class Draw(RandomOperator):
             except Exception as error:
                 workspace.fail(sample.index, error)
                 continue
-            drawings.setdefault(name, []).append(Drawing(target, self.stream(sample), **parameters))
+            stream = self.stream_index(workspace, sample.index)
+            drawings.setdefault(name, []).append(Drawing(target, stream, **parameters))
         for name, of_name in drawings.items():
-            draw_numbers(name, of_name)
+            draw_numbers(name, of_name, self.first_stream(workspace))
 
 
 def is_wide(dtype: Any) -> bool:
