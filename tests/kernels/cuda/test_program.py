@@ -47,9 +47,9 @@ def run(programs: Programs, work: Any, arrays: Sequence[np.ndarray], contiguous:
     batch = TensorListGPU(samples, contiguous=contiguous)
     workspace = Workspace(inputs=[batch], batch_size=len(arrays), device="gpu")
     workspace.samples = [Place(index) for index in range(len(arrays))]
-    if not programs.run(workspace):
+    if not programs.run(workspace, dict):
         workspace.outputs = [TensorListGPU.allocate([array.shape for array in arrays], FLOAT)]
-        if not programs.record(workspace, work):
+        if not programs.record(workspace, work, dict):
             work(workspace)
     return [np.array(sample) for sample in workspace.outputs[0].samples]
 

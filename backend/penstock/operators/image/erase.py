@@ -168,5 +168,5 @@ def _erase(source: np.ndarray, plan: ErasePlan, target: np.ndarray) -> None:
             continue
         before, after = box[: plan.channel_axis], box[plan.channel_axis + 1 :]
         for channel in range(*box[plan.channel_axis].indices(target.shape[plan.channel_axis])):
-            place = (*before, channel, *after)
+            place: tuple[int | slice, ...] = (*before, channel, *after)
             target[place] = plan.fill[channel]
