@@ -265,10 +265,16 @@ class ResizingOperator(Operator):
             raise RuntimeError(f"`max_size` has {len(value)} entries, expected 1 or {count}")
         return value * count if len(value) == 1 else value
 
+    @staticmethod
+    def _roi_corner(sample: Sample, name: str, count: int) -> list[float]:
+        """One corner of the region; a single constant is meant for all axes."""
+        value: list[float] = sample[name]
+        return value * count if len(value) == 1 and sample.tensor_argument(name) is None else value
+
     def _roi(self, sample: Sample, extents: Sequence[int]) -> tuple[list[float], list[float]] | None:
         if not sample.given("roi_start"):
             return None
-        start, end = sample["roi_start"], sample["roi_end"]
+        start, end = (self._roi_corner(sample, name, len(extents)) for name in ("roi_start", "roi_end"))
         for name, value in (("roi_start", start), ("roi_end", end)):
             if len(value) != len(extents):
                 raise RuntimeError(f"`{name}` has {len(value)} entries, expected {len(extents)}")
