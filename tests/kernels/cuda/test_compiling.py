@@ -36,6 +36,7 @@ INSTANCES = {
     "median": ["median_tiles<uint8, 3>", "median_tiles<float, 5>", "median_tiles<int16, 0>", "median<int32>"],
     "morphology": ["extreme_tiles<uint8, Greatest>", "extreme_tiles<float, Least>", "extreme<int16, Least>"],
     "perspective": ["prepare", "warp_perspective<uint8>", "warp_perspective<float>"],
+    "normalization": ["normalize<uint8, float>", "normalize<double, float16>"],
     "philox": [
         "draw_numbers<Uniform, uint8>",
         "draw_numbers<UniformDouble, uint64>",

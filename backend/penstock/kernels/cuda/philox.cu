@@ -211,9 +211,20 @@ __global__ void sprinkle(const int64 *__restrict__ first_blocks, const Drawing *
 
 // -- shots -------------------------------------------------------------------------------------------------------------
 
-// In [0, 1).
+__device__ inline double of_bits(uint64 bits) {
+#ifdef __CUDACC__
+    return __longlong_as_double(int64(bits));
+#else
+    double value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+#endif
+}
+
+// In [0, 1). Words are put in where doubles have them, beside 2^52 and 2^84: faster than to convert them.
 __device__ inline double canonical(uint32 low, uint32 high) {
-    return fmin((double(low) + double(high) * 0x1p32) * 0x1p-64, 1.0 - 0x1p-53);
+    double a = of_bits(0x433ull << 52 | low) - 0x1p52, b = of_bits(0x453ull << 52 | high) - 0x1p84;
+    return fmin((a + b) * 0x1p-64, 1.0 - 0x1p-53);
 }
 
 // The draws of an element, mostly four at once: each time a single block is computed.
@@ -256,7 +267,7 @@ struct Draws {
 
 // What rejection needs to know of a mean's whole part.
 struct Rejection {
-    double root, d, cx, c1, c2, total;
+    double root, d, cx, c1, c2, total, spread;
 };
 
 __device__ inline Rejection rejection_of(double m) {
@@ -269,6 +280,7 @@ __device__ inline Rejection rejection_of(double m) {
     r.c1 = r.root * sqrt(2 * quarter_pi);
     r.c2 = r.c1 + sqrt(quarter_pi * r.cx) * exp(1 / r.cx);
     r.total = r.c2 + 1 + 1 + 1.0129030479320018583 + 2 * r.cx * exp(-r.d / r.cx * (1 + r.d / 2)) / r.d;
+    r.spread = sqrt(r.cx / 2);
     return r;
 }
 
@@ -375,7 +387,7 @@ __device__ inline void draw_by_rejection(const Shots &shots, const Stream &strea
                 weight = -z * z / 2;
                 candidate = !(x < -m);
             } else {
-                double y = 1 + fabs(z) * sqrt(r.cx / 2);
+                double y = 1 + fabs(z) * r.spread;
                 x = ceil(y);
                 weight = y * (2 - y) / r.cx;
                 candidate = !(x > r.d);
@@ -403,7 +415,7 @@ __device__ inline void draw_by_rejection(const Shots &shots, const Stream &strea
 
 // Numbers of the Poisson distribution. a: what the mean is divided by, and the number drawn is multiplied by.
 template <typename T>
-__global__ void replace_by_shots(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
+__global__ void __launch_bounds__(256, 4) replace_by_shots(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
                                  uint64 key, uint64 stream, uint64 start, const double *__restrict__ rejections,
                                  const double *__restrict__ factorials) {
     __shared__ float numbers[SHOTS];

@@ -155,7 +155,7 @@ def _entry(drawing: Drawing, target: Located) -> tuple[Any, ...]:
 @functools.cache
 def _poisson_tables() -> tuple[np.ndarray, np.ndarray]:
     """What drawing by rejection needs to know of a mean's whole part, and the logarithms of factorials."""
-    rejections = np.zeros((_KNOWN_REJECTIONS, 6))
+    rejections = np.zeros((_KNOWN_REJECTIONS, 7))
     for m in range(_LEAST_REJECTED, _KNOWN_REJECTIONS):
         root, reach = math.sqrt(m), math.sqrt(2 * m * math.log(32 * m / (math.pi / 4)))
         d = math.floor(max(6.0, min(m, reach)) + 0.5)
@@ -163,7 +163,7 @@ def _poisson_tables() -> tuple[np.ndarray, np.ndarray]:
         c1 = root * math.sqrt(math.pi / 2)
         c2 = c1 + math.sqrt(math.pi / 4 * cx) * math.exp(1 / cx)
         total = c2 + 1 + 1 + 1.0129030479320018583 + 2 * cx * math.exp(-d / cx * (1 + d / 2)) / d
-        rejections[m] = root, d, cx, c1, c2, total
+        rejections[m] = root, d, cx, c1, c2, total, math.sqrt(cx / 2)
     return rejections, np.array([math.lgamma(n + 1) for n in range(_KNOWN_FACTORIALS)])
 
 
