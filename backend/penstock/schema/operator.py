@@ -66,6 +66,7 @@ class Workspace:
         positions: of the samples in the pipeline's batch, where conditionals have split it; else None.
         kind: what the batch has in common with those for which the same is launched; None: nothing is known of that.
         owners: for a batch of frames, the index of each frame's sequence in its batch; else None.
+        plans: what ``infer_batch`` worked out for all samples at once, who then have no plans of their own; or None.
         state: what ``describe`` leaves for the later steps.
     """
 
@@ -86,6 +87,7 @@ class Workspace:
     owners: list[int] | None = None
     state: Any = None
     kind: Any = None
+    plans: Any = None
 
     def allocate(self, shapes: Sequence[Shape], spec: OutputSpec) -> Any:
         """A batch of undefined contents on the device where the operator runs."""
@@ -355,6 +357,26 @@ class Operator:
         """Runs ``compute_batch`` on GPU; what it launches is recorded, for batches of the same kind."""
         if self._programs is None or workspace.failures or not self._programs.record(workspace, compute_batch):
             compute_batch(workspace)
+
+    def values(self, workspace: Workspace, name: str) -> np.ndarray | None:
+        """A numeric argument's values for all samples, float64 of shape (samples, values) or, of a constant, (1, values).
+
+        None where they cannot be given so: then samples are looked at one by one, which also finds what is wrong.
+        """
+        batch = workspace.arguments.get(name)
+        if batch is None:
+            constant = self.args[name]
+            return None if constant is None else np.array(constant, np.float64).reshape(1, -1)
+        argument = self.schema.all_arguments[name]
+        wanted = argument.element.tensor_dtype
+        if (wanted is not None and batch.dtype != wanted) or len(set(batch.shapes)) != 1:
+            return None
+        shape = batch.shapes[0]
+        if not argument.is_list and (math.prod(shape) != 1 or (shape and argument.zero_dimensional)):
+            return None
+        elements = batch._elements
+        values = np.array(batch.samples) if elements is None else elements
+        return values.astype(np.float64).reshape(len(batch), -1)
 
     def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]:
         """The shapes of each output for each sample; leaves the samples in the workspace. Failed ones are empty."""

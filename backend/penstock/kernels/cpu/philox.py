@@ -508,3 +508,20 @@ def crop_window(
     y, n = draw_below(key, stream, n, np.uint64(height - h + 1))
     x, n = draw_below(key, stream, n, np.uint64(width - w + 1))
     return int(y), int(x), h, w
+
+
+@njit(nogil=True, cache=True)
+def crop_windows(
+    key: Any,
+    streams: np.ndarray,
+    start: Any,
+    extents: np.ndarray,
+    area: tuple[np.float32, np.float32],
+    ratio: tuple[np.float32, np.float32],
+    attempts: int,
+    windows: np.ndarray,
+) -> None:
+    """A random window of each image, as :func:`crop_window`."""
+    for i in range(len(streams)):
+        y, x, h, w = crop_window(key, streams[i], start, extents[i, 0], extents[i, 1], area, ratio, attempts)
+        windows[i, 0], windows[i, 1], windows[i, 2], windows[i, 3] = y, x, h, w
