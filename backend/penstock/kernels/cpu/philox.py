@@ -180,6 +180,27 @@ def fill_uniform_double(out: np.ndarray, key: Any, stream: Any, start: Any, low:
 
 
 @njit(nogil=True, cache=True)
+def fill_rows_of_bits(out: np.ndarray, key: Any, streams: np.ndarray, start: Any) -> None:
+    """:func:`fill_bits` for each row."""
+    for row in range(len(out)):
+        fill_bits(out[row], key, streams[row], start)
+
+
+@njit(nogil=True, cache=True)
+def fill_rows(out: np.ndarray, key: Any, streams: np.ndarray, start: Any, low: np.float32, high: np.float32) -> None:
+    """:func:`fill_uniform` for each row."""
+    for row in range(len(out)):
+        fill_uniform(out[row], key, streams[row], start, low, high)
+
+
+@njit(nogil=True, cache=True)
+def fill_rows_double(out: np.ndarray, key: Any, streams: np.ndarray, start: Any, low: float, high: float) -> None:
+    """:func:`fill_uniform_double` for each row."""
+    for row in range(len(out)):
+        fill_uniform_double(out[row], key, streams[row], start, low, high)
+
+
+@njit(nogil=True, cache=True)
 def normal(key: Any, stream: Any, n: Any) -> Any:
     """A number of the standard normal distribution: Box and Muller's cosine branch."""
     a, b = draw_pair(key, stream, n)
