@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 _MOST_PLANS = 256
+# After so many batches of which no sample was known, only each so-manieth is looked up.
+_MOST_IN_VAIN, _SELDOM = 4, 16
 
 
 @dataclass(frozen=True)
@@ -221,6 +223,7 @@ class Operator:
         self.args: dict[str, Any] = {name: a.default for name, a in self.schema.all_arguments.items()} | given
         self.seed = seed
         self._plans: dict[Any, dict[Any, tuple[list[Shape], Any]]] = {}
+        self._batches_in_vain = 0
         self._programs: Programs | None = None
         self.setup()
 
@@ -383,8 +386,9 @@ class Operator:
         count = workspace.batch_size
         workspace.samples = [None if i in workspace.failures else Sample(self, workspace, i) for i in range(count)]
         inferred: list[Any] = [None] * count
-        plans = self._plans_for(workspace) if self.plans_by_shape else None
+        plans = self._plans_for(workspace) if self.plans_by_shape and self._may_be_known(workspace) else None
         key: Any = None
+        hits = 0
         for index, sample in enumerate(workspace.samples):
             if sample is None:
                 continue
@@ -393,6 +397,7 @@ class Operator:
                 known = plans.get(key)
                 if known is not None:
                     inferred[index], sample.plan = known
+                    hits += 1
                     continue
             try:
                 shapes = self.infer(sample)
@@ -402,7 +407,13 @@ class Operator:
                 continue
             if plans is not None:
                 plans[key] = inferred[index], sample.plan
+        if plans is not None:
+            self._batches_in_vain = 0 if hits or not workspace.arguments else self._batches_in_vain + 1
         return [_column(inferred, output) for output in range(num_outputs)]
+
+    def _may_be_known(self, workspace: Workspace) -> bool:
+        """Whether samples are looked up: not where arguments are never the same again, but for a batch now and then."""
+        return self._batches_in_vain < _MOST_IN_VAIN or workspace.iteration % _SELDOM == 0
 
     def align_frames(
         self, workspace: Workspace, shapes: list[list[Shape]], lengths: Sequence[int]

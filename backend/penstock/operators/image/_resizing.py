@@ -293,8 +293,9 @@ class ResizingOperator(Operator):
             for n in range(2)
         ]
         plans = ImagePlans(_stack_shapes(shapes, first), *axes)
-        shapes[:, first : first + 2] = sizes
-        return plans, list(map(tuple, shapes.tolist()))
+        outputs = shapes.copy()
+        outputs[:, first : first + 2] = sizes
+        return plans, list(map(tuple, outputs.tolist()))
 
     def plan_batch(self, workspace: Workspace, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """The output's extents and the starts and ends of regions of all samples, float64 of shape (samples, 2).

@@ -130,6 +130,12 @@ def crop_regions(
     return anchors, extents
 
 
+def regions_of(anchors: np.ndarray, extents: np.ndarray) -> list[Region]:
+    """One region for each row."""
+    pairs = zip(map(tuple, anchors.tolist()), map(tuple, extents.tolist()))
+    return [Region(anchor, extent) for anchor, extent in pairs]
+
+
 def _wanted_extents(sample: Sample, layout: str) -> dict[str, float]:
     # Frames count as depth where there is no other.
     depth = "D" if "D" in layout else "F"

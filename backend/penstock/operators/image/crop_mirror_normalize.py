@@ -15,6 +15,7 @@ from penstock.operators.image._windows import (
     check_crop_arguments,
     crop_region,
     crop_regions,
+    regions_of,
 )
 from penstock.schema import (
     Argument,
@@ -75,10 +76,11 @@ class CmnPlans:
 
     def split(self) -> list[CmnPlan]:
         """The plan of each sample."""
-        regions = zip(self.anchors.tolist(), self.extents.tolist(), self.mirror.tolist())
+        pairs = zip(regions_of(self.anchors, self.extents), self.mirror.tolist())
         one = self.one
-        rest = one.mean, one.factor, one.shift, one.channels, one.fill
-        return [CmnPlan(Region(tuple(anchor), tuple(extents)), mirror, *rest) for anchor, extents, mirror in regions]
+        return [
+            CmnPlan(region, mirror, one.mean, one.factor, one.shift, one.channels, one.fill) for region, mirror in pairs
+        ]
 
 
 @register_operator
@@ -158,11 +160,18 @@ class CropMirrorNormalize(Operator):
         return tuple(extents[axis] for axis in permutation)
 
     def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[tuple[int, ...]]]:
-        planned = None if workspace.device == "cpu" or workspace.failures else self._planned_batch(workspace)
+        # On CPU, where the arguments are constant, what is known of a sample serves the next one.
+        at_once = workspace.device != "cpu" or workspace.arguments
+        planned = self._planned_batch(workspace) if at_once and not workspace.failures else None
         if planned is not None:
-            workspace.plans, shapes = planned
+            plans, outputs = planned
             workspace.samples = [Sample(self, workspace, index) for index in range(workspace.batch_size)]
-            return [shapes]
+            if workspace.device == "cpu":
+                for sample, plan in zip(workspace.samples, plans.split()):
+                    sample.plan = plan
+            else:
+                workspace.plans = plans
+            return [outputs]
         shapes = super().infer_batch(workspace, num_outputs)
         samples = workspace.live
         if any(self.args["fill_values"]) and all(sample.plan.region.inside(sample.shapes[0]) for sample in samples):

@@ -42,12 +42,7 @@ class ResizeNormalize(FusedOperator):
         layout, permutation = second.state
         output = "".join(layout[axis] for axis in permutation)
         outer = layout.removesuffix("HWC")
-        return (
-            spatial == 2
-            and layout.endswith("HWC")
-            and output in (outer + "CHW", outer + "HWC")
-            and _insides(second)
-        )
+        return spatial == 2 and layout.endswith("HWC") and output in (outer + "CHW", outer + "HWC") and _insides(second)
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         first, second = samples
