@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.random_streams import Stream, sample_stream, stream_from_state
+from penstock.kernels.random_streams import SAMPLE_STRIDE, Stream, sample_stream, stream_from_state
 from penstock.schema.declaration import Schema
 from penstock.schema.operator import Operator, Sample, Workspace
+
+
+class Streams(NamedTuple):
+    """As :class:`Stream`, of many samples, which differ in ``streams`` alone."""
+
+    key: np.uint64
+    streams: np.ndarray
+    start: np.uint64
 
 
 class RandomOperator(Operator):
@@ -63,6 +72,13 @@ class RandomOperator(Operator):
             # The state of the first sample is that of the operator; the samples' streams follow from it.
             return stream_from_state(states.samples[0], index)
         return sample_stream(self.seed, self._produced, index)
+
+    def streams(self, workspace: Workspace) -> Streams:
+        """The streams of all samples of the batch that is being run."""
+        first = self.stream_of(replace(workspace, owners=None), 0)
+        owners = workspace.owners
+        indices = np.arange(workspace.batch_size, dtype=np.uint64) if owners is None else np.array(owners, np.uint64)
+        return Streams(first.key, first.stream + np.uint64(SAMPLE_STRIDE) * indices, first.start)
 
     def state(self) -> Any:
         return {"produced": self._produced}

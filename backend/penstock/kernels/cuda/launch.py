@@ -187,13 +187,28 @@ def addresses_of(arrays: Sequence[Located]) -> np.ndarray:
     return np.array([array.address for array in arrays], np.uint64)
 
 
-def scratch(shapes: Sequence[Shape], dtype: Any) -> list[Located]:
-    """Arrays of undefined contents, in one allocation."""
+def places_of(batch: TensorListGPU) -> tuple[np.ndarray, Any]:
+    """The addresses of a batch's samples, uint64, and what keeps the memory; samples that are not contiguous are copied."""
+    if batch._elements is not None:
+        return batch.pointers(), batch._elements
+    located = [locate(sample) for sample in batch.samples]
+    return addresses_of(located), located
+
+
+def scratch(shapes: Sequence[Shape], dtype: Any, kept: bool = False) -> list[Located]:
+    """Arrays of undefined contents, in one allocation.
+
+    Args:
+        kept: what they hold is worked out by launches that are made ``once``.
+    """
     kind = np.dtype(dtype)
     size = sum(math.prod(shape) for shape in shapes)
     recorder = _recording()
     elements: Any = None if recorder else require_cupy().empty(size, kind)
-    address = recorder.scratch(size * kind.itemsize) if recorder else elements.data.ptr
+    if recorder:
+        address = (recorder.kept if kept else recorder.scratch)(size * kind.itemsize)
+    else:
+        address = elements.data.ptr
     located = []
     for shape in shapes:
         located.append(Located(address, shape, kind, elements))
@@ -336,6 +351,7 @@ def launch(
     *extra: Any,
     shared: int = 0,
     blocks: int | None = None,
+    once: bool = False,
 ) -> None:
     """Launches a kernel over all samples; whatever comes from the host goes up in one transfer.
 
@@ -347,6 +363,8 @@ def launch(
             differs from run to run.
         shared: bytes of dynamic shared memory.
         blocks: how many are launched, for a kernel whose blocks take turns; None: as many as there are counts for.
+        once: it fills scratch memory that is kept, from descriptors and tables alone: batches for which the launches are
+            repeated find it there.
     """
     ends = np.cumsum(np.asarray(counts, np.int64))
     total = int(ends[-1]) if len(ends) else 0
@@ -358,7 +376,7 @@ def launch(
         function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
     recorder = _recording()
     if recorder:
-        recorder.launch(function, starts, descriptors, extra, shared, total if blocks is None else blocks)
+        recorder.launch(function, starts, descriptors, extra, shared, total if blocks is None else blocks, once)
         return
     uploads = [starts, descriptors, *(value for value in extra if isinstance(value, np.ndarray))]
     buffer, addresses = staging().upload(uploads)

@@ -29,11 +29,14 @@ _FIRST, _APART = 1 << 50, 1 << 40
 # Numbers below this are no addresses.
 _LEAST_ADDRESS = 1 << 40
 _ALIGNMENT, _WIDE_ALIGNMENT = 16, 256
-# What addresses are relative to: memory of one run, tables, then each batch or sample; and at last the descriptors.
-_SCRATCH, _TABLES, _DESCRIPTORS = 0, 1, -1
+# What addresses are relative to: memory of one run, tables, what is computed once, then each batch or sample; and at last
+# the descriptors.
+_SCRATCH, _TABLES, _KEPT, _DESCRIPTORS = 0, 1, 2, -1
 # Batches come and go at the same few addresses, again and again: the descriptors of so many are kept on the device.
 _MOST_PLACEMENTS = 8
 _MOST_PROGRAMS = 16
+# To record takes longer than to launch, so it is done for what comes again: so many kinds are remembered.
+_MOST_SEEN = 64
 _MOST_VALUE_BYTES = 1 << 16
 
 # Launches one kernel, with what differs from run to run.
@@ -152,8 +155,10 @@ class Recorder:
 
     def __init__(self) -> None:
         self._launches: list[_Launch] = []
+        self._once: list[_Launch] = []
         self._scratch_bytes = 0
-        self._bases = _TABLES + 1
+        self._kept_bytes = 0
+        self._bases = _KEPT + 1
         self._tables = _Parts()
         self._descriptors = _Parts()
         self._relocations = _Relocations()
@@ -165,6 +170,12 @@ class Recorder:
         place = self._scratch_bytes
         self._scratch_bytes += -(-size // _WIDE_ALIGNMENT) * _WIDE_ALIGNMENT
         return _address(_SCRATCH, place)
+
+    def kept(self, size: int) -> int:
+        """The made-up address of so many bytes that keep their contents for as long as the program is kept."""
+        place = self._kept_bytes
+        self._kept_bytes += -(-size // _WIDE_ALIGNMENT) * _WIDE_ALIGNMENT
+        return _address(_KEPT, place)
 
     def table(self, array: np.ndarray) -> int:
         """The made-up address of an array that stays on the device for as long as the program is kept."""
@@ -178,10 +189,18 @@ class Recorder:
         extra: Sequence[Any],
         shared: int,
         blocks: int,
+        once: bool = False,
     ) -> None:
-        """Notes a launch."""
+        """Notes a launch.
+
+        Raises:
+            CannotRecord: what is launched once reads or fills a batch.
+        """
         values = (starts, descriptors, np.int32(len(descriptors)), *extra)
-        self._launches.append(_Launch(function, (blocks,), [self._argument(value) for value in values], shared))
+        arguments = [self._argument(value) for value in values]
+        if once and any(argument.base not in (None, _TABLES, _KEPT) for argument in arguments):
+            raise CannotRecord("a launch for all batches that depends on one")
+        (self._once if once else self._launches).append(_Launch(function, (blocks,), arguments, shared))
 
     # -- made-up addresses -----------------------------------------------------------------------------------------
 
@@ -210,7 +229,9 @@ class Recorder:
             raise CannotRecord("outputs that nothing fills")
         words, tables = self._descriptors.words(), self._tables.words()
         relocations = self._relocations.joined()
-        return Program(self._launches, words, relocations, tables, self._scratch_bytes, outputs)
+        program = Program(self._launches, words, relocations, tables, self._scratch_bytes, outputs)
+        program.prepare(self._once, self._kept_bytes)
+        return program
 
     def _argument(self, value: Any) -> _Argument:
         if isinstance(value, np.ndarray):
@@ -318,6 +339,16 @@ class Program:
         self._varies = any(isinstance(argument.value, RunValue) for one in launches for argument in one.arguments)
         self._outputs = [_Output.of(batch) for batch in outputs]
         self._placements: OrderedDict[tuple[int, ...], tuple[Any, list[_Run]]] = OrderedDict()
+        self._kept: Any = None
+
+    def prepare(self, launches: Sequence[_Launch], kept_bytes: int) -> None:
+        """Launches, on the current stream, what fills memory that is kept for all runs."""
+        if not kept_bytes:
+            return
+        self._kept = require_cupy().empty(kept_bytes, np.uint8)
+        bases = [0, self._tables[1][0], self._kept.data.ptr]
+        for one in launches:
+            _bound(one.function, one.grid, _placed_arguments(one, bases), one.shared)({})
 
     def allocate(self) -> list[TensorListGPU]:
         """Outputs of undefined contents."""
@@ -326,7 +357,8 @@ class Program:
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], values: RunValues) -> None:
         """Launches all on the current stream; ``values`` gives what differs from the batches before."""
         scratch = require_cupy().empty(self._scratch_bytes, np.uint8) if self._scratch_bytes else None
-        bases = [0 if scratch is None else scratch.data.ptr, self._tables[1][0]]
+        kept = 0 if self._kept is None else self._kept.data.ptr
+        bases = [0 if scratch is None else scratch.data.ptr, self._tables[1][0], kept]
         for batch in (*inputs, *outputs):
             if not isinstance(batch, TensorListGPU):
                 continue
@@ -352,14 +384,14 @@ class Program:
         words[self._places] = np.array(bases, np.int64)[self._which] + self._offsets
         buffer, (address,) = launch.staging().upload([words]) if words.size else (None, [0])
         bases = [*bases, address]
-        runs = []
-        for one in self._launches:
-            arguments = tuple(
-                argument.value if argument.base is None else bases[argument.base] + argument.value
-                for argument in one.arguments
-            )
-            runs.append(_bound(one.function, one.grid, arguments, one.shared))
+        runs = [_bound(one.function, one.grid, _placed_arguments(one, bases), one.shared) for one in self._launches]
         return buffer, runs
+
+
+def _placed_arguments(one: _Launch, bases: Sequence[int]) -> tuple[Any, ...]:
+    return tuple(
+        argument.value if argument.base is None else bases[argument.base] + argument.value for argument in one.arguments
+    )
 
 
 def _bound(function: Any, grid: tuple[int], arguments: tuple[Any, ...], shared: int) -> _Run:
@@ -378,6 +410,7 @@ class Programs:
 
     def __init__(self) -> None:
         self._known: OrderedDict[Any, Program] = OrderedDict()
+        self._seen: OrderedDict[int, None] = OrderedDict()
         self._recordable = True
 
     def run(self, workspace: Workspace, values: RunValues, varying: Collection[str] = ()) -> bool:
@@ -399,7 +432,7 @@ class Programs:
 
     def record(self, workspace: Workspace, compute_batch: Callable[[Workspace], None], values: RunValues) -> bool:
         """Records what ``compute_batch`` launches, and launches it; tells whether that could be done."""
-        if workspace.kind is None or not self._recordable:
+        if workspace.kind is None or not self._recordable or not self._comes_again(workspace.kind):
             return False
         try:
             program = _recorded(workspace, compute_batch)
@@ -413,6 +446,16 @@ class Programs:
             self._known.popitem(last=False)
         program.run(workspace.inputs, workspace.outputs, values)
         return True
+
+    def _comes_again(self, kind: Any) -> bool:
+        """Whether a batch of this kind was there before; those of random shapes or arguments never come again."""
+        key = hash(kind)
+        if key in self._seen:
+            return True
+        self._seen[key] = None
+        if len(self._seen) > _MOST_SEEN:
+            self._seen.popitem(last=False)
+        return False
 
 
 def _recorded(workspace: Workspace, compute_batch: Callable[[Workspace], None]) -> Program:
