@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cupy_like as xp
 import numpy as np
 import pytest
@@ -86,3 +88,80 @@ def test_views_of_any_strides() -> None:
     copy_views(views, targets)
     np.testing.assert_array_equal(targets[0], data[0][::-1, 1::3, :2])
     np.testing.assert_array_equal(targets[1], data[1][2, ::-2, 1])
+
+
+def unaligned(array: np.ndarray, elements: int) -> Any:
+    """The array on the GPU, as one of a batch is: so many elements behind where memory is aligned."""
+    memory = xp.empty((array.size + elements,), array.dtype)
+    memory[elements:] = array.reshape(-1)
+    return memory[elements:].reshape(array.shape)
+
+
+def cut_out(source: np.ndarray, copy: WindowCopy, extents: list[int], dtype: np.dtype) -> np.ndarray:
+    """What a box holds, in the target's order of dimensions, by numpy."""
+    permutation = list(copy.permutation or ())
+    fill = np.asarray(copy.fill, dtype)
+    box = np.empty([extents[permutation.index(axis)] for axis in range(source.ndim)], dtype)
+    for place in np.ndindex(*box.shape):
+        at = [n - 1 - p if axis in copy.mirrored else p for axis, (p, n) in enumerate(zip(place, box.shape))]
+        at = [p + a for p, a in zip(at, copy.anchor or ())]
+        inside = all(0 <= p < n for p, n in zip(at, source.shape))
+        channel = place[copy.channel_axis or 0] if len(fill) > 1 else 0
+        box[place] = source[tuple(at)] if inside else fill[channel]
+    return box.transpose(permutation)
+
+
+@pytest.mark.parametrize("dtypes", [(np.uint8, np.uint8), (np.uint8, np.float32), (np.int16, np.int16)])
+@pytest.mark.parametrize("seed", range(60))
+def test_boxes_of_any_kind(seed: int, dtypes: tuple[type, type]) -> None:
+    rng = np.random.default_rng(seed)
+    rank, kind = int(rng.integers(1, 5)), np.dtype(dtypes[1])
+    shape = [int(n) for n in rng.choice([0, 1, 2, 3, 5, 17, 40], rank, p=[0.02, 0.1, 0.18, 0.2, 0.2, 0.2, 0.1])]
+    permutation = [int(axis) for axis in (rng.permutation(rank) if rng.random() < 0.6 else range(rank))]
+    whole = [bool(rng.random() < 0.6) for _ in shape]
+    box = [n if same else int(rng.integers(0, n + 4)) for n, same in zip(shape, whole)]
+    extents = [box[axis] for axis in permutation]
+    place = [int(rng.choice([0, 0, 0, 1, 3])) for _ in extents]
+    source = rng.integers(0, 100, shape).astype(dtypes[0])
+    channels = int(rng.integers(rank)) if rng.random() < 0.5 else None
+    fills = 1 if channels is None else max(box[channels], 1)
+    target = rng.integers(0, 100, [p + n + int(rng.integers(3)) * (p > 0) for p, n in zip(place, extents)])
+    target = target.astype(kind)
+    copy = WindowCopy(
+        unaligned(source, int(rng.integers(8))),
+        unaligned(target, int(rng.integers(8))),
+        permutation,
+        anchor=[0 if same else int(rng.integers(-3, 3)) for same in whole],
+        mirrored=[axis for axis in range(rank) if rng.random() < 0.3],
+        fill=rng.integers(0, 100, fills).astype(np.float32),
+        channel_axis=channels,
+        place=place,
+        extents=extents,
+    )
+    copy_windows([copy])
+    target[tuple(slice(p, p + n) for p, n in zip(place, extents))] = cut_out(source, copy, extents, kind)
+    np.testing.assert_array_equal(copy.target, target)
+
+
+@pytest.mark.parametrize("planar", [False, True])
+@pytest.mark.parametrize("width", [1, 7, 64, 333])
+def test_normalized_with_more_channels(width: int, planar: bool) -> None:
+    source = pixels(19, width, 3)
+    mean, factor = np.float32([100, 50, 20]), np.float32([0.5, 1.5, 2])
+    order = (2, 0, 1) if planar else (0, 1, 2)
+    target = xp.empty([(19, width, 4)[axis] for axis in order], np.float32)
+    copies = [WindowCopy(unaligned(source, 3), target, order, None, [1], [7.0], 2, mean, factor, 1.0)]
+    copy_windows(copies)
+    expected = np.full((19, width, 4), 7, np.float32)
+    expected[..., :3] = (source[:, ::-1].astype(np.float32) - mean) * factor + 1
+    np.testing.assert_array_equal(target, expected.transpose(order))
+
+
+def test_more_elements_than_a_block_takes() -> None:
+    sources = [pixels(120, 131, 3), pixels(1), pixels(3, 5000)]
+    whole = xp.empty((sum(source.size for source in sources),), np.float32)
+    ends = np.cumsum([source.size for source in sources])
+    targets = [part.reshape(source.shape) for part, source in zip(np.split(whole, ends[:-1]), sources)]
+    copy_windows([WindowCopy(unaligned(source, 1), target) for source, target in zip(sources, targets)])
+    for source, target in zip(sources, targets):
+        np.testing.assert_array_equal(target, source)

@@ -124,6 +124,46 @@ template <> struct Convert<bool, float16> { static __device__ bool from(float16 
 template <typename Out, typename In>
 __device__ inline Out converted(In value) { return Convert<Out, In>::from(value); }
 
+// Neighbouring elements, which are read or written at once where they lie at a multiple of their size.
+template <typename T, int COUNT>
+struct alignas(sizeof(T) * COUNT < 16 ? sizeof(T) * COUNT : 16) Pack {
+    T values[COUNT];
+    static __device__ bool fits(const T *at) { return uint64(at) % alignof(Pack) == 0; }
+};
+
+// `step` elements lie between one and the next.
+template <int COUNT, typename T>
+__device__ inline Pack<T, COUNT> read_pack(const T *at, int64 step = 1) {
+    typedef Pack<T, COUNT> Whole;
+    if (step == 1 && Whole::fits(at)) return *reinterpret_cast<const Whole *>(at);
+    Whole pack;
+    for (int i = 0; i < COUNT; i++) pack.values[i] = at[i * step];
+    return pack;
+}
+
+template <int COUNT, typename T>
+__device__ inline void write_pack(T *at, const Pack<T, COUNT> &pack, int64 step = 1) {
+    typedef Pack<T, COUNT> Whole;
+    if (step == 1 && Whole::fits(at)) {
+        *reinterpret_cast<Whole *>(at) = pack;
+        return;
+    }
+    for (int i = 0; i < COUNT; i++) at[i * step] = pack.values[i];
+}
+
+// How many elements are written at once: 16 bytes, but no more than 8 elements.
+template <typename T>
+__device__ constexpr int pack_size() { return sizeof(T) <= 2 ? 8 : int(16 / sizeof(T)); }
+
+// An extent, and the numbers that divide by it: a product is much faster than a division. For dividends below 2^31.
+struct Divisor {
+    uint32 extent, factor, shift;
+};
+
+__device__ inline uint32 divided(uint32 value, const Divisor &by) {
+    return uint32(uint64(2 * value) * by.factor >> 32) >> by.shift;
+}
+
 // The last sample whose first block is not behind `block`.
 __device__ inline int sample_of(const int64 *first_blocks, int samples, int64 block) {
     int low = 0, high = samples - 1;

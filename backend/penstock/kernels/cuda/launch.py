@@ -205,6 +205,14 @@ def strides_of(shape: Sequence[int]) -> list[int]:
     return strides
 
 
+def division_by(extent: int) -> tuple[int, int]:
+    """The factor and the shift with which kernels divide numbers below 2^31 by an extent (``Divisor``)."""
+    if not 0 < extent < 1 << 31:
+        return 0, 0
+    shift = (extent - 1).bit_length()
+    return -(-(1 << 31 + shift) // extent), shift
+
+
 # -- uploads -----------------------------------------------------------------------------------------------------------
 
 

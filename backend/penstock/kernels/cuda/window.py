@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.cuda.launch import (
-    THREADS,
     Located,
     addresses_of,
     alike,
     cuda_type,
+    division_by,
     kernel,
     launch,
     locate,
@@ -24,18 +24,29 @@ from penstock.kernels.cuda.launch import (
 from penstock.tensors import TensorListGPU
 
 _DIMS = 6
+# Of a block; as in window.cu.
+_BLOCK_ELEMENTS = 4096
+# Units of elements begin where memory is aligned, so that a box may need one more than it fills.
+_MOST_MISSING = 7
 # Boxes of fewer elements are indexed with 32 bits, which is much faster.
 _NARROW = 1 << 31
+_DIMENSION = np.dtype(
+    [
+        *((name, np.int64) for name in ("extent", "begin", "end", "step", "target_step")),
+        ("factor", np.uint32),
+        ("shift", np.uint32),
+    ],
+    align=True,
+)
 _WINDOW = np.dtype(
     [
         ("source", np.uint64),
         ("target", np.uint64),
-        *((name, np.int64, _DIMS) for name in ("extents", "anchors", "sizes", "strides", "target_strides")),
         ("volume", np.int64),
-        *((name, np.int32) for name in ("rank", "mirrored", "channel_dim", "channels", "normalize", "fill_count")),
-        *((name, np.int32) for name in ("values", "padding")),
+        ("dims", _DIMENSION, _DIMS),
+        *((name, np.int32) for name in ("rank", "contiguous", "channel_dim", "channels", "normalize", "fill_count")),
+        ("values", np.int32),
         ("shift", np.float32),
-        ("padding2", np.int32),
     ],
     align=True,
 )
@@ -82,14 +93,30 @@ class _Dimension:
     size: int
     stride: int
     target_stride: int
-    mirrored: bool
-    is_channels: bool
+    mirrored: bool = False
+    is_channels: bool = False
 
     def continues(self, outer: _Dimension) -> bool:
         """Whether this dimension and the one around it are one, in source and target."""
         whole = not self.anchor and self.extent == self.size and not self.mirrored and not outer.mirrored
         steps = outer.stride == self.stride * self.size and outer.target_stride == self.target_stride * self.extent
         return whole and steps and not self.is_channels and not outer.is_channels
+
+    def is_one_inside(self) -> bool:
+        """Whether there is only one position, which the source has: there is nowhere to go."""
+        return self.extent == 1 and 0 <= self.anchor < self.size
+
+    def first(self) -> int:
+        """Where the first position is in the source, in elements; the source need not have it."""
+        return (self.anchor + (self.extent - 1 if self.mirrored else 0)) * self.stride
+
+    def inside(self) -> tuple[int, int]:
+        """The positions that the source has: from where, and up to where."""
+        before, behind = -self.anchor, self.size - self.anchor
+        if self.mirrored:
+            before, behind = self.extent - behind, self.extent - before
+        begin = max(before, 0)
+        return begin, max(min(behind, self.extent), begin)
 
 
 def copy_windows(copies: Sequence[WindowCopy]) -> None:
@@ -120,14 +147,14 @@ def _copy(copies: Sequence[WindowCopy], sources: Sequence[Located], targets: Seq
     tables, places = packed([_values(copy) for copy in copies], np.float32)
     entries = [_entry(copy, locate(copy.source), locate(copy.target), place) for copy, place in zip(copies, places)]
     descriptors = np.array(entries, _WINDOW)[list(kinds)]
-    descriptors["source"] = addresses_of(sources)
+    descriptors["source"] += addresses_of(sources)
     descriptors["target"] += addresses_of(targets)
     descriptors = descriptors[descriptors["volume"] > 0]
     if not len(descriptors):
         return
     index = "uint32" if int(descriptors["volume"].max()) < _NARROW else "uint64"
     types = (cuda_type(sources[0].dtype), cuda_type(targets[0].dtype), index)
-    counts = -(-descriptors["volume"] // THREADS)
+    counts = -(-(descriptors["volume"] + _MOST_MISSING) // _BLOCK_ELEMENTS)
     launch(kernel("window", f"window<{', '.join(types)}>"), descriptors, counts, tables)
 
 
@@ -192,48 +219,72 @@ def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> t
     extents = target.shape if copy.extents is None else copy.extents
     source_strides = strides_of(source.shape) if copy.strides is None else copy.strides
     target_strides = strides_of(target.shape)
-    first = 0 if copy.place is None else sum(p * s for p, s in zip(copy.place, target_strides))
-    dimensions = _merged(
-        [
-            _Dimension(
-                extents[number],
-                anchor[axis],
-                source.shape[axis],
-                source_strides[axis],
-                target_strides[number],
-                axis in copy.mirrored,
-                axis == copy.channel_axis and (copy.mean is not None or len(copy.fill) > 1),
-            )
-            for number, axis in enumerate(permutation)
-        ]
-    )
+    start = 0 if copy.place is None else sum(p * s for p, s in zip(copy.place, target_strides))
+    every = [
+        _Dimension(
+            extents[number],
+            anchor[axis],
+            source.shape[axis],
+            source_strides[axis],
+            target_strides[number],
+            axis in copy.mirrored,
+            axis == copy.channel_axis and (copy.mean is not None or len(copy.fill) > 1),
+        )
+        for number, axis in enumerate(permutation)
+    ]
+    dimensions = _merged(every)
     if len(dimensions) > _DIMS:
         raise RuntimeError(f"Data of {len(dimensions)} dimensions is not supported on GPU: at most {_DIMS}")
+    dimensions = (dimensions + [_ONE] * _DIMS)[:_DIMS]
+    channels = 0 if copy.channel_axis is None else source.shape[copy.channel_axis]
+    normalized = copy.mean is not None
+    steps = [_stepped(d, channels if normalized and d.is_channels else d.extent) for d in dimensions]
+    is_anything_inside = all(begin < end for _, begin, end, *_ in steps)
     return (
-        0,
-        first * target.dtype.itemsize,
-        *(
-            _filled([getattr(d, name) for d in dimensions])
-            for name in ("extent", "anchor", "size", "stride", "target_stride")
-        ),
+        # An address is of 64 bits: what is in front of the source's first element is far behind it, too.
+        sum(d.first() for d in every) * source.dtype.itemsize % (1 << 64) if is_anything_inside else 0,
+        start * target.dtype.itemsize,
         math.prod(extents),
-        len(dimensions),
-        sum(1 << number for number, d in enumerate(dimensions) if d.mirrored),
+        steps,
+        max((number + 1 for number, d in enumerate(dimensions) if d is not _ONE), default=0),
+        _is_contiguous(dimensions),
         next((number for number, d in enumerate(dimensions) if d.is_channels), -1),
-        0 if copy.channel_axis is None else source.shape[copy.channel_axis],
-        copy.mean is not None,
+        channels,
+        normalized,
         len(copy.fill),
         values,
-        0,
         copy.shift,
-        0,
     )
+
+
+# The dimension of a scalar.
+_ONE = _Dimension(1, 0, 1, 0, 0)
+
+
+def _stepped(dimension: _Dimension, most: int) -> tuple[int, ...]:
+    """The fields of a dimension's descriptor; the source has no more than the first ``most`` positions."""
+    begin, end = dimension.inside()
+    step = -dimension.stride if dimension.mirrored else dimension.stride
+    divisor = division_by(dimension.extent)
+    return dimension.extent, begin, max(min(end, most), begin), step, dimension.target_stride, *divisor
+
+
+def _is_contiguous(dimensions: Sequence[_Dimension]) -> bool:
+    """Whether these, from the innermost on, go on in the target without gaps."""
+    step = 1
+    for dimension in dimensions:
+        if dimension.extent > 1 and dimension.target_stride != step:
+            return False
+        step *= dimension.extent
+    return True
 
 
 def _merged(dimensions: list[_Dimension]) -> list[_Dimension]:
-    """As few dimensions as the box needs: those that lie in memory as one become one."""
+    """As few dimensions as the box needs, from the innermost on: those that lie in memory as one become one."""
     merged: list[_Dimension] = []
     for dimension in dimensions:
+        if dimension.is_one_inside():
+            continue
         if merged and dimension.continues(merged[-1]):
             outer = merged.pop()
             merged.append(
@@ -243,14 +294,8 @@ def _merged(dimensions: list[_Dimension]) -> list[_Dimension]:
                     outer.size * dimension.extent,
                     dimension.stride,
                     dimension.target_stride,
-                    False,
-                    False,
                 )
             )
         else:
             merged.append(dimension)
-    return merged
-
-
-def _filled(values: list[int]) -> tuple[int, ...]:
-    return (*values, *(0,) * (_DIMS - len(values)))
+    return merged[::-1]
