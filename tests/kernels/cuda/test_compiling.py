@@ -16,7 +16,7 @@ ADDITION = (
 )
 INSTANCES = {
     "anchors": ["match_boxes", "encode_boxes"],
-    "colour": ["colour<uint8, float16>", "colour<int32, uint8>"],
+    "colour": ["colour<uint8, float16, 3, 3>", "colour<int32, uint8, 1, 1>", "colour<float, float, 4, 2>"],
     "convolution": [
         "convolve_planes<uint8, uint8>",
         "convolve_planes<float16, float>",
@@ -63,13 +63,13 @@ INSTANCES = {
     ],
     "sinc": ["resample_signals<uint8, int32>", "resample_signals<float, float>"],
     "spectrum": ["power_spectra<true>", "power_spectra<false>"],
-    "warp": ["prepare", "warp<uint8, uint8>", "warp<int32, float>"],
+    "warp": ["prepare", "warp<uint8, uint8, 3>", "warp<int32, float, 0>"],
     "weighted_sums": ["weighted_sums"],
     "window": [
-        "window<uint8, float, uint32>",
-        "window<double, bool, uint64>",
-        "window<float16, int64, uint32>",
-        "window<bool, float16, uint32>",
+        "window<uint8, float, uint32, false>",
+        "window<double, bool, uint64, true>",
+        "window<float16, int64, uint32, true>",
+        "window<bool, float16, uint32, false>",
     ],
 }
 

@@ -1,25 +1,46 @@
 // Pixels times a matrix plus an offset; or all values alike times a factor plus an offset.
 
+const int BLOCK_PIXELS = 2048;  // of a block; as in colour.py
+const int UNIT = 4;             // neighbouring pixels that a thread takes at a time
+
 struct Colour {
     uint64 source, target;
     int64 pixels;               // or values, where there is no matrix
-    int32 channels_in, channels_out;
-    float matrix[12], offset[4];
+    float matrix[16], offset[4];
 };
 
-template <typename In, typename Out>
+template <typename In, typename Out, int CHANNELS_IN, int CHANNELS_OUT>
+__device__ inline void transform_pixel(const Colour &p, const In *source, Out *target) {
+    for (int c = 0; c < CHANNELS_OUT; c++) {
+        const float *row = p.matrix + c * CHANNELS_IN;
+        float value = row[0] * to_float(source[0]);
+        for (int k = 1; k < CHANNELS_IN; k++) value += row[k] * to_float(source[k]);
+        target[c] = converted<Out>(value + p.offset[c]);
+    }
+}
+
+template <typename In, typename Out, int CHANNELS_IN, int CHANNELS_OUT>
 __global__ void colour(const int64 *__restrict__ first_blocks, const Colour *__restrict__ colours, int samples) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Colour &p = colours[sample];
-    int64 pixel = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
-    if (pixel >= p.pixels) return;
-    const In *source = reinterpret_cast<const In *>(p.source) + pixel * p.channels_in;
-    Out *target = reinterpret_cast<Out *>(p.target) + pixel * p.channels_out;
-    float in[4];
-    for (int c = 0; c < p.channels_in; c++) in[c] = to_float(source[c]);
-    for (int c = 0; c < p.channels_out; c++) {
-        float value = p.matrix[c * p.channels_in] * in[0];
-        for (int k = 1; k < p.channels_in; k++) value += p.matrix[c * p.channels_in + k] * in[k];
-        target[c] = converted<Out>(value + p.offset[c]);
+    int64 begin = (blockIdx.x - first_blocks[sample]) * BLOCK_PIXELS;
+    int count = int(p.pixels - begin < BLOCK_PIXELS ? p.pixels - begin : BLOCK_PIXELS);
+    const In *source = reinterpret_cast<const In *>(p.source) + begin * CHANNELS_IN;
+    Out *target = reinterpret_cast<Out *>(p.target) + begin * CHANNELS_OUT;
+    for (int i = UNIT * threadIdx.x; i < count; i += UNIT * blockDim.x) {
+        const In *from = source + i * CHANNELS_IN;
+        Out *to = target + i * CHANNELS_OUT;
+        if (count - i < UNIT) {
+            for (int k = 0; k < count - i; k++)
+                transform_pixel<In, Out, CHANNELS_IN, CHANNELS_OUT>(p, from + k * CHANNELS_IN, to + k * CHANNELS_OUT);
+            return;
+        }
+        In in[UNIT * CHANNELS_IN];
+        Out out[UNIT * CHANNELS_OUT];
+        read_pixels<UNIT, CHANNELS_IN>(from, in);
+#pragma unroll
+        for (int k = 0; k < UNIT; k++)
+            transform_pixel<In, Out, CHANNELS_IN, CHANNELS_OUT>(p, in + k * CHANNELS_IN, out + k * CHANNELS_OUT);
+        write_pixels<UNIT, CHANNELS_OUT>(to, out);
     }
 }

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, cuda_type, kernel, launch, locate
+from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate
 
-_MATRIX, _OFFSETS = 12, 4
+_MATRIX, _OFFSETS = 16, 4
+# Of a block; as in colour.cu.
+_BLOCK_PIXELS = 2048
 _COLOUR = np.dtype(
     [
         ("source", np.uint64),
         ("target", np.uint64),
         ("pixels", np.int64),
-        ("channels_in", np.int32),
-        ("channels_out", np.int32),
         ("matrix", np.float32, _MATRIX),
         ("offset", np.float32, _OFFSETS),
     ],
@@ -26,30 +26,35 @@ _COLOUR = np.dtype(
 
 def fits(matrix: np.ndarray) -> bool:
     """Whether the kernel takes a matrix (channels out, channels in)."""
-    return matrix.size <= _MATRIX and max(matrix.shape) <= _OFFSETS
+    return max(matrix.shape) <= _OFFSETS and min(matrix.shape) > 0
 
 
 def transform_colours(jobs: Sequence[tuple[Any, np.ndarray, np.ndarray, Any]]) -> None:
-    """``(source, matrix, offset, target)`` for each sample, in one launch; a 1x1 matrix is a factor for all values alike."""
+    """``(source, matrix, offset, target)`` for each sample; a 1x1 matrix is a factor for all values alike.
+
+    There is one launch for each shape of matrices, which is mostly the same for all.
+    """
     located = [(locate(source), matrix, offset, locate(target)) for source, matrix, offset, target in jobs]
     located = [job for job in located if job[3].size]
-    if not located:
-        return
+    for shape in sorted({matrix.shape for _, matrix, _, _ in located}):
+        _transform([job for job in located if job[1].shape == shape])
+
+
+def _transform(jobs: Sequence[tuple[Located, np.ndarray, np.ndarray, Located]]) -> None:
     entries = [
         (
             source.address,
             target.address,
             source.size // matrix.shape[1],
-            matrix.shape[1],
-            matrix.shape[0],
             _padded(matrix, _MATRIX),
             _padded(offset, _OFFSETS),
         )
-        for source, matrix, offset, target in located
+        for source, matrix, offset, target in jobs
     ]
     descriptors = np.array(entries, _COLOUR)
-    types = f"{cuda_type(located[0][0].dtype)}, {cuda_type(located[0][3].dtype)}"
-    counts = [blocks_for(pixels) for pixels in descriptors["pixels"].tolist()]
+    source, matrix, _, target = jobs[0]
+    types = f"{cuda_type(source.dtype)}, {cuda_type(target.dtype)}, {matrix.shape[1]}, {matrix.shape[0]}"
+    counts = [blocks_for(pixels, _BLOCK_PIXELS) for pixels in descriptors["pixels"].tolist()]
     launch(kernel("colour", f"colour<{types}>"), descriptors, counts)
 
 

@@ -151,9 +151,36 @@ __device__ inline void write_pack(T *at, const Pack<T, COUNT> &pack, int64 step 
     for (int i = 0; i < COUNT; i++) at[i * step] = pack.values[i];
 }
 
-// How many elements are written at once: 16 bytes, but no more than 8 elements.
-template <typename T>
-__device__ constexpr int pack_size() { return sizeof(T) <= 2 ? 8 : int(16 / sizeof(T)); }
+// Neighbouring pixels, one channel of theirs behind the other.
+template <int COUNT, int CHANNELS, typename T>
+__device__ inline void read_pixels(const T *at, T *pixels) {
+#pragma unroll
+    for (int part = 0; part < CHANNELS; part++) {
+        Pack<T, COUNT> pack = read_pack<COUNT>(at + part * COUNT);
+        for (int i = 0; i < COUNT; i++) pixels[part * COUNT + i] = pack.values[i];
+    }
+}
+
+// The first `count` of them.
+template <int COUNT, int CHANNELS, typename T>
+__device__ inline void write_pixels(T *at, const T *pixels, int count = COUNT) {
+#pragma unroll
+    for (int part = 0; part < CHANNELS; part++) {
+        Pack<T, COUNT> pack;
+        for (int i = 0; i < COUNT; i++) pack.values[i] = pixels[part * COUNT + i];
+        if (count == COUNT) {
+            write_pack<COUNT>(at + part * COUNT, pack);
+            continue;
+        }
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            if (part * COUNT + i < count * CHANNELS) at[part * COUNT + i] = pack.values[i];
+    }
+}
+
+// Numbers that may be negative, as wide as an index.
+template <typename Index> struct Signed { typedef int64 Type; };
+template <> struct Signed<uint32> { typedef int32 Type; };
 
 // An extent, and the numbers that divide by it: a product is much faster than a division. For dividends below 2^31.
 struct Divisor {

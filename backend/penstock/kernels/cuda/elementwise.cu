@@ -1,31 +1,92 @@
 // One function of broadcast operands; the function `compute` and its types are generated in front of this.
+//
+// A thread makes a unit of neighbouring results at a time. Where the operands of the first one are is worked out by
+// divisions; from there on it steps.
 
 const int DIMS = 6;
 const int OPERANDS = 3;
+const int BLOCK_ELEMENTS = 4096;    // of a block; as in elementwise.py
+
+struct Dimension {
+    int64 extent;
+    int64 strides[OPERANDS];        // 0 where an operand is repeated
+    uint32 factor, shift;           // as of a Divisor by the extent
+};
 
 struct Elementwise {
     uint64 target;
     uint64 operands[OPERANDS];
-    int64 extents[DIMS];
-    int64 strides[OPERANDS][DIMS];  // 0 where an operand is repeated
     int64 volume;
+    Dimension dims[DIMS];           // from the innermost on; at least two
     int32 rank, padding;            // dimensions in use
+};
+
+__device__ inline uint32 divided(uint32 value, const Dimension &by) {
+    return divided(value, Divisor{uint32(by.extent), by.factor, by.shift});
+}
+__device__ inline uint64 divided(uint64 value, const Dimension &by) { return value / uint64(by.extent); }
+
+// An element, by its positions along the two innermost dimensions, and where its operands are.
+template <typename Index>
+struct Walk {
+    Index x, y;
+    int64 offsets[OPERANDS];
+
+    __device__ Walk(const Elementwise &e, Index element) : offsets{0, 0, 0} {
+        Index rest = element, positions[2] = {0, 0};
+        for (int d = 0; d < e.rank; d++) {
+            Index outer = divided(rest, e.dims[d]), position = rest - outer * Index(e.dims[d].extent);
+            if (d < 2) positions[d] = position;
+            for (int k = 0; k < OPERANDS; k++) offsets[k] += int64(position) * e.dims[d].strides[k];
+            rest = outer;
+        }
+        x = positions[0];
+        y = positions[1];
+    }
+
+    // To the next element; not beyond the two innermost dimensions.
+    __device__ void next(const Elementwise &e) {
+        const Dimension &inner = e.dims[0];
+        x++;
+        bool at_end = x == Index(inner.extent);
+        for (int k = 0; k < OPERANDS; k++) {
+            offsets[k] += inner.strides[k];
+            if (at_end) offsets[k] += e.dims[1].strides[k] - inner.extent * inner.strides[k];
+        }
+        if (at_end) x = 0;
+        y += at_end;
+    }
+
+    // Elements from here to the end of the two innermost dimensions.
+    __device__ Index left(const Elementwise &e) const {
+        return (Index(e.dims[1].extent) - y) * Index(e.dims[0].extent) - x;
+    }
 };
 
 template <typename Index>
 __global__ void evaluate(const int64 *__restrict__ first_blocks, const Elementwise *__restrict__ jobs, int samples,
                          int *divided_by_zero) {
+    const int UNIT = sizeof(Result) <= 2 ? 8 : 16 / sizeof(Result);
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Elementwise &e = jobs[sample];
-    Index element = Index(blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
-    if (element >= Index(e.volume)) return;
-    Index rest = element;
-    int64 offsets[OPERANDS] = {0, 0, 0};
-    for (int d = e.rank - 1; d >= 0; d--) {
-        Index extent = Index(e.extents[d]);
-        int64 position = rest % extent;
-        rest /= extent;
-        for (int k = 0; k < OPERANDS; k++) offsets[k] += position * e.strides[k][d];
+    Index begin = Index(blockIdx.x - first_blocks[sample]) * BLOCK_ELEMENTS, volume = Index(e.volume);
+    for (int i = UNIT * threadIdx.x; i < BLOCK_ELEMENTS; i += UNIT * blockDim.x) {
+        Index element = begin + i;
+        if (element >= volume) return;
+        Walk<Index> walk(e, element);
+        Result *target = reinterpret_cast<Result *>(e.target) + element;
+        if (volume - element >= UNIT && walk.left(e) >= UNIT) {
+            // All operands are read before a result is written, so that they are read at the same time.
+            Pack<Result, UNIT> results;
+#pragma unroll
+            for (int k = 0; k < UNIT; k++, walk.next(e)) results.values[k] = compute(e.operands, walk.offsets, divided_by_zero);
+            write_pack<UNIT>(target, results);
+            continue;
+        }
+#pragma unroll 1
+        for (int k = 0; k < UNIT && element + k < volume; k++) {
+            Walk<Index> own(e, element + k);
+            target[k] = compute(e.operands, own.offsets, divided_by_zero);
+        }
     }
-    reinterpret_cast<Result *>(e.target)[element] = compute(e.operands, offsets, divided_by_zero);
 }

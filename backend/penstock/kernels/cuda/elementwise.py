@@ -8,19 +8,32 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, strides_of
+from penstock.kernels.cuda.launch import (
+    Located,
+    blocks_for,
+    cuda_type,
+    division_by,
+    kernel,
+    launch,
+    locate,
+    strides_of,
+)
 from penstock.tensors.cuda import require_cupy
 
 _DIMS, _OPERANDS = 6, 3
 # Fewer elements are indexed with 32 bits, which is much faster.
 _NARROW = 1 << 31
+# Of a block; as in elementwise.cu.
+_BLOCK_ELEMENTS = 4096
+_DIMENSION = np.dtype(
+    [("extent", np.int64), ("strides", np.int64, _OPERANDS), ("factor", np.uint32), ("shift", np.uint32)], align=True
+)
 _ELEMENTWISE = np.dtype(
     [
         ("target", np.uint64),
         ("operands", np.uint64, _OPERANDS),
-        ("extents", np.int64, _DIMS),
-        ("strides", np.int64, (_OPERANDS, _DIMS)),
         ("volume", np.int64),
+        ("dims", _DIMENSION, _DIMS),
         ("rank", np.int32),
         ("padding", np.int32),
     ],
@@ -68,7 +81,7 @@ def evaluate_batch(
     preamble = _preamble(body, tuple(operand.dtype for operand in operands), target.dtype, promoted)
     function = kernel("elementwise", f"evaluate<{index}>", preamble)
     flag = require_cupy().zeros(1, np.int32) if dividing else None
-    counts = [blocks_for(volume) for volume in descriptors["volume"].tolist()]
+    counts = [blocks_for(volume, _BLOCK_ELEMENTS) for volume in descriptors["volume"].tolist()]
     launch(function, descriptors, counts, np.uint64(0 if flag is None else flag.data.ptr))
     if flag is not None and int(flag.get()[0]):
         raise ValueError("Integer division by zero.")
@@ -79,16 +92,22 @@ def _entry(operands: Sequence[Located], target: Located) -> tuple[Any, ...]:
     extents, strides = _merged(target.shape, [_broadcast_strides(o.shape, len(target.shape)) for o in operands])
     if len(extents) > _DIMS:
         raise RuntimeError(f"Data of {len(extents)} dimensions is not supported on GPU: at most {_DIMS}")
-    unused = [[0] * len(extents)] * (_OPERANDS - len(operands))
+    unused = _OPERANDS - len(operands)
+    # From the innermost on.
+    steps = [(*own, *[0] * unused) for own in zip(*strides)][::-1]
+    dims = [(extent, own, *division_by(extent)) for extent, own in zip(extents[::-1], steps)]
     return (
         target.address,
-        [operand.address for operand in operands] + [0] * len(unused),
-        _filled(extents),
-        [_filled(steps) for steps in [*strides, *unused]],
+        [operand.address for operand in operands] + [0] * unused,
         target.size,
-        len(extents),
+        dims + [_ONE] * (_DIMS - len(dims)),
+        len(dims),
         0,
     )
+
+
+# A dimension of extent 1.
+_ONE = (1, (0,) * _OPERANDS, *division_by(1))
 
 
 def _broadcast_strides(shape: Sequence[int], rank: int) -> list[int]:
@@ -112,7 +131,3 @@ def _merged(extents: Sequence[int], strides: list[list[int]]) -> tuple[list[int]
             for own, own_all in zip(steps, strides):
                 own.append(own_all[axis])
     return sizes, steps
-
-
-def _filled(values: Sequence[int]) -> list[int]:
-    return [*values, *[0] * (_DIMS - len(values))]

@@ -1,18 +1,18 @@
 // Affine warping of images (depth 1) and volumes. Pixel centres are at +0.5 in input and output.
 //
 // As on the CPU, positions in the input are computed anew at the beginning of each tile of a row and added up inside it,
-// so that both round alike. One thread adds up a whole tile and leaves marks, from which each pixel's thread goes on.
+// so that both round alike. One thread adds up a whole tile and leaves marks, from which a thread for each few pixels
+// goes on.
 
 struct Warp {
     uint64 source, target;
     uint64 matrix_at;           // where the prepared matrix is; 0: it is `matrix`
     int32 depth, height, width, channels;
     int32 out_depth, out_height, out_width;
-    int32 tiles, rows;          // of a row; rows of a block, more than one only where a tile is a row
+    int32 tiles;                // of a row
     int32 volumetric, linear, has_fill;
     float matrix[12];           // rows x, y, z of [M|t]
     float fill;
-    int32 padding;
 };
 
 // What becomes of a matrix [M|t] that a user gave, of type float.
@@ -53,7 +53,9 @@ __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ mat
 }
 
 const int TILE = 256;
-const int MARK = 16;            // pixels from mark to mark
+const int ROWS = 16;            // of a tile that a block makes; as in warp.py
+const int UNIT = 4;             // pixels of a thread, from mark to mark
+const int MARKS = TILE / UNIT + 1;  // of a row; odd, so that the same marks of all rows can be written at once
 
 // The position of the first pixel of a tile, in the order of additions that the CPU has.
 __device__ inline float beginning(const float *m, int x, float cy, float cz, bool volumetric) {
@@ -73,16 +75,9 @@ __device__ inline float tap(const Warp &w, const In *source, int x, int y, int z
 }
 
 template <typename In>
-__device__ inline float interpolated(const Warp &w, const In *source, float sx, float sy, float sz, int c) {
+__device__ inline float interpolated_in_volume(const Warp &w, const In *source, float sx, float sy, float sz, int c) {
     int x = int(floorf(sx)), y = int(floorf(sy)), z = int(floorf(sz));
-    if (!w.linear) return tap(w, source, x, y, z, c);
     float fx = sx - x, fy = sy - y, fz = sz - z;
-    if (!w.volumetric) {
-        float a = tap(w, source, x, y, 0, c), b = tap(w, source, x + 1, y, 0, c);
-        float d = tap(w, source, x, y + 1, 0, c), e = tap(w, source, x + 1, y + 1, 0, c);
-        float top = a + (b - a) * fx, low = d + (e - d) * fx;
-        return top + (low - top) * fy;
-    }
     float value = 0.0f;
     for (int k = 0; k < 8; k++) {
         int i = k & 1, j = (k >> 1) & 1, n = k >> 2;
@@ -92,41 +87,89 @@ __device__ inline float interpolated(const Warp &w, const In *source, float sx, 
     return value;
 }
 
+// The value between two neighbours above and two below.
+__device__ inline float between(float a, float b, float d, float e, float fx, float fy) {
+    float top = a + (b - a) * fx, low = d + (e - d) * fx;
+    return top + (low - top) * fy;
+}
+
 template <typename In, typename Out>
+__device__ inline void interpolate(const Warp &w, const In *source, float sx, float sy, int channels, Out *target) {
+    int x = int(floorf(sx)), y = int(floorf(sy));
+    float fx = sx - x, fy = sy - y;
+    if (x >= 0 && x < w.width - 1 && y >= 0 && y < w.height - 1) {
+        const In *upper = source + (int64(y) * w.width + x) * channels, *lower = upper + int64(w.width) * channels;
+        for (int c = 0; c < channels; c++) {
+            float a = to_float(upper[c]), b = to_float(upper[channels + c]);
+            float d = to_float(lower[c]), e = to_float(lower[channels + c]);
+            target[c] = converted<Out>(between(a, b, d, e, fx, fy));
+        }
+        return;
+    }
+    for (int c = 0; c < channels; c++) {
+        float a = tap(w, source, x, y, 0, c), b = tap(w, source, x + 1, y, 0, c);
+        float d = tap(w, source, x, y + 1, 0, c), e = tap(w, source, x + 1, y + 1, 0, c);
+        target[c] = converted<Out>(between(a, b, d, e, fx, fy));
+    }
+}
+
+// All channels of the pixel that is at `position` in the source.
+template <typename In, typename Out>
+__device__ inline void make_pixel(const Warp &w, const In *source, const float *position, int channels, Out *target) {
+    float sx = position[0], sy = position[1], sz = position[2];
+    if (!w.linear) {
+        for (int c = 0; c < channels; c++)
+            target[c] = converted<Out>(tap(w, source, int(floorf(sx)), int(floorf(sy)), int(floorf(sz)), c));
+    } else if (!w.volumetric) {
+        interpolate(w, source, sx - 0.5f, sy - 0.5f, channels, target);
+    } else {
+        for (int c = 0; c < channels; c++)
+            target[c] = converted<Out>(interpolated_in_volume(w, source, sx - 0.5f, sy - 0.5f, sz - 0.5f, c));
+    }
+}
+
+// `CHANNELS`: of a pixel; 0: any number.
+template <typename In, typename Out, int CHANNELS>
 __global__ void warp(const int64 *__restrict__ first_blocks, const Warp *__restrict__ warps, int samples) {
-    __shared__ float marks[3 * TILE];
+    __shared__ float marks[3][ROWS][MARKS];
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Warp &w = warps[sample];
     const float *matrix = w.matrix_at ? reinterpret_cast<const float *>(w.matrix_at) : w.matrix;
     int block = int(blockIdx.x - first_blocks[sample]);
-    int begin_x = block % w.tiles * TILE, begin_row = block / w.tiles * w.rows;
-    int all_rows = w.out_depth * w.out_height;
-    int width = min(w.out_width, TILE), marks_per_row = (width + MARK - 1) / MARK;
+    int begin_x = block % w.tiles * TILE, begin_row = block / w.tiles * ROWS;
+    int rows = min(ROWS, w.out_depth * w.out_height - begin_row);
+    int columns = min(TILE, w.out_width - begin_x), units = (columns + UNIT - 1) / UNIT;
     int axes = w.volumetric ? 3 : 2;
-    for (int i = threadIdx.x; i < w.rows * axes; i += blockDim.x) {
-        int row = begin_row + i / axes, axis = i % axes;
-        if (row >= all_rows) break;
+    for (int i = threadIdx.x; i < rows * axes; i += blockDim.x) {
+        int axis = i / rows, row = begin_row + i % rows;
         const float *m = matrix + 4 * axis;
         float cy = row % w.out_height + 0.5f, cz = row / w.out_height + 0.5f;
         float value = beginning(m, begin_x, cy, cz, w.volumetric), step = m[0];
-        float *own = marks + axis * TILE + i / axes * marks_per_row;
-        for (int k = 0; k < marks_per_row; k++) {
-            own[k] = value;
-            for (int j = 0; j < MARK; j++) value += step;
+        for (int k = 0; k < units; k++) {
+            marks[axis][i % rows][k] = value;
+            for (int j = 0; j < UNIT; j++) value += step;
         }
     }
     __syncthreads();
-    int local = threadIdx.x / width, column = threadIdx.x % width;
-    int row = begin_row + local, x = begin_x + column;
-    if (local >= w.rows || row >= all_rows || x >= w.out_width) return;
-    float position[3] = {0.0f, 0.0f, 0.0f};
-    for (int axis = 0; axis < axes; axis++) {
-        float value = marks[axis * TILE + local * marks_per_row + column / MARK], step = matrix[4 * axis];
-        for (int j = 0; j < column % MARK; j++) value += step;
-        position[axis] = w.linear ? value - 0.5f : value;
-    }
     const In *source = reinterpret_cast<const In *>(w.source);
-    Out *target = reinterpret_cast<Out *>(w.target) + (int64(row) * w.out_width + x) * w.channels;
-    for (int c = 0; c < w.channels; c++)
-        target[c] = converted<Out>(interpolated(w, source, position[0], position[1], position[2], c));
+    for (int i = threadIdx.x; i < rows * units; i += blockDim.x) {
+        int row = i / units, unit = i % units, pixels = min(UNIT, columns - unit * UNIT);
+        float position[3] = {0.0f, 0.0f, 0.0f}, steps[3] = {0.0f, 0.0f, 0.0f};
+        for (int axis = 0; axis < axes; axis++) {
+            position[axis] = marks[axis][row][unit];
+            steps[axis] = matrix[4 * axis];
+        }
+        int64 first = int64(begin_row + row) * w.out_width + begin_x + unit * UNIT;
+        Out *target = reinterpret_cast<Out *>(w.target) + first * w.channels;
+        Out made[UNIT * (CHANNELS ? CHANNELS : 1)];
+#pragma unroll
+        for (int k = 0; k < UNIT; k++) {
+            if (k < pixels) {
+                if (CHANNELS) make_pixel(w, source, position, CHANNELS, made + k * CHANNELS);
+                else make_pixel(w, source, position, w.channels, target + k * w.channels);
+            }
+            for (int axis = 0; axis < 3; axis++) position[axis] += steps[axis];
+        }
+        if (CHANNELS) write_pixels<UNIT, CHANNELS>(target, made, pixels);
+    }
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import THREADS, Located, blocks_for, cuda_type, kernel, launch, locate, scratch
+from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, scratch
 
 _WARP = np.dtype(
     [
@@ -19,13 +19,16 @@ _WARP = np.dtype(
             (name, np.int32)
             for name in ("depth", "height", "width", "channels", "out_depth", "out_height", "out_width")
         ),
-        *((name, np.int32) for name in ("tiles", "rows", "volumetric", "linear", "has_fill")),
+        *((name, np.int32) for name in ("tiles", "volumetric", "linear", "has_fill")),
         ("matrix", np.float32, (3, 4)),
         ("fill", np.float32),
-        ("padding", np.int32),
     ],
     align=True,
 )
+# Pixels of a row, and rows, that a block makes; as in warp.cu.
+_TILE, _ROWS = 256, 16
+# Numbers of channels for which the kernel is compiled on purpose.
+_USUAL_CHANNELS = (1, 3)
 
 _GIVEN = np.dtype([("source", np.uint64), ("target", np.uint64), ("rank", np.int32), ("inverted", np.int32)])
 _NO_ROWS = np.zeros((3, 4), np.float32).tolist()
@@ -51,21 +54,22 @@ def warp_images(jobs: Sequence[tuple[Any, np.ndarray | Located, Any]], linear: b
             matrix.address if isinstance(matrix, Located) else 0,
             *(1, *source.shape)[-4:],
             *(1, *target.shape[:-1])[-3:],
-            *_blocks(target.shape[-2]),
+            blocks_for(target.shape[-2], _TILE),
             len(source.shape) == 4,
             linear,
             fill is not None,
             _NO_ROWS if isinstance(matrix, Located) else _rows(matrix),
             0.0 if fill is None else fill,
-            0,
         )
         for source, matrix, target in located
     ]
-    types = f"{cuda_type(located[0][0].dtype)}, {cuda_type(located[0][2].dtype)}"
-    counts = []
-    for _, _, target in located:
-        tiles, rows = _blocks(target.shape[-2])
-        counts.append(tiles * -(-math.prod(target.shape[:-2]) // rows))
+    channels = {target.shape[-1] for _, _, target in located}
+    usual = channels.pop() if len(channels) == 1 and channels <= set(_USUAL_CHANNELS) else 0
+    types = f"{cuda_type(located[0][0].dtype)}, {cuda_type(located[0][2].dtype)}, {usual}"
+    counts = [
+        blocks_for(target.shape[-2], _TILE) * blocks_for(math.prod(target.shape[:-2]), _ROWS)
+        for _, _, target in located
+    ]
     launch(kernel("warp", f"warp<{types}>"), np.array(entries, _WARP), counts)
 
 
@@ -84,11 +88,6 @@ def prepared_matrices(matrices: Sequence[Any], rank: int, inverted: bool) -> lis
     counts = [blocks_for(len(given)), *[0] * (len(given) - 1)]
     launch(kernel("warp", "prepare"), np.array(entries, _GIVEN), counts)
     return prepared
-
-
-def _blocks(width: int) -> tuple[int, int]:
-    """How many tiles a row is cut into, and how many rows a block makes where a tile is wider than a row."""
-    return -(-width // THREADS), max(1, THREADS // width)
 
 
 def _rows(matrix: np.ndarray) -> list[list[float]]:

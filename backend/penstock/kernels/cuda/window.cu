@@ -36,131 +36,146 @@ __device__ inline bool has(const Dimension &d, Index position) {
     return position >= Index(d.begin) && position < Index(d.end);
 }
 
-// A place in the box: positions along the two innermost dimensions, and what the others amount to.
+// Where an element of the box is: its positions along the two innermost dimensions, and what the others amount to.
 template <typename Index>
-struct Walk {
-    Index element, x, y;
-    int64 offset, place;            // in source and target
+struct Location {
+    typedef typename Signed<Index>::Type Offset;
+    Index x, y;
+    Offset source, target;
     int outer_channel;
     bool outer_inside;
 
-    __device__ Walk(const Window &w, Index first) : element(first), outer_channel(0), outer_inside(true) {
-        Index rest = divided(first, w.dims[0]);
-        x = first - rest * Index(w.dims[0].extent);
-        Index line = rest;
-        rest = divided(line, w.dims[1]);
+    __device__ Location(const Window &w, Index element) : outer_channel(0), outer_inside(true) {
+        Index line = divided(element, w.dims[0]), rest = divided(line, w.dims[1]);
+        x = element - line * Index(w.dims[0].extent);
         y = line - rest * Index(w.dims[1].extent);
-        offset = int64(x) * w.dims[0].step + int64(y) * w.dims[1].step;
-        place = int64(x) * w.dims[0].target_step + int64(y) * w.dims[1].target_step;
+        source = Offset(x) * Offset(w.dims[0].step) + Offset(y) * Offset(w.dims[1].step);
+        target = Offset(x) * Offset(w.dims[0].target_step) + Offset(y) * Offset(w.dims[1].target_step);
         for (int d = 2; d < w.rank; d++) {
             Index outer = divided(rest, w.dims[d]), position = rest - outer * Index(w.dims[d].extent);
-            offset += int64(position) * w.dims[d].step;
-            place += int64(position) * w.dims[d].target_step;
+            source += Offset(position) * Offset(w.dims[d].step);
+            target += Offset(position) * Offset(w.dims[d].target_step);
             outer_inside = outer_inside && has(w.dims[d], position);
             if (d == w.channel_dim) outer_channel = int(position);
             rest = outer;
         }
     }
 
-    // To the next element; not beyond the two innermost dimensions.
-    __device__ void next(const Window &w) {
-        element++;
-        x++;
-        offset += w.dims[0].step;
-        place += w.dims[0].target_step;
-        if (x < Index(w.dims[0].extent)) return;
-        offset += w.dims[1].step - int64(x) * w.dims[0].step;
-        place += w.dims[1].target_step - int64(x) * w.dims[0].target_step;
-        x = 0;
-        y++;
-    }
-
-    // Elements from here to the end of the two innermost dimensions.
-    __device__ Index left(const Window &w) const {
-        return (Index(w.dims[1].extent) - y) * Index(w.dims[0].extent) - x;
-    }
-
-    __device__ bool inside(const Window &w) const { return outer_inside && has(w.dims[1], y) && has(w.dims[0], x); }
-
-    // Whether this and the next elements, `count` in all, are of one line, and of the source.
-    __device__ bool on_line(const Window &w, int count) const {
-        return outer_inside && has(w.dims[1], y) && x >= Index(w.dims[0].begin) && x + count <= Index(w.dims[0].end);
-    }
+    __device__ bool line_inside(const Window &w) const { return outer_inside && has(w.dims[1], y); }
 
     __device__ int channel(const Window &w) const {
         return w.channel_dim == 0 ? int(x) : w.channel_dim == 1 ? int(y) : outer_channel;
     }
+
+    // Whether `count` elements from here are of one line.
+    __device__ bool on_line(const Window &w, int count) const { return x + count <= Index(w.dims[0].extent); }
+
+    // Whether `count` elements from here are of the two innermost dimensions.
+    __device__ bool on_plane(const Window &w, int count) const {
+        return (Index(w.dims[1].extent) - y) * Index(w.dims[0].extent) - x >= count;
+    }
 };
 
-template <typename Out, typename In>
+// Goes through the elements of the two innermost dimensions, in source or target.
+template <typename Index>
+struct Cursor {
+    typedef typename Signed<Index>::Type Offset;
+    Index x, y, extent;
+    Offset offset, step, jump;      // to the next element of a line, and from the last one to the next line
+
+    __device__ Cursor(const Window &w, const Location<Index> &p, Offset first, int64 inner_step, int64 outer_step)
+        : x(p.x), y(p.y), extent(Index(w.dims[0].extent)), offset(first), step(Offset(inner_step)),
+          jump(Offset(outer_step) - Offset(extent - 1) * Offset(inner_step)) {}
+
+    __device__ void next() {
+        x++;
+        bool at_end = x == extent;
+        offset += at_end ? jump : step;
+        x = at_end ? 0 : x;
+        y += at_end;
+    }
+};
+
+// What becomes of a value, and of none. `PLAIN`: not normalized, and channels are all alike.
+template <bool PLAIN, typename Out, typename In>
 __device__ inline Out finished(const Window &w, const float *values, In value, int channel) {
-    if (!w.normalize) return converted<Out>(value);
+    if (PLAIN || !w.normalize) return converted<Out>(value);
     const float *mean = values + w.fill_count, *factor = mean + w.channels;
     return converted<Out>((converted<float>(value) - mean[channel]) * factor[channel] + w.shift);
 }
 
-template <typename Out>
+template <bool PLAIN, typename Out>
 __device__ inline Out filled(const Window &w, const float *values, int channel) {
-    return converted<Out>(values[w.fill_count > 1 ? channel : 0]);
+    return converted<Out>(values[!PLAIN && w.fill_count > 1 ? channel : 0]);
 }
 
 // A unit of one line of the source.
-template <typename In, typename Out, typename Index>
-__device__ inline void copy_line(const Window &w, const float *values, const Walk<Index> &walk) {
-    const int UNIT = pack_size<Out>();
-    Pack<In, UNIT> taken = read_pack<UNIT>(reinterpret_cast<const In *>(w.source) + walk.offset, w.dims[0].step);
+template <int UNIT, bool PLAIN, typename In, typename Out, typename Index>
+__device__ inline void copy_line(const Window &w, const float *values, const Location<Index> &p, const In *source, Out *target) {
+    Pack<In, UNIT> taken = read_pack<UNIT>(source + p.source, w.dims[0].step);
     Pack<Out, UNIT> results;
-    int channel = walk.channel(w), next = w.channel_dim == 0;
-    for (int i = 0; i < UNIT; i++) results.values[i] = finished<Out>(w, values, taken.values[i], channel + i * next);
-    write_pack<UNIT>(reinterpret_cast<Out *>(w.target) + walk.place, results, w.dims[0].target_step);
+    int channel = p.channel(w), next = w.channel_dim == 0;
+    for (int i = 0; i < UNIT; i++) results.values[i] = finished<PLAIN, Out>(w, values, taken.values[i], channel + i * next);
+    write_pack<UNIT>(target + p.target, results, w.dims[0].target_step);
 }
 
-// A unit of the two innermost dimensions, to where the target goes on without gaps.
-template <typename In, typename Out, typename Index>
-__device__ inline void gather(const Window &w, const float *values, Walk<Index> walk) {
-    const int UNIT = pack_size<Out>();
-    const In *source = reinterpret_cast<const In *>(w.source);
-    Out *target = reinterpret_cast<Out *>(w.target) + walk.place;
+// A unit of one line that the source has nothing of.
+template <int UNIT, typename Out, typename Index>
+__device__ inline void fill_line(const Window &w, const float *values, const Location<Index> &p, Out *target) {
+    Out fill = filled<true, Out>(w, values, 0);
+    Pack<Out, UNIT> results;
+    for (int i = 0; i < UNIT; i++) results.values[i] = fill;
+    write_pack<UNIT>(target + p.target, results, w.dims[0].target_step);
+}
+
+// A unit of the two innermost dimensions.
+template <int UNIT, bool PLAIN, typename In, typename Out, typename Index>
+__device__ inline void copy_lines(const Window &w, const float *values, const Location<Index> &p, const In *source, Out *target) {
     In taken[UNIT];
     int channels[UNIT];
     uint32 inside = 0;
+    Cursor<Index> from(w, p, p.source, w.dims[0].step, w.dims[1].step);
     // All is read before any of it is used, so that it is read at the same time.
 #pragma unroll
-    for (int i = 0; i < UNIT; i++, walk.next(w)) {
-        bool has_value = walk.inside(w);
+    for (int i = 0; i < UNIT; i++, from.next()) {
+        bool has_value = p.outer_inside && has(w.dims[1], from.y) && has(w.dims[0], from.x);
         inside |= uint32(has_value) << i;
-        channels[i] = walk.channel(w);
-        if (has_value) taken[i] = source[walk.offset];
+        if (!PLAIN) channels[i] = w.channel_dim == 0 ? int(from.x) : w.channel_dim == 1 ? int(from.y) : p.outer_channel;
+        if (has_value) taken[i] = source[from.offset];
     }
     Pack<Out, UNIT> results;
+#pragma unroll
     for (int i = 0; i < UNIT; i++) {
-        bool has_value = inside >> i & 1;
-        results.values[i] = has_value ? finished<Out>(w, values, taken[i], channels[i]) : filled<Out>(w, values, channels[i]);
+        int channel = PLAIN ? 0 : channels[i];
+        results.values[i] = inside >> i & 1 ? finished<PLAIN, Out>(w, values, taken[i], channel)
+                                            : filled<PLAIN, Out>(w, values, channel);
     }
-    write_pack<UNIT>(target, results);
+    if (w.contiguous) {
+        write_pack<UNIT>(target + p.target, results);
+        return;
+    }
+    Cursor<Index> to(w, p, p.target, w.dims[0].target_step, w.dims[1].target_step);
+#pragma unroll
+    for (int i = 0; i < UNIT; i++, to.next()) target[to.offset] = results.values[i];
 }
 
-// From anywhere to anywhere.
-template <typename In, typename Out, typename Index>
-__device__ inline void copy_each(const Window &w, const float *values, Walk<Index> walk, int count) {
-    const In *source = reinterpret_cast<const In *>(w.source);
-    Out *target = reinterpret_cast<Out *>(w.target);
-#pragma unroll 1
-    for (int i = 0; i < count; i++, walk.next(w)) {
-        if (!walk.left(w)) walk = Walk<Index>(w, walk.element);
-        int channel = walk.channel(w);
-        target[walk.place] = walk.inside(w) ? finished<Out>(w, values, source[walk.offset], channel)
-                                            : filled<Out>(w, values, channel);
-    }
+template <bool PLAIN, typename In, typename Out, typename Index>
+__device__ inline void copy_one(const Window &w, const float *values, const Location<Index> &p, const In *source, Out *target) {
+    bool has_value = p.line_inside(w) && has(w.dims[0], p.x);
+    int channel = p.channel(w);
+    target[p.target] = has_value ? finished<PLAIN, Out>(w, values, source[p.source], channel)
+                                 : filled<PLAIN, Out>(w, values, channel);
 }
 
-template <typename In, typename Out, typename Index>
-__global__ void window(const int64 *__restrict__ first_blocks, const Window *__restrict__ windows, int samples,
-                       const float *__restrict__ table) {
-    const int UNIT = pack_size<Out>();
+template <typename In, typename Out, typename Index, bool PLAIN>
+__global__ void __launch_bounds__(256, 4) window(const int64 *__restrict__ first_blocks, const Window *__restrict__ windows,
+                                                 int samples, const float *__restrict__ table) {
+    const int UNIT = 16 / (sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out));
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Window &w = windows[sample];
     const float *values = table + w.values;
+    const In *source = reinterpret_cast<const In *>(w.source);
+    Out *target = reinterpret_cast<Out *>(w.target);
     // Units begin where the target is aligned; what is missing of the first one is in front of the box.
     Index missing = w.contiguous ? Index(w.target / sizeof(Out) % UNIT) : 0, end = Index(w.volume) + missing;
     Index begin = Index(blockIdx.x - first_blocks[sample]) * BLOCK_ELEMENTS;
@@ -168,10 +183,19 @@ __global__ void window(const int64 *__restrict__ first_blocks, const Window *__r
         Index unit = begin + i;
         if (unit >= end) return;
         Index from = unit < missing ? missing : unit, to = end - unit < UNIT ? end : unit + UNIT;
-        Walk<Index> walk(w, from - missing);
-        int count = int(to - from);
-        if (count == UNIT && walk.on_line(w, UNIT)) copy_line<In, Out>(w, values, walk);
-        else if (count == UNIT && w.contiguous && walk.left(w) >= UNIT) gather<In, Out>(w, values, walk);
-        else copy_each<In, Out>(w, values, walk, count);
+        Location<Index> place(w, from - missing);
+        bool is_whole = to - from == UNIT, on_line = is_whole && place.on_line(w, UNIT), line_inside = place.line_inside(w);
+        if (on_line && line_inside && place.x >= Index(w.dims[0].begin) && place.x + UNIT <= Index(w.dims[0].end)) {
+            copy_line<UNIT, PLAIN>(w, values, place, source, target);
+        } else if (PLAIN && on_line &&
+                   !(line_inside && place.x + UNIT > Index(w.dims[0].begin) && place.x < Index(w.dims[0].end))) {
+            fill_line<UNIT>(w, values, place, target);
+        } else if (is_whole && place.on_plane(w, UNIT)) {
+            copy_lines<UNIT, PLAIN>(w, values, place, source, target);
+        } else {
+#pragma unroll 1
+            for (Index element = from; element < to; element++)
+                copy_one<PLAIN>(w, values, Location<Index>(w, element - missing), source, target);
+        }
     }
 }

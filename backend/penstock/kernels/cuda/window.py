@@ -27,8 +27,8 @@ _DIMS = 6
 # Of a block; as in window.cu.
 _BLOCK_ELEMENTS = 4096
 # Units of elements begin where memory is aligned, so that a box may need one more than it fills.
-_MOST_MISSING = 7
-# Boxes of fewer elements are indexed with 32 bits, which is much faster.
+_MOST_MISSING = 15
+# Boxes that span fewer elements are indexed with 32 bits, which is much faster.
 _NARROW = 1 << 31
 _DIMENSION = np.dtype(
     [
@@ -119,6 +119,12 @@ class _Dimension:
         return begin, max(min(behind, self.extent), begin)
 
 
+def blank(target: Any, **box: Any) -> WindowCopy:
+    """A box of ``target`` with fill values; ``box``: further attributes of :class:`WindowCopy`."""
+    located = locate(target)
+    return WindowCopy(located.reshape(*(0,) * len(located.shape)), located, **box)
+
+
 def copy_windows(copies: Sequence[WindowCopy]) -> None:
     """Fills all boxes in one launch; sources have one type, and targets have one."""
     sources, targets = [locate(copy.source) for copy in copies], [locate(copy.target) for copy in copies]
@@ -152,10 +158,18 @@ def _copy(copies: Sequence[WindowCopy], sources: Sequence[Located], targets: Seq
     descriptors = descriptors[descriptors["volume"] > 0]
     if not len(descriptors):
         return
-    index = "uint32" if int(descriptors["volume"].max()) < _NARROW else "uint64"
-    types = (cuda_type(sources[0].dtype), cuda_type(targets[0].dtype), index)
+    index = "uint32" if _span(descriptors) < _NARROW else "uint64"
+    plain = not descriptors["normalize"].any() and bool((descriptors["channel_dim"] < 0).all())
+    types = (cuda_type(sources[0].dtype), cuda_type(targets[0].dtype), index, str(plain).lower())
     counts = -(-(descriptors["volume"] + _MOST_MISSING) // _BLOCK_ELEMENTS)
     launch(kernel("window", f"window<{', '.join(types)}>"), descriptors, counts, tables)
+
+
+def _span(descriptors: np.ndarray) -> int:
+    """How far apart elements of a box are at most, in source or target; no less than the elements of a box."""
+    dims = descriptors["dims"]
+    spans = [(dims["extent"] * np.abs(dims[name])).sum(axis=1).max() for name in ("step", "target_step")]
+    return int(max(*spans, descriptors["volume"].max()))
 
 
 def copy_batch(source: TensorListGPU, target: TensorListGPU) -> None:

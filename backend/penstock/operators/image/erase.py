@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.kernels.axes import resolve_axes
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import BOOL, FLOAT64, dtype_name, numpy_dtype
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.launch import Located
+    from penstock.kernels.cuda.window import WindowCopy
 
 
 @dataclass(frozen=True)
@@ -124,8 +128,31 @@ class Erase(Operator):
         _erase(sample.inputs[0], sample.plan, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
-        for sample in workspace.live:
-            _erase(sample.inputs[0], sample.plan, sample.outputs[0])
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.window import WindowCopy, copy_alike, copy_windows
+
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        copy_alike(sources, targets, [None] * len(samples), lambda _, source, target: WindowCopy(source, target))
+        copy_windows([erased for sample, target in zip(samples, targets) for erased in _erased(sample.plan, target)])
+
+
+def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
+    """What fills the boxes of one sample on GPU. Where they overlap, they are filled with the same."""
+    from penstock.kernels.cuda.window import blank
+
+    if target.dtype == np.uint64:
+        # Values above those of int64 are cut off to it, so its bits are all that there are.
+        target = replace(target, dtype=np.dtype(np.int64))
+    for box in plan.boxes:
+        several = len(plan.fill) > 1
+        yield blank(
+            target,
+            fill=np.array(plan.fill[box[plan.channel_axis]] if several else plan.fill).astype(target.dtype),
+            channel_axis=plan.channel_axis if several else None,
+            place=[part.indices(extent)[0] for part, extent in zip(box, target.shape)],
+            extents=[len(range(*part.indices(extent))) for part, extent in zip(box, target.shape)],
+        )
 
 
 def _as_type(fill: Sequence[float], dtype: np.dtype) -> tuple[Any, ...]:
@@ -133,8 +160,7 @@ def _as_type(fill: Sequence[float], dtype: np.dtype) -> tuple[Any, ...]:
     return tuple(np.int64(value).astype(dtype) if dtype.kind in "iu" else dtype.type(value) for value in fill)
 
 
-def _erase(source: Any, plan: ErasePlan, target: Any) -> None:
-    """Arrays of numpy or CuPy."""
+def _erase(source: np.ndarray, plan: ErasePlan, target: np.ndarray) -> None:
     target[...] = source
     for box in plan.boxes:
         if len(plan.fill) == 1:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import FLOAT, INT16, INT32, UINT8, dtype_name
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.launch import Located
+    from penstock.kernels.cuda.window import WindowCopy
 
 _MOST_INPUTS = 64
 _EITHER = (("in_anchors", "in_anchors_rel"), ("shapes", "shapes_rel"), ("out_anchors", "out_anchors_rel"))
@@ -32,6 +36,13 @@ class PastedRegion:
     anchor: tuple[int, int]
     extents: tuple[int, int]
     place: tuple[int, int]
+
+    def overlaps(self, other: PastedRegion) -> bool:
+        """Whether a pixel of the output is in both."""
+        return all(
+            max(own, others) < min(own + extent, others + others_extent)
+            for own, extent, others, others_extent in zip(self.place, self.extents, other.place, other.extents)
+        )
 
 
 @register_operator
@@ -214,26 +225,39 @@ class MultiPaste(Operator):
             target[top : top + height, left : left + width] = part
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.window import WindowCopy, copy_windows
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.window import WindowCopy, blank, copy_windows
 
-        targets = {sample.index: sample.outputs[0] for sample in workspace.live}
-        for target in targets.values():
-            target.fill(0)
-        # Regions of one sample may overlap, so those go on top of each other in one launch after the other.
-        plans = [[(sample.index, region) for region in sample.plan] for sample in workspace.live]
-        for layer in itertools.zip_longest(*plans):
-            copy_windows(
-                [
-                    WindowCopy(
-                        workspace.inputs[region.input].samples[region.index],
-                        targets[index],
-                        anchor=(*region.anchor, 0),
-                        place=(*region.place, 0),
-                        extents=(*region.extents, targets[index].shape[2]),
-                    )
-                    for index, region in filter(None, layer)
-                ]
-            )
+        samples = workspace.live
+        sources: dict[int, Located] = {}
+        for number, batch in enumerate(workspace.inputs):
+            own = [region for sample in samples for region in sample.plan if region.input == number]
+            sources |= zip(map(id, own), locate_all(batch, own))
+        targets = locate_all(workspace.outputs[0], samples)
+        copy_windows([blank(target) for target in targets])
+        layers: list[list[WindowCopy]] = []
+        for sample, target in zip(samples, targets):
+            for region, layer in zip(sample.plan, _layers(sample.plan)):
+                copy = WindowCopy(
+                    sources[id(region)],
+                    target,
+                    anchor=(*region.anchor, 0),
+                    place=(*region.place, 0),
+                    extents=(*region.extents, target.shape[2]),
+                )
+                layers += [[]] if layer == len(layers) else []
+                layers[layer].append(copy)
+        for copies in layers:
+            copy_windows(copies)
+
+
+def _layers(regions: Sequence[PastedRegion]) -> list[int]:
+    """The layer of each region: it lies above all those before it that it overlaps. What is in one layer does not."""
+    layers: list[int] = []
+    for number, region in enumerate(regions):
+        below = [layer for other, layer in zip(regions[:number], layers) if region.overlaps(other)]
+        layers.append(max(below, default=-1) + 1)
+    return layers
 
 
 def _rows(sample: Sample, name: str, count: int) -> np.ndarray | None:
