@@ -12,7 +12,8 @@ from penstock.kernels.cuda.elementwise import evaluate_batch
 RNG = np.random.default_rng(8)
 SHAPES = [
     [(), ()],
-    [(4101,), (1,)],
+    [(14101,), (1,)],
+    [(3, 5000), (5000,)],
     [(7, 9, 3), (3,)],
     [(7, 9, 3), (9, 1)],
     [(5, 1, 17), (1, 4, 1)],
