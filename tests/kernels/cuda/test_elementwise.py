@@ -6,6 +6,7 @@ import cupy_like as xp
 import numpy as np
 import pytest
 
+from penstock.kernels.cuda import elementwise
 from penstock.kernels.cuda.colour import fits, transform_colours
 from penstock.kernels.cuda.elementwise import evaluate_batch
 
@@ -34,6 +35,13 @@ def test_broadcast(shapes: list[tuple[int, ...]], kind: type) -> None:
     evaluate_batch("return a + b;", [([xp.put(operand) for operand in operands], target) for target in targets])
     for target in targets:
         np.testing.assert_array_equal(target, expected)
+
+
+@pytest.mark.parametrize("shapes", SHAPES)
+def test_of_many_elements(shapes: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With indices of 64 bits: as if these were some."""
+    monkeypatch.setattr(elementwise, "_NARROW", 0)
+    test_broadcast(shapes, np.uint8)
 
 
 def test_a_function_of_where_the_operand_is() -> None:

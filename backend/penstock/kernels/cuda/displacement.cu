@@ -51,13 +51,16 @@ __device__ inline void interpolate(const Displacement &d, float x, float y, T *t
     bool inside = left >= 0 && left + 1 < d.width && upper >= 0 && upper + 1 < d.height;
     const T *above = reinterpret_cast<const T *>(d.source) + (inside ? (int64(upper) * d.width + left) * d.channels : 0);
     const T *below = above + int64(d.width) * d.channels;
+    if (inside && d.channels == 3) {
+        interpolate_pixel<3>(above, below, fx, fy, target);
+        return;
+    }
     for (int c = 0; c < d.channels; c++) {
         float a = inside ? to_float(above[c]) : tap<T>(d, upper, left, c);
         float b = inside ? to_float(above[d.channels + c]) : tap<T>(d, upper, left + 1, c);
         float e = inside ? to_float(below[c]) : tap<T>(d, upper + 1, left, c);
         float f = inside ? to_float(below[d.channels + c]) : tap<T>(d, upper + 1, left + 1, c);
-        float top = a + (b - a) * fx, low = e + (f - e) * fx;
-        target[c] = converted<T>(top + (low - top) * fy);
+        target[c] = converted<T>(between(a, b, e, f, fx, fy));
     }
 }
 

@@ -112,8 +112,7 @@ __device__ inline float interpolated(const Perspective &p, const Taps &taps, boo
     if (inside && p.taps == 2) {
         float a = to_float(first[0]), b = to_float(first[p.inner]);
         float d = to_float(first[row]), e = to_float(first[row + p.inner]);
-        float top = a + (b - a) * taps.wx[1], low = d + (e - d) * taps.wx[1];
-        return top + (low - top) * taps.wy[1];
+        return between(a, b, d, e, taps.wx[1], taps.wy[1]);
     }
     float total = 0.0f;
     if (inside) {
@@ -149,6 +148,11 @@ __global__ void warp_perspective(const int64 *__restrict__ first_blocks, const P
         bool inside = taps.x >= 0 && taps.y >= 0 && taps.x + p.taps <= p.width && taps.y + p.taps <= p.height;
         const T *source = reinterpret_cast<const T *>(p.source) + spot.plane * p.height * p.width * p.inner;
         T *target = reinterpret_cast<T *>(p.target) + pixel * p.inner;
+        if (inside && p.taps == 2 && p.inner == 3) {
+            const T *upper = source + (int64(taps.y) * p.width + taps.x) * 3;
+            interpolate_pixel<3>(upper, upper + int64(p.width) * 3, taps.wx[1], taps.wy[1], target);
+            continue;
+        }
         for (int c = 0; c < p.inner; c++) target[c] = converted<T>(interpolated(p, taps, inside, source + c, c));
     }
 }

@@ -87,22 +87,21 @@ __device__ inline float interpolated_in_volume(const Warp &w, const In *source, 
     return value;
 }
 
-// The value between two neighbours above and two below.
-__device__ inline float between(float a, float b, float d, float e, float fx, float fy) {
-    float top = a + (b - a) * fx, low = d + (e - d) * fx;
-    return top + (low - top) * fy;
-}
-
-template <typename In, typename Out>
+// `CHANNELS`: of a pixel, or 0 where that is known in `channels` alone; as in all that follows.
+template <int CHANNELS, typename In, typename Out>
 __device__ inline void interpolate(const Warp &w, const In *source, float sx, float sy, int channels, Out *target) {
     int x = int(floorf(sx)), y = int(floorf(sy));
     float fx = sx - x, fy = sy - y;
     if (x >= 0 && x < w.width - 1 && y >= 0 && y < w.height - 1) {
         const In *upper = source + (int64(y) * w.width + x) * channels, *lower = upper + int64(w.width) * channels;
-        for (int c = 0; c < channels; c++) {
-            float a = to_float(upper[c]), b = to_float(upper[channels + c]);
-            float d = to_float(lower[c]), e = to_float(lower[channels + c]);
-            target[c] = converted<Out>(between(a, b, d, e, fx, fy));
+        if constexpr (CHANNELS > 0) {
+            interpolate_pixel<CHANNELS>(upper, lower, fx, fy, target);
+        } else {
+            for (int c = 0; c < channels; c++) {
+                float a = to_float(upper[c]), b = to_float(upper[channels + c]);
+                float d = to_float(lower[c]), e = to_float(lower[channels + c]);
+                target[c] = converted<Out>(between(a, b, d, e, fx, fy));
+            }
         }
         return;
     }
@@ -119,21 +118,20 @@ __device__ inline void interpolate(const Warp &w, const In *source, float sx, fl
 }
 
 // All channels of the pixel that is at `position` in the source.
-template <typename In, typename Out>
+template <int CHANNELS, typename In, typename Out>
 __device__ inline void make_pixel(const Warp &w, const In *source, const float *position, int channels, Out *target) {
     float sx = position[0], sy = position[1], sz = position[2];
     if (!w.linear) {
         for (int c = 0; c < channels; c++)
             target[c] = converted<Out>(tap(w, source, int(floorf(sx)), int(floorf(sy)), int(floorf(sz)), c));
     } else if (!w.volumetric) {
-        interpolate(w, source, sx - 0.5f, sy - 0.5f, channels, target);
+        interpolate<CHANNELS>(w, source, sx - 0.5f, sy - 0.5f, channels, target);
     } else {
         for (int c = 0; c < channels; c++)
             target[c] = converted<Out>(interpolated_in_volume(w, source, sx - 0.5f, sy - 0.5f, sz - 0.5f, c));
     }
 }
 
-// `CHANNELS`: of a pixel; 0: any number.
 template <typename In, typename Out, int CHANNELS>
 __global__ void warp(const int64 *__restrict__ first_blocks, const Warp *__restrict__ warps, int samples) {
     __shared__ float marks[3][ROWS][MARKS];
@@ -169,12 +167,12 @@ __global__ void warp(const int64 *__restrict__ first_blocks, const Warp *__restr
         int64 place = int64(begin_row + row) * w.out_width + begin_x + column;
         Out *target = reinterpret_cast<Out *>(w.target) + place * channels;
         if (!CHANNELS) {
-            make_pixel(w, source, position, channels, target);
+            make_pixel<CHANNELS>(w, source, position, channels, target);
             continue;
         }
         // All is read before any of it is written, so that it is read at the same time.
         Out made[CHANNELS ? CHANNELS : 1];
-        make_pixel(w, source, position, CHANNELS, made);
+        make_pixel<CHANNELS>(w, source, position, CHANNELS, made);
         for (int c = 0; c < CHANNELS; c++) target[c] = made[c];
     }
 }
