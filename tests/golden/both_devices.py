@@ -139,6 +139,28 @@ EXACT: dict[str, Define] = {
     ),
     "coins": lambda device: fn.random.coin_flip(device=device, shape=[100], probability=0.3),
     "certain coins": lambda device: fn.random.coin_flip(device=device, shape=[9], probability=1, dtype=types.BOOL),
+    "erase": lambda device: fn.erase(images(device), anchor=[5, 3, 8, 7], shape=[9, 12, 40, 5], axis_names="HW"),
+    "erase, channels": lambda device: fn.erase(
+        images(device), anchor=[5, 1], shape=[9, 2], axis_names="HC", fill_value=[300.5, -7, 3]
+    ),
+    **{
+        f"erase, {kind}": lambda device, kind=kind: fn.erase(
+            fn.cast(images(device), dtype=kind), anchor=[5.6, 3], shape=[9, 12], axis_names="HW", fill_value=-700.4
+        )
+        for kind in (types.INT16, types.UINT32, types.UINT64, types.INT64, types.FLOAT16, types.FLOAT)
+    },
+    "multi_paste, overlapping": lambda device: fn.multi_paste(
+        images(device),
+        in_ids=np.array([0, 2, 1, 0], np.int32),
+        shapes=np.array([[20, 30], [25, 20], [9, 9], [7, 5]], np.int32),
+        out_anchors=np.array([[3, 5], [10, 1], [12, 7], [39, 40]], np.int32),
+        output_size=[50, 47],
+    ),
+    "coord_transform of 4": lambda device: fn.coord_transform(
+        fn.random.uniform(device=device, shape=[30, 4], seed=5),
+        M=[0.5 * n for n in range(16)],
+        T=[1.0, 2.0, 3.0, 4.0],
+    ),
     "salt and pepper": lambda device: fn.noise.salt_and_pepper(images(device), prob=0.4),
     "salt and pepper, planes": lambda device: fn.noise.salt_and_pepper(
         fn.transpose(images(device), perm=[2, 0, 1]), prob=0.4, salt_val=9, pepper_val=3

@@ -6,13 +6,15 @@ import cupy_like as xp
 import numpy as np
 import pytest
 
+from penstock.kernels.cuda import elementwise
 from penstock.kernels.cuda.colour import fits, transform_colours
 from penstock.kernels.cuda.elementwise import evaluate_batch
 
 RNG = np.random.default_rng(8)
 SHAPES = [
     [(), ()],
-    [(4101,), (1,)],
+    [(14101,), (1,)],
+    [(3, 5000), (5000,)],
     [(7, 9, 3), (3,)],
     [(7, 9, 3), (9, 1)],
     [(5, 1, 17), (1, 4, 1)],
@@ -33,6 +35,13 @@ def test_broadcast(shapes: list[tuple[int, ...]], kind: type) -> None:
     evaluate_batch("return a + b;", [([xp.put(operand) for operand in operands], target) for target in targets])
     for target in targets:
         np.testing.assert_array_equal(target, expected)
+
+
+@pytest.mark.parametrize("shapes", SHAPES)
+def test_of_many_elements(shapes: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With indices of 64 bits: as if these were some."""
+    monkeypatch.setattr(elementwise, "_NARROW", 0)
+    test_broadcast(shapes, np.uint8)
 
 
 def test_a_function_of_where_the_operand_is() -> None:

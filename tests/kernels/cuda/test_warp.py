@@ -29,6 +29,19 @@ def test_images_of_different_sizes_in_one_launch(linear: bool, fill: float | Non
 
 
 @pytest.mark.parametrize("linear", [False, True])
+@pytest.mark.parametrize("channels", [1, 2, 3])
+@pytest.mark.parametrize("begin", range(4))
+def test_pixels_that_begin_at_any_byte(begin: int, channels: int, linear: bool) -> None:
+    image = RNG.integers(0, 256, (23, 41, channels), np.uint8)
+    memory = xp.empty((image.size + begin,))
+    memory[begin:] = image.reshape(-1)
+    target, expected = xp.empty((30, 33, channels)), np.empty((30, 33, channels), np.uint8)
+    warp_images([(memory[begin:].reshape(image.shape), TURN, target)], linear, 7.0)
+    warp(image, TURN, linear, 7.0, expected)
+    np.testing.assert_array_equal(target, expected)
+
+
+@pytest.mark.parametrize("linear", [False, True])
 def test_volumes(linear: bool) -> None:
     volume = RNG.random((6, 7, 8, 2), np.float32)
     matrix = np.float32([[0.9, 0.1, 0.05, 0.2], [-0.1, 0.9, 0.1, 0.3], [0.0, -0.1, 1.1, -0.4]])

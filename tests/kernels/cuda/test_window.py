@@ -8,6 +8,7 @@ import cupy_like as xp
 import numpy as np
 import pytest
 
+from penstock.kernels.cuda import window
 from penstock.kernels.cuda.window import WindowCopy, copy_views, copy_windows, join
 
 RNG = np.random.default_rng(5)
@@ -141,6 +142,13 @@ def test_boxes_of_any_kind(seed: int, dtypes: tuple[type, type]) -> None:
     copy_windows([copy])
     target[tuple(slice(p, p + n) for p, n in zip(place, extents))] = cut_out(source, copy, extents, kind)
     np.testing.assert_array_equal(copy.target, target)
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_boxes_of_many_elements(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that need 64 bits for their indices: as if these were some."""
+    monkeypatch.setattr(window, "_NARROW", 0)
+    test_boxes_of_any_kind(seed, (np.uint8, np.uint8))
 
 
 @pytest.mark.parametrize("planar", [False, True])

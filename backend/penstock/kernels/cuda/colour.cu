@@ -1,7 +1,6 @@
 // Pixels times a matrix plus an offset; or all values alike times a factor plus an offset.
 
 const int BLOCK_PIXELS = 2048;  // of a block; as in colour.py
-const int UNIT = 4;             // neighbouring pixels that a thread takes at a time
 
 struct Colour {
     uint64 source, target;
@@ -21,6 +20,8 @@ __device__ inline void transform_pixel(const Colour &p, const In *source, Out *t
 
 template <typename In, typename Out, int CHANNELS_IN, int CHANNELS_OUT>
 __global__ void colour(const int64 *__restrict__ first_blocks, const Colour *__restrict__ colours, int samples) {
+    // Neighbouring pixels that a thread takes at a time.
+    const int UNIT = CHANNELS_IN == 1 && CHANNELS_OUT == 1 ? 8 : 4;
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Colour &p = colours[sample];
     int64 begin = (blockIdx.x - first_blocks[sample]) * BLOCK_PIXELS;

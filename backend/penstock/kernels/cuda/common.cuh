@@ -178,6 +178,39 @@ __device__ inline void write_pixels(T *at, const T *pixels, int count = COUNT) {
     }
 }
 
+// Neighbouring values.
+template <int COUNT, typename In>
+__device__ inline void read_values(const In *at, float *values) {
+    for (int i = 0; i < COUNT; i++) values[i] = to_float(at[i]);
+}
+
+// Two pixels of three bytes are read as the two or three words that hold them: each request for what the threads read
+// here and there takes time for itself.
+template <>
+__device__ inline void read_values<6, uint8>(const uint8 *at, float *values) {
+    const uint32 *words = reinterpret_cast<const uint32 *>(uint64(at) & ~uint64(3));
+    int skipped = 8 * int(uint64(at) & 3);
+    uint64 bytes = (words[0] | uint64(words[1]) << 32) >> skipped;
+    if (skipped > 16) bytes |= uint64(words[2]) << (64 - skipped);
+    for (int i = 0; i < 6; i++) values[i] = float(uint8(bytes >> 8 * i));
+}
+
+// The value between two neighbours above and two below.
+__device__ inline float between(float a, float b, float d, float e, float fx, float fy) {
+    float top = a + (b - a) * fx, low = d + (e - d) * fx;
+    return top + (low - top) * fy;
+}
+
+// All channels of the pixel between four neighbours, of which `upper` and `lower` are the left ones.
+template <int CHANNELS, typename Out, typename In>
+__device__ inline void interpolate_pixel(const In *upper, const In *lower, float fx, float fy, Out *target) {
+    float above[2 * CHANNELS], below[2 * CHANNELS];
+    read_values<2 * CHANNELS>(upper, above);
+    read_values<2 * CHANNELS>(lower, below);
+    for (int c = 0; c < CHANNELS; c++)
+        target[c] = converted<Out>(between(above[c], above[CHANNELS + c], below[c], below[CHANNELS + c], fx, fy));
+}
+
 // Numbers that may be negative, as wide as an index.
 template <typename Index> struct Signed { typedef int64 Type; };
 template <> struct Signed<uint32> { typedef int32 Type; };

@@ -1,6 +1,8 @@
 // Images whose pixels come from elsewhere: from where maps say, from a ball, from under waves. As on the CPU
 // (kernels/cpu/remap.py), operation for operation.
 
+const int BLOCK_PIXELS = 1024;  // of a block; as in displacement.py
+
 struct Displacement {
     uint64 source, target;
     uint64 map_x, map_y;        // of Given
@@ -41,13 +43,29 @@ __device__ inline float tap(const Displacement &d, int y, int x, int c) {
     return to_float(reinterpret_cast<const T *>(d.source)[(int64(y) * d.width + x) * d.channels + c]);
 }
 
+// All channels of a pixel, whose position counts from the middle of the first pixel.
+template <typename T>
+__device__ inline void interpolate(const Displacement &d, float x, float y, T *target) {
+    int left = int(floorf(x)), upper = int(floorf(y));
+    float fx = float(double(x) - left), fy = float(double(y) - upper);
+    bool inside = left >= 0 && left + 1 < d.width && upper >= 0 && upper + 1 < d.height;
+    const T *above = reinterpret_cast<const T *>(d.source) + (inside ? (int64(upper) * d.width + left) * d.channels : 0);
+    const T *below = above + int64(d.width) * d.channels;
+    if (inside && d.channels == 3) {
+        interpolate_pixel<3>(above, below, fx, fy, target);
+        return;
+    }
+    for (int c = 0; c < d.channels; c++) {
+        float a = inside ? to_float(above[c]) : tap<T>(d, upper, left, c);
+        float b = inside ? to_float(above[d.channels + c]) : tap<T>(d, upper, left + 1, c);
+        float e = inside ? to_float(below[c]) : tap<T>(d, upper + 1, left, c);
+        float f = inside ? to_float(below[d.channels + c]) : tap<T>(d, upper + 1, left + 1, c);
+        target[c] = converted<T>(between(a, b, e, f, fx, fy));
+    }
+}
+
 template <typename Source, typename T>
-__global__ void displace(const int64 *__restrict__ first_blocks, const Displacement *__restrict__ displacements,
-                         int samples, const float *__restrict__ table) {
-    int sample = sample_of(first_blocks, samples, blockIdx.x);
-    const Displacement &d = displacements[sample];
-    int64 pixel = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
-    if (pixel >= d.pixels) return;
+__device__ inline void make_pixel(const Displacement &d, const float *table, int64 pixel) {
     T *target = reinterpret_cast<T *>(d.target) + pixel * d.channels;
     if (!d.displaced) {
         const T *source = reinterpret_cast<const T *>(d.source) + pixel * d.channels;
@@ -62,19 +80,22 @@ __global__ void displace(const int64 *__restrict__ first_blocks, const Displacem
         for (int c = 0; c < d.channels; c++) target[c] = converted<T>(d.fill);
         return;
     }
-    if (!d.linear) {
-        // In one addition: where it is none, what is just below a pixel's edge stays there.
-        float to_nearest = d.shift + 0.5f;
-        int left = int(floorf(from.x + to_nearest)), upper = int(floorf(from.y + to_nearest));
-        for (int c = 0; c < d.channels; c++) target[c] = converted<T>(tap<T>(d, upper, left, c));
+    if (d.linear) {
+        interpolate(d, x, y, target);
         return;
     }
-    int left = int(floorf(x)), upper = int(floorf(y));
-    float fx = float(double(x) - left), fy = float(double(y) - upper);
-    for (int c = 0; c < d.channels; c++) {
-        float a = tap<T>(d, upper, left, c), b = tap<T>(d, upper, left + 1, c);
-        float e = tap<T>(d, upper + 1, left, c), f = tap<T>(d, upper + 1, left + 1, c);
-        float top = a + (b - a) * fx, low = e + (f - e) * fx;
-        target[c] = converted<T>(top + (low - top) * fy);
-    }
+    // In one addition: where it is none, what is just below a pixel's edge stays there.
+    float to_nearest = d.shift + 0.5f;
+    int left = int(floorf(from.x + to_nearest)), upper = int(floorf(from.y + to_nearest));
+    for (int c = 0; c < d.channels; c++) target[c] = converted<T>(tap<T>(d, upper, left, c));
+}
+
+template <typename Source, typename T>
+__global__ void displace(const int64 *__restrict__ first_blocks, const Displacement *__restrict__ displacements,
+                         int samples, const float *__restrict__ table) {
+    int sample = sample_of(first_blocks, samples, blockIdx.x);
+    const Displacement &d = displacements[sample];
+    int64 begin = (blockIdx.x - first_blocks[sample]) * BLOCK_PIXELS;
+    for (int64 pixel = begin + threadIdx.x; pixel < d.pixels && pixel < begin + BLOCK_PIXELS; pixel += blockDim.x)
+        make_pixel<Source, T>(d, table, pixel);
 }

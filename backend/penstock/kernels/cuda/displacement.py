@@ -10,6 +10,8 @@ import numpy as np
 
 from penstock.kernels.cuda.launch import blocks_for, cuda_type, kernel, launch, locate, packed
 
+# Of a block; as in displacement.cu.
+_BLOCK_PIXELS = 1024
 _DISPLACEMENT = np.dtype(
     [
         *((name, np.uint64) for name in ("source", "target", "map_x", "map_y")),
@@ -80,4 +82,6 @@ def displace_images(kind: str, displacements: Sequence[Displacement], linear: bo
         )
     function = kernel("displacement", f"displace<{kind}, {cuda_type(located[0][2].dtype)}>")
     descriptors = np.array(entries, _DISPLACEMENT)
-    launch(function, descriptors, [blocks_for(pixels) for pixels in descriptors["pixels"].tolist()], table)
+    launch(
+        function, descriptors, [blocks_for(pixels, _BLOCK_PIXELS) for pixels in descriptors["pixels"].tolist()], table
+    )

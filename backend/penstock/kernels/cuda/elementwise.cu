@@ -1,11 +1,13 @@
 // One function of broadcast operands; the function `compute` and its types are generated in front of this.
 //
 // A thread makes a unit of neighbouring results at a time. Where the operands of the first one are is worked out by
-// divisions; from there on it steps.
+// divisions; from there on it steps. Where all operands run on over a whole block, that is done just once.
 
 const int DIMS = 6;
 const int OPERANDS = 3;
 const int BLOCK_ELEMENTS = 4096;    // of a block; as in elementwise.py
+const int THREADS = 256;            // of a block
+const int UNIT = sizeof(Result) <= 2 ? 8 : 16 / sizeof(Result);
 
 struct Dimension {
     int64 extent;
@@ -63,20 +65,46 @@ struct Walk {
     }
 };
 
+// The results of a block that is of the innermost dimension.
+__device__ inline void evaluate_line(const Elementwise &e, const int64 *first, Result *target, int *divided_by_zero) {
+    const int UNITS = BLOCK_ELEMENTS / UNIT / THREADS;
+    Pack<Result, UNIT> results[UNITS];
+    int64 strides[OPERANDS];
+    for (int k = 0; k < OPERANDS; k++) strides[k] = e.dims[0].strides[k];
+    // All operands are read before any result is written, so that they are read at the same time.
+#pragma unroll
+    for (int n = 0; n < UNITS; n++) {
+#pragma unroll
+        for (int i = 0; i < UNIT; i++) {
+            int place = (n * THREADS + threadIdx.x) * UNIT + i;
+            int64 offsets[OPERANDS];
+            for (int k = 0; k < OPERANDS; k++) offsets[k] = first[k] + place * strides[k];
+            results[n].values[i] = compute(e.operands, offsets, divided_by_zero);
+        }
+    }
+#pragma unroll
+    for (int n = 0; n < UNITS; n++) write_pack<UNIT>(target + (n * THREADS + threadIdx.x) * UNIT, results[n]);
+}
+
 template <typename Index>
 __global__ void evaluate(const int64 *__restrict__ first_blocks, const Elementwise *__restrict__ jobs, int samples,
                          int *divided_by_zero) {
-    const int UNIT = sizeof(Result) <= 2 ? 8 : 16 / sizeof(Result);
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Elementwise &e = jobs[sample];
     Index begin = Index(blockIdx.x - first_blocks[sample]) * BLOCK_ELEMENTS, volume = Index(e.volume);
+    if (begin + BLOCK_ELEMENTS <= volume) {
+        Walk<Index> walk(e, begin);
+        if (walk.x + BLOCK_ELEMENTS <= Index(e.dims[0].extent)) {
+            evaluate_line(e, walk.offsets, reinterpret_cast<Result *>(e.target) + begin, divided_by_zero);
+            return;
+        }
+    }
     for (int i = UNIT * threadIdx.x; i < BLOCK_ELEMENTS; i += UNIT * blockDim.x) {
         Index element = begin + i;
         if (element >= volume) return;
         Walk<Index> walk(e, element);
         Result *target = reinterpret_cast<Result *>(e.target) + element;
         if (volume - element >= UNIT && walk.left(e) >= UNIT) {
-            // All operands are read before a result is written, so that they are read at the same time.
             Pack<Result, UNIT> results;
 #pragma unroll
             for (int k = 0; k < UNIT; k++, walk.next(e)) results.values[k] = compute(e.operands, walk.offsets, divided_by_zero);

@@ -25,9 +25,7 @@ _DIMS, _OPERANDS = 6, 3
 _NARROW = 1 << 31
 # Of a block; as in elementwise.cu.
 _BLOCK_ELEMENTS = 4096
-_DIMENSION = np.dtype(
-    [("extent", np.int64), ("strides", np.int64, _OPERANDS), ("factor", np.uint32), ("shift", np.uint32)], align=True
-)
+_DIMENSION = np.dtype([("extent", np.int64), ("strides", np.int64, _OPERANDS), ("divisor", np.int64)])
 _ELEMENTWISE = np.dtype(
     [
         ("target", np.uint64),
@@ -95,7 +93,7 @@ def _entry(operands: Sequence[Located], target: Located) -> tuple[Any, ...]:
     unused = _OPERANDS - len(operands)
     # From the innermost on.
     steps = [(*own, *[0] * unused) for own in zip(*strides)][::-1]
-    dims = [(extent, own, *division_by(extent)) for extent, own in zip(extents[::-1], steps)]
+    dims = [(extent, own, division_by(extent)) for extent, own in zip(extents[::-1], steps)]
     return (
         target.address,
         [operand.address for operand in operands] + [0] * unused,
@@ -107,7 +105,7 @@ def _entry(operands: Sequence[Located], target: Located) -> tuple[Any, ...]:
 
 
 # A dimension of extent 1.
-_ONE = (1, (0,) * _OPERANDS, *division_by(1))
+_ONE = (1, (0,) * _OPERANDS, division_by(1))
 
 
 def _broadcast_strides(shape: Sequence[int], rank: int) -> list[int]:

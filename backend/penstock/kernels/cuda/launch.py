@@ -233,12 +233,13 @@ def strides_of(shape: Sequence[int]) -> list[int]:
     return strides
 
 
-def division_by(extent: int) -> tuple[int, int]:
-    """The factor and the shift with which kernels divide numbers below 2^31 by an extent (``Divisor``)."""
+@functools.lru_cache(4096)
+def division_by(extent: int) -> int:
+    """The factor and, in the upper 32 bits, the shift with which kernels divide numbers below 2^31 by an extent."""
     if not 0 < extent < 1 << 31:
-        return 0, 0
+        return 0
     shift = (extent - 1).bit_length()
-    return -(-(1 << 31 + shift) // extent), shift
+    return -(-(1 << 31 + shift) // extent) | shift << 32
 
 
 # -- uploads -----------------------------------------------------------------------------------------------------------

@@ -1,10 +1,12 @@
 // Images under a homography, as on the CPU (kernels/cpu/perspective.py), operation for operation.
 
+const int BLOCK_PIXELS = 1024;      // of a block; as in perspective.py
+
 struct Perspective {
     uint64 source, target;
     uint64 matrix_at;               // where the prepared matrix is; 0: it is `matrix`
     double matrix[9];               // from the centres of output pixels to positions counted from the first centre
-    int64 elements;
+    int64 pixels;                   // of the target
     int32 height, width, inner, out_height, out_width;
     int32 taps, coarse, border;
     float fill[4];                  // of each inner element
@@ -79,55 +81,78 @@ __device__ inline int weights_at(int taps, Real at, float *weights) {
     return int(first);
 }
 
+// Where a pixel comes from: the first of its taps in each direction, and their weights.
+struct Taps {
+    int x, y;
+    float wx[4], wy[4];
+};
+
+__device__ inline Taps taps_of(const Perspective &p, const double *m, int x, int y) {
+    Taps taps;
+    // The precision decides which pixel is nearest at ties; this is the reference's.
+    if (p.coarse) {
+        double sx, sy;
+        position<double>(m, x, y, sx, sy);
+        taps.x = weights_at(p.taps, rint(sx * 32) / 32, taps.wx);
+        taps.y = weights_at(p.taps, rint(sy * 32) / 32, taps.wy);
+    } else {
+        float sx, sy;
+        position<float>(m, x, y, sx, sy);
+        taps.x = weights_at(p.taps, sx, taps.wx);
+        taps.y = weights_at(p.taps, sy, taps.wy);
+    }
+    return taps;
+}
+
+// One channel of a pixel; all taps are in the source where it is `inside`.
+template <typename T>
+__device__ inline float interpolated(const Perspective &p, const Taps &taps, bool inside, const T *source, int channel) {
+    int64 row = int64(p.width) * p.inner;
+    const T *first = source + (inside ? (int64(taps.y) * p.width + taps.x) * p.inner : 0);
+    if (inside && p.taps == 2) {
+        float a = to_float(first[0]), b = to_float(first[p.inner]);
+        float d = to_float(first[row]), e = to_float(first[row + p.inner]);
+        return between(a, b, d, e, taps.wx[1], taps.wy[1]);
+    }
+    float total = 0.0f;
+    if (inside) {
+        for (int j = 0; j < p.taps; j++, first += row) {
+            float line = 0.0f;
+            for (int i = 0; i < p.taps; i++) line += taps.wx[i] * to_float(first[int64(i) * p.inner]);
+            total += taps.wy[j] * line;
+        }
+        return total;
+    }
+    for (int j = 0; j < p.taps; j++) {
+        int y = within(taps.y + j, p.height, p.border);
+        for (int i = 0; i < p.taps; i++) {
+            int x = within(taps.x + i, p.width, p.border);
+            bool outside = x < 0 || y < 0;
+            float value = outside ? p.fill[channel] : to_float(source[y * row + int64(x) * p.inner]);
+            total += taps.wx[i] * taps.wy[j] * value;
+        }
+    }
+    return total;
+}
+
 template <typename T>
 __global__ void warp_perspective(const int64 *__restrict__ first_blocks, const Perspective *__restrict__ warps,
                                  int samples) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Perspective &p = warps[sample];
-    int64 element = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
-    if (element >= p.elements) return;
-    Spot spot = spot_of(element, p.out_height, p.out_width, p.inner);
     const double *m = p.matrix_at ? reinterpret_cast<const double *>(p.matrix_at) : p.matrix;
-    float wx[4], wy[4];
-    int x0, y0;
-    // The precision decides which pixel is nearest at ties; this is the reference's.
-    if (p.coarse) {
-        double sx, sy;
-        position<double>(m, spot.x, spot.y, sx, sy);
-        x0 = weights_at(p.taps, rint(sx * 32) / 32, wx);
-        y0 = weights_at(p.taps, rint(sy * 32) / 32, wy);
-    } else {
-        float sx, sy;
-        position<float>(m, spot.x, spot.y, sx, sy);
-        x0 = weights_at(p.taps, sx, wx);
-        y0 = weights_at(p.taps, sy, wy);
-    }
-    const T *source = reinterpret_cast<const T *>(p.source) + spot.plane * p.height * p.width * p.inner + spot.inner;
-    bool inside = x0 >= 0 && y0 >= 0 && x0 + p.taps <= p.width && y0 + p.taps <= p.height;
-    const T *first = source + (inside ? (int64(y0) * p.width + x0) * p.inner : 0);
-    int64 row = int64(p.width) * p.inner;
-    float total = 0.0f;
-    if (inside && p.taps == 2) {
-        float a = to_float(first[0]), b = to_float(first[p.inner]);
-        float d = to_float(first[row]), e = to_float(first[row + p.inner]);
-        float top = a + (b - a) * wx[1], low = d + (e - d) * wx[1];
-        total = top + (low - top) * wy[1];
-    } else if (inside) {
-        for (int j = 0; j < p.taps; j++, first += row) {
-            float line = 0.0f;
-            for (int i = 0; i < p.taps; i++) line += wx[i] * to_float(first[int64(i) * p.inner]);
-            total += wy[j] * line;
+    int64 begin = (blockIdx.x - first_blocks[sample]) * BLOCK_PIXELS;
+    for (int64 pixel = begin + threadIdx.x; pixel < p.pixels && pixel < begin + BLOCK_PIXELS; pixel += blockDim.x) {
+        Spot spot = spot_of(pixel, p.out_height, p.out_width, 1);
+        Taps taps = taps_of(p, m, spot.x, spot.y);
+        bool inside = taps.x >= 0 && taps.y >= 0 && taps.x + p.taps <= p.width && taps.y + p.taps <= p.height;
+        const T *source = reinterpret_cast<const T *>(p.source) + spot.plane * p.height * p.width * p.inner;
+        T *target = reinterpret_cast<T *>(p.target) + pixel * p.inner;
+        if (inside && p.taps == 2 && p.inner == 3) {
+            const T *upper = source + (int64(taps.y) * p.width + taps.x) * 3;
+            interpolate_pixel<3>(upper, upper + int64(p.width) * 3, taps.wx[1], taps.wy[1], target);
+            continue;
         }
-    } else {
-        for (int j = 0; j < p.taps; j++) {
-            int y = within(y0 + j, p.height, p.border);
-            for (int i = 0; i < p.taps; i++) {
-                int x = within(x0 + i, p.width, p.border);
-                bool outside = x < 0 || y < 0;
-                float value = outside ? p.fill[spot.inner] : to_float(source[y * row + int64(x) * p.inner]);
-                total += wx[i] * wy[j] * value;
-            }
-        }
+        for (int c = 0; c < p.inner; c++) target[c] = converted<T>(interpolated(p, taps, inside, source + c, c));
     }
-    reinterpret_cast<T *>(p.target)[element] = converted<T>(total);
 }

@@ -13,11 +13,13 @@ from penstock.kernels.borders import BORDERS
 from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, scratch
 
 _MOST_FILLS = 4
+# Of a block; as in perspective.cu.
+_BLOCK_PIXELS = 1024
 _PERSPECTIVE = np.dtype(
     [
         *((name, np.uint64) for name in ("source", "target", "matrix_at")),
         ("matrix", np.float64, 9),
-        ("elements", np.int64),
+        ("pixels", np.int64),
         *((name, np.int32) for name in ("height", "width", "inner", "out_height", "out_width")),
         *((name, np.int32) for name in ("taps", "coarse", "border")),
         ("fill", np.float32, _MOST_FILLS),
@@ -59,6 +61,7 @@ def warp_images(jobs: Sequence[Perspective], border: str) -> None:
     entries = []
     for job, source, target in located:
         matrix = (job.matrix.address, np.zeros(9)) if isinstance(job.matrix, Located) else (0, job.matrix.reshape(9))
+        height, width, inner = image_view(source.shape, job.axis)[1:]
         fill = np.zeros(_MOST_FILLS, np.float32)
         fill[: len(job.fill)] = job.fill
         entries.append(
@@ -66,8 +69,10 @@ def warp_images(jobs: Sequence[Perspective], border: str) -> None:
                 source.address,
                 target.address,
                 *matrix,
-                target.size,
-                *image_view(source.shape, job.axis)[1:],
+                target.size // inner,
+                height,
+                width,
+                inner,
                 *target.shape[job.axis : job.axis + 2],
                 job.taps,
                 job.coarse,
@@ -76,7 +81,8 @@ def warp_images(jobs: Sequence[Perspective], border: str) -> None:
             )
         )
     function = kernel("perspective", f"warp_perspective<{cuda_type(located[0][1].dtype)}>")
-    launch(function, np.array(entries, _PERSPECTIVE), [blocks_for(target.size) for _, _, target in located])
+    descriptors = np.array(entries, _PERSPECTIVE)
+    launch(function, descriptors, [blocks_for(pixels, _BLOCK_PIXELS) for pixels in descriptors["pixels"].tolist()])
 
 
 def prepared_matrices(matrices: Sequence[Any], to_centres: bool, inverted: bool) -> list[Located]:

@@ -1,8 +1,8 @@
 // Affine warping of images (depth 1) and volumes. Pixel centres are at +0.5 in input and output.
 //
 // As on the CPU, positions in the input are computed anew at the beginning of each tile of a row and added up inside it,
-// so that both round alike. One thread adds up a whole tile and leaves marks, from which a thread for each few pixels
-// goes on.
+// so that both round alike. One thread adds up a whole row of a tile and leaves marks, from which the pixels' threads go
+// on.
 
 struct Warp {
     uint64 source, target;
@@ -54,8 +54,8 @@ __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ mat
 
 const int TILE = 256;
 const int ROWS = 16;            // of a tile that a block makes; as in warp.py
-const int UNIT = 4;             // pixels of a thread, from mark to mark
-const int MARKS = TILE / UNIT + 1;  // of a row; odd, so that the same marks of all rows can be written at once
+const int MARKED = 4;           // pixels from mark to mark
+const int MARKS = TILE / MARKED + 1;    // of a row; odd, so that the same marks of all rows can be written at once
 
 // The position of the first pixel of a tile, in the order of additions that the CPU has.
 __device__ inline float beginning(const float *m, int x, float cy, float cz, bool volumetric) {
@@ -87,23 +87,27 @@ __device__ inline float interpolated_in_volume(const Warp &w, const In *source, 
     return value;
 }
 
-// The value between two neighbours above and two below.
-__device__ inline float between(float a, float b, float d, float e, float fx, float fy) {
-    float top = a + (b - a) * fx, low = d + (e - d) * fx;
-    return top + (low - top) * fy;
-}
-
-template <typename In, typename Out>
+// `CHANNELS`: of a pixel, or 0 where that is known in `channels` alone; as in all that follows.
+template <int CHANNELS, typename In, typename Out>
 __device__ inline void interpolate(const Warp &w, const In *source, float sx, float sy, int channels, Out *target) {
     int x = int(floorf(sx)), y = int(floorf(sy));
     float fx = sx - x, fy = sy - y;
     if (x >= 0 && x < w.width - 1 && y >= 0 && y < w.height - 1) {
         const In *upper = source + (int64(y) * w.width + x) * channels, *lower = upper + int64(w.width) * channels;
-        for (int c = 0; c < channels; c++) {
-            float a = to_float(upper[c]), b = to_float(upper[channels + c]);
-            float d = to_float(lower[c]), e = to_float(lower[channels + c]);
-            target[c] = converted<Out>(between(a, b, d, e, fx, fy));
+        if constexpr (CHANNELS > 0) {
+            interpolate_pixel<CHANNELS>(upper, lower, fx, fy, target);
+        } else {
+            for (int c = 0; c < channels; c++) {
+                float a = to_float(upper[c]), b = to_float(upper[channels + c]);
+                float d = to_float(lower[c]), e = to_float(lower[channels + c]);
+                target[c] = converted<Out>(between(a, b, d, e, fx, fy));
+            }
         }
+        return;
+    }
+    if (w.has_fill && (x < -1 || x >= w.width || y < -1 || y >= w.height)) {
+        Out fill = converted<Out>(between(w.fill, w.fill, w.fill, w.fill, fx, fy));
+        for (int c = 0; c < channels; c++) target[c] = fill;
         return;
     }
     for (int c = 0; c < channels; c++) {
@@ -114,21 +118,20 @@ __device__ inline void interpolate(const Warp &w, const In *source, float sx, fl
 }
 
 // All channels of the pixel that is at `position` in the source.
-template <typename In, typename Out>
+template <int CHANNELS, typename In, typename Out>
 __device__ inline void make_pixel(const Warp &w, const In *source, const float *position, int channels, Out *target) {
     float sx = position[0], sy = position[1], sz = position[2];
     if (!w.linear) {
         for (int c = 0; c < channels; c++)
             target[c] = converted<Out>(tap(w, source, int(floorf(sx)), int(floorf(sy)), int(floorf(sz)), c));
     } else if (!w.volumetric) {
-        interpolate(w, source, sx - 0.5f, sy - 0.5f, channels, target);
+        interpolate<CHANNELS>(w, source, sx - 0.5f, sy - 0.5f, channels, target);
     } else {
         for (int c = 0; c < channels; c++)
             target[c] = converted<Out>(interpolated_in_volume(w, source, sx - 0.5f, sy - 0.5f, sz - 0.5f, c));
     }
 }
 
-// `CHANNELS`: of a pixel; 0: any number.
 template <typename In, typename Out, int CHANNELS>
 __global__ void warp(const int64 *__restrict__ first_blocks, const Warp *__restrict__ warps, int samples) {
     __shared__ float marks[3][ROWS][MARKS];
@@ -138,38 +141,38 @@ __global__ void warp(const int64 *__restrict__ first_blocks, const Warp *__restr
     int block = int(blockIdx.x - first_blocks[sample]);
     int begin_x = block % w.tiles * TILE, begin_row = block / w.tiles * ROWS;
     int rows = min(ROWS, w.out_depth * w.out_height - begin_row);
-    int columns = min(TILE, w.out_width - begin_x), units = (columns + UNIT - 1) / UNIT;
-    int axes = w.volumetric ? 3 : 2;
+    int columns = min(TILE, w.out_width - begin_x), axes = w.volumetric ? 3 : 2;
     for (int i = threadIdx.x; i < rows * axes; i += blockDim.x) {
         int axis = i / rows, row = begin_row + i % rows;
         const float *m = matrix + 4 * axis;
         float cy = row % w.out_height + 0.5f, cz = row / w.out_height + 0.5f;
         float value = beginning(m, begin_x, cy, cz, w.volumetric), step = m[0];
-        for (int k = 0; k < units; k++) {
+        for (int k = 0; k * MARKED < columns; k++) {
             marks[axis][i % rows][k] = value;
-            for (int j = 0; j < UNIT; j++) value += step;
+            for (int j = 0; j < MARKED; j++) value += step;
         }
     }
     __syncthreads();
+    int rows_at_once = blockDim.x / columns, column = threadIdx.x % columns, channels = CHANNELS ? CHANNELS : w.channels;
+    int own_row = threadIdx.x / columns;
+    if (own_row >= rows_at_once) return;
     const In *source = reinterpret_cast<const In *>(w.source);
-    for (int i = threadIdx.x; i < rows * units; i += blockDim.x) {
-        int row = i / units, unit = i % units, pixels = min(UNIT, columns - unit * UNIT);
-        float position[3] = {0.0f, 0.0f, 0.0f}, steps[3] = {0.0f, 0.0f, 0.0f};
+    for (int row = own_row; row < rows; row += rows_at_once) {
+        float position[3] = {0.0f, 0.0f, 0.0f};
         for (int axis = 0; axis < axes; axis++) {
-            position[axis] = marks[axis][row][unit];
-            steps[axis] = matrix[4 * axis];
+            float value = marks[axis][row][column / MARKED], step = matrix[4 * axis];
+            for (int j = 1; j < MARKED; j++) value = column % MARKED >= j ? value + step : value;
+            position[axis] = value;
         }
-        int64 first = int64(begin_row + row) * w.out_width + begin_x + unit * UNIT;
-        Out *target = reinterpret_cast<Out *>(w.target) + first * w.channels;
-        Out made[UNIT * (CHANNELS ? CHANNELS : 1)];
-#pragma unroll
-        for (int k = 0; k < UNIT; k++) {
-            if (k < pixels) {
-                if (CHANNELS) make_pixel(w, source, position, CHANNELS, made + k * CHANNELS);
-                else make_pixel(w, source, position, w.channels, target + k * w.channels);
-            }
-            for (int axis = 0; axis < 3; axis++) position[axis] += steps[axis];
+        int64 place = int64(begin_row + row) * w.out_width + begin_x + column;
+        Out *target = reinterpret_cast<Out *>(w.target) + place * channels;
+        if (!CHANNELS) {
+            make_pixel<CHANNELS>(w, source, position, channels, target);
+            continue;
         }
-        if (CHANNELS) write_pixels<UNIT, CHANNELS>(target, made, pixels);
+        // All is read before any of it is written, so that it is read at the same time.
+        Out made[CHANNELS ? CHANNELS : 1];
+        make_pixel<CHANNELS>(w, source, position, CHANNELS, made);
+        for (int c = 0; c < CHANNELS; c++) target[c] = made[c];
     }
 }

@@ -1,10 +1,13 @@
 // A box of an array into a box of another: crop, slice, pad, flip, transpose, cast, join, erase, crop-mirror-normalize.
 //
 // A thread makes a unit of neighbouring elements of the target at a time, which it writes at once where it can. Where
-// the first of them comes from is worked out by divisions; from there on it steps.
+// the first of them comes from is worked out by divisions; from there on it steps. A block that is on one line of the
+// box, as are most of what is only converted or joined, does so just once.
 
 const int DIMS = 6;
 const int BLOCK_ELEMENTS = 4096;    // of a block; as in window.py
+const int THREADS = 256;            // of a block
+const int SHORT_LINE = 64;
 
 struct Dimension {
     int64 extent;                   // of the box
@@ -18,12 +21,13 @@ struct Window {
     int64 volume;                   // elements of the box
     Dimension dims[DIMS];           // from the innermost on; at least two
     int32 rank;                     // dimensions in use
-    int32 contiguous;               // whether the box lies in the target without gaps
+    int32 contiguous, inside;       // whether the box lies in the target without gaps, and in the source
     int32 channel_dim;              // the dimension of channels, or -1
     int32 channels;                 // those that the source has
     int32 normalize, fill_count;
     int32 values;                   // where the table has: fill values, then each channel's mean and factor
     float shift;
+    int32 padding;
 };
 
 __device__ inline uint32 divided(uint32 value, const Dimension &by) {
@@ -70,22 +74,30 @@ struct Location {
     // Whether `count` elements from here are of one line.
     __device__ bool on_line(const Window &w, int count) const { return x + count <= Index(w.dims[0].extent); }
 
+    // Whether these are all in the source, or none of them is.
+    __device__ bool all_inside(const Window &w, int count) const {
+        return line_inside(w) && x >= Index(w.dims[0].begin) && x + count <= Index(w.dims[0].end);
+    }
+    __device__ bool none_inside(const Window &w, int count) const {
+        return !line_inside(w) || x + count <= Index(w.dims[0].begin) || x >= Index(w.dims[0].end);
+    }
+
     // Whether `count` elements from here are of the two innermost dimensions.
     __device__ bool on_plane(const Window &w, int count) const {
         return (Index(w.dims[1].extent) - y) * Index(w.dims[0].extent) - x >= count;
     }
 };
 
-// Goes through the elements of the two innermost dimensions, in source or target.
+// Goes through the source, element by element of the two innermost dimensions.
 template <typename Index>
 struct Cursor {
     typedef typename Signed<Index>::Type Offset;
     Index x, y, extent;
     Offset offset, step, jump;      // to the next element of a line, and from the last one to the next line
 
-    __device__ Cursor(const Window &w, const Location<Index> &p, Offset first, int64 inner_step, int64 outer_step)
-        : x(p.x), y(p.y), extent(Index(w.dims[0].extent)), offset(first), step(Offset(inner_step)),
-          jump(Offset(outer_step) - Offset(extent - 1) * Offset(inner_step)) {}
+    __device__ Cursor(const Window &w, const Location<Index> &p)
+        : x(p.x), y(p.y), extent(Index(w.dims[0].extent)), offset(p.source), step(Offset(w.dims[0].step)),
+          jump(Offset(w.dims[1].step) - Offset(extent - 1) * step) {}
 
     __device__ void next() {
         x++;
@@ -109,14 +121,30 @@ __device__ inline Out filled(const Window &w, const float *values, int channel) 
     return converted<Out>(values[!PLAIN && w.fill_count > 1 ? channel : 0]);
 }
 
-// A unit of one line of the source.
-template <int UNIT, bool PLAIN, typename In, typename Out, typename Index>
-__device__ inline void copy_line(const Window &w, const float *values, const Location<Index> &p, const In *source, Out *target) {
-    Pack<In, UNIT> taken = read_pack<UNIT>(source + p.source, w.dims[0].step);
-    Pack<Out, UNIT> results;
+// Units of one line of the source: one of each thread that takes part, then the next ones behind all of these.
+template <int UNIT, int UNITS, bool PLAIN, typename In, typename Out, typename Index>
+__device__ inline void copy_line(const Window &w, const float *values, const Location<Index> &p, int own, const In *source,
+                                 Out *target) {
+    typedef typename Signed<Index>::Type Offset;
+    Offset step = Offset(w.dims[0].step), target_step = Offset(w.dims[0].target_step);
+    Pack<In, UNIT> taken[UNITS];
+    // All is read before any of it is used, so that it is read at the same time.
+#pragma unroll
+    for (int n = 0; n < UNITS; n++) {
+        Offset first = own + n * int(UNIT * blockDim.x);
+        taken[n] = read_pack<UNIT>(source + (p.source + first * step), step);
+    }
     int channel = p.channel(w), next = w.channel_dim == 0;
-    for (int i = 0; i < UNIT; i++) results.values[i] = finished<PLAIN, Out>(w, values, taken.values[i], channel + i * next);
-    write_pack<UNIT>(target + p.target, results, w.dims[0].target_step);
+#pragma unroll
+    for (int n = 0; n < UNITS; n++) {
+        Pack<Out, UNIT> results;
+        Offset first = own + n * int(UNIT * blockDim.x);
+        for (int i = 0; i < UNIT; i++) {
+            int own_channel = channel + next * int(first + i);
+            results.values[i] = finished<PLAIN, Out>(w, values, taken[n].values[i], own_channel);
+        }
+        write_pack<UNIT>(target + (p.target + first * target_step), results, target_step);
+    }
 }
 
 // A unit of one line that the source has nothing of.
@@ -128,17 +156,16 @@ __device__ inline void fill_line(const Window &w, const float *values, const Loc
     write_pack<UNIT>(target + p.target, results, w.dims[0].target_step);
 }
 
-// A unit of the two innermost dimensions.
-template <int UNIT, bool PLAIN, typename In, typename Out, typename Index>
+// A unit of the two innermost dimensions, of a target without gaps.
+template <int UNIT, bool PLAIN, bool INSIDE, typename In, typename Out, typename Index>
 __device__ inline void copy_lines(const Window &w, const float *values, const Location<Index> &p, const In *source, Out *target) {
     In taken[UNIT];
     int channels[UNIT];
     uint32 inside = 0;
-    Cursor<Index> from(w, p, p.source, w.dims[0].step, w.dims[1].step);
-    // All is read before any of it is used, so that it is read at the same time.
+    Cursor<Index> from(w, p);
 #pragma unroll
     for (int i = 0; i < UNIT; i++, from.next()) {
-        bool has_value = p.outer_inside && has(w.dims[1], from.y) && has(w.dims[0], from.x);
+        bool has_value = INSIDE || (p.outer_inside && has(w.dims[1], from.y) && has(w.dims[0], from.x));
         inside |= uint32(has_value) << i;
         if (!PLAIN) channels[i] = w.channel_dim == 0 ? int(from.x) : w.channel_dim == 1 ? int(from.y) : p.outer_channel;
         if (has_value) taken[i] = source[from.offset];
@@ -147,16 +174,10 @@ __device__ inline void copy_lines(const Window &w, const float *values, const Lo
 #pragma unroll
     for (int i = 0; i < UNIT; i++) {
         int channel = PLAIN ? 0 : channels[i];
-        results.values[i] = inside >> i & 1 ? finished<PLAIN, Out>(w, values, taken[i], channel)
-                                            : filled<PLAIN, Out>(w, values, channel);
+        results.values[i] = INSIDE || (inside >> i & 1) ? finished<PLAIN, Out>(w, values, taken[i], channel)
+                                                        : filled<PLAIN, Out>(w, values, channel);
     }
-    if (w.contiguous) {
-        write_pack<UNIT>(target + p.target, results);
-        return;
-    }
-    Cursor<Index> to(w, p, p.target, w.dims[0].target_step, w.dims[1].target_step);
-#pragma unroll
-    for (int i = 0; i < UNIT; i++, to.next()) target[to.offset] = results.values[i];
+    write_pack<UNIT>(target + p.target, results);
 }
 
 template <bool PLAIN, typename In, typename Out, typename Index>
@@ -168,7 +189,7 @@ __device__ inline void copy_one(const Window &w, const float *values, const Loca
 }
 
 template <typename In, typename Out, typename Index, bool PLAIN>
-__global__ void __launch_bounds__(256, 4) window(const int64 *__restrict__ first_blocks, const Window *__restrict__ windows,
+__global__ void __launch_bounds__(THREADS, 4) window(const int64 *__restrict__ first_blocks, const Window *__restrict__ windows,
                                                  int samples, const float *__restrict__ table) {
     const int UNIT = 16 / (sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out));
     int sample = sample_of(first_blocks, samples, blockIdx.x);
@@ -179,19 +200,33 @@ __global__ void __launch_bounds__(256, 4) window(const int64 *__restrict__ first
     // Units begin where the target is aligned; what is missing of the first one is in front of the box.
     Index missing = w.contiguous ? Index(w.target / sizeof(Out) % UNIT) : 0, end = Index(w.volume) + missing;
     Index begin = Index(blockIdx.x - first_blocks[sample]) * BLOCK_ELEMENTS;
+    if (begin >= missing && begin + BLOCK_ELEMENTS <= end) {
+        Location<Index> first(w, begin - missing);
+        if (first.on_line(w, BLOCK_ELEMENTS) && first.all_inside(w, BLOCK_ELEMENTS)) {
+            const int UNITS = BLOCK_ELEMENTS / UNIT / THREADS;
+            copy_line<UNIT, UNITS, PLAIN>(w, values, first, UNIT * threadIdx.x, source, target);
+            return;
+        }
+    }
+    if (!w.contiguous && Index(w.dims[0].extent) < SHORT_LINE) {
+        // What lies in pieces is written together where neighbouring threads write neighbouring pieces.
+        for (Index i = begin + threadIdx.x; i < end && i < begin + BLOCK_ELEMENTS; i += blockDim.x)
+            copy_one<PLAIN>(w, values, Location<Index>(w, i), source, target);
+        return;
+    }
     for (int i = UNIT * threadIdx.x; i < BLOCK_ELEMENTS; i += UNIT * blockDim.x) {
         Index unit = begin + i;
         if (unit >= end) return;
         Index from = unit < missing ? missing : unit, to = end - unit < UNIT ? end : unit + UNIT;
         Location<Index> place(w, from - missing);
-        bool is_whole = to - from == UNIT, on_line = is_whole && place.on_line(w, UNIT), line_inside = place.line_inside(w);
-        if (on_line && line_inside && place.x >= Index(w.dims[0].begin) && place.x + UNIT <= Index(w.dims[0].end)) {
-            copy_line<UNIT, PLAIN>(w, values, place, source, target);
-        } else if (PLAIN && on_line &&
-                   !(line_inside && place.x + UNIT > Index(w.dims[0].begin) && place.x < Index(w.dims[0].end))) {
+        bool is_whole = to - from == UNIT, on_line = is_whole && place.on_line(w, UNIT);
+        if (on_line && place.all_inside(w, UNIT)) {
+            copy_line<UNIT, 1, PLAIN>(w, values, place, 0, source, target);
+        } else if (PLAIN && on_line && place.none_inside(w, UNIT)) {
             fill_line<UNIT>(w, values, place, target);
-        } else if (is_whole && place.on_plane(w, UNIT)) {
-            copy_lines<UNIT, PLAIN>(w, values, place, source, target);
+        } else if (is_whole && w.contiguous && place.on_plane(w, UNIT)) {
+            if (w.inside) copy_lines<UNIT, PLAIN, true>(w, values, place, source, target);
+            else copy_lines<UNIT, PLAIN, false>(w, values, place, source, target);
         } else {
 #pragma unroll 1
             for (Index element = from; element < to; element++)

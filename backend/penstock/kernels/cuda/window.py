@@ -30,26 +30,25 @@ _BLOCK_ELEMENTS = 4096
 _MOST_MISSING = 15
 # Boxes that span fewer elements are indexed with 32 bits, which is much faster.
 _NARROW = 1 << 31
-_DIMENSION = np.dtype(
-    [
-        *((name, np.int64) for name in ("extent", "begin", "end", "step", "target_step")),
-        ("factor", np.uint32),
-        ("shift", np.uint32),
-    ],
-    align=True,
-)
+# Of a dimension: extent, begin, end, step, target_step, divisor.
+_DIMENSION_WORDS = 6
 _WINDOW = np.dtype(
     [
         ("source", np.uint64),
         ("target", np.uint64),
         ("volume", np.int64),
-        ("dims", _DIMENSION, _DIMS),
-        *((name, np.int32) for name in ("rank", "contiguous", "channel_dim", "channels", "normalize", "fill_count")),
+        ("dims", np.int64, (_DIMS, _DIMENSION_WORDS)),
+        *((name, np.int32) for name in ("rank", "contiguous", "inside", "channel_dim", "channels", "normalize")),
+        ("fill_count", np.int32),
         ("values", np.int32),
         ("shift", np.float32),
+        ("padding", np.int32),
     ],
     align=True,
 )
+
+# All but the dimensions, which make one array of numbers: that is filled much faster.
+_FIELDS = np.dtype([(name, _WINDOW[name]) for name in _WINDOW.names or () if name != "dims"])
 
 
 @dataclass(slots=True)
@@ -112,6 +111,8 @@ class _Dimension:
 
     def inside(self) -> tuple[int, int]:
         """The positions that the source has: from where, and up to where."""
+        if self.extent == self.size and not self.anchor:
+            return 0, self.extent
         before, behind = -self.anchor, self.size - self.anchor
         if self.mirrored:
             before, behind = self.extent - behind, self.extent - before
@@ -152,7 +153,12 @@ def _copy(copies: Sequence[WindowCopy], sources: Sequence[Located], targets: Seq
         return
     tables, places = packed([_values(copy) for copy in copies], np.float32)
     entries = [_entry(copy, locate(copy.source), locate(copy.target), place) for copy, place in zip(copies, places)]
-    descriptors = np.array(entries, _WINDOW)[list(kinds)]
+    of_kinds = np.zeros(len(entries), _WINDOW)
+    fields = np.array([entry for entry, _ in entries], _FIELDS)
+    for name in _FIELDS.names or ():
+        of_kinds[name] = fields[name]
+    of_kinds["dims"] = np.array([dims for _, dims in entries], np.int64)
+    descriptors = of_kinds[list(kinds)]
     descriptors["source"] += addresses_of(sources)
     descriptors["target"] += addresses_of(targets)
     descriptors = descriptors[descriptors["volume"] > 0]
@@ -168,8 +174,8 @@ def _copy(copies: Sequence[WindowCopy], sources: Sequence[Located], targets: Seq
 def _span(descriptors: np.ndarray) -> int:
     """How far apart elements of a box are at most, in source or target; no less than the elements of a box."""
     dims = descriptors["dims"]
-    spans = [(dims["extent"] * np.abs(dims[name])).sum(axis=1).max() for name in ("step", "target_step")]
-    return int(max(*spans, descriptors["volume"].max()))
+    spans = (dims[:, :, :1] * np.abs(dims[:, :, 3:5])).sum(axis=1)
+    return max(int(spans.max()), int(descriptors["volume"].max()))
 
 
 def copy_batch(source: TensorListGPU, target: TensorListGPU) -> None:
@@ -225,8 +231,8 @@ def _values(copy: WindowCopy) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> tuple[Any, ...]:
-    """The fields of a descriptor, in order, with offsets in the place of addresses."""
+def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> tuple[Any, list[tuple[int, ...]]]:
+    """The fields of a descriptor, in order, with offsets in the place of addresses; and its dimensions."""
     rank = len(target.shape)
     permutation = range(rank) if copy.permutation is None else copy.permutation
     anchor = (0,) * rank if copy.anchor is None else copy.anchor
@@ -234,6 +240,8 @@ def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> t
     source_strides = strides_of(source.shape) if copy.strides is None else copy.strides
     target_strides = strides_of(target.shape)
     start = 0 if copy.place is None else sum(p * s for p, s in zip(copy.place, target_strides))
+    normalized = copy.mean is not None
+    channel_axis = copy.channel_axis if normalized or len(copy.fill) > 1 else None
     every = [
         _Dimension(
             extents[number],
@@ -242,45 +250,49 @@ def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> t
             source_strides[axis],
             target_strides[number],
             axis in copy.mirrored,
-            axis == copy.channel_axis and (copy.mean is not None or len(copy.fill) > 1),
+            axis == channel_axis,
         )
         for number, axis in enumerate(permutation)
     ]
     dimensions = _merged(every)
     if len(dimensions) > _DIMS:
         raise RuntimeError(f"Data of {len(dimensions)} dimensions is not supported on GPU: at most {_DIMS}")
-    dimensions = (dimensions + [_ONE] * _DIMS)[:_DIMS]
     channels = 0 if copy.channel_axis is None else source.shape[copy.channel_axis]
-    normalized = copy.mean is not None
-    steps = [_stepped(d, channels if normalized and d.is_channels else d.extent) for d in dimensions]
-    is_anything_inside = all(begin < end for _, begin, end, *_ in steps)
-    return (
+    dims = [_stepped(d, channels if normalized and d.is_channels else d.extent) for d in dimensions]
+    is_anything_inside = is_inside = True
+    for extent, begin, end, *_ in dims:
+        is_anything_inside &= begin < end
+        is_inside &= end - begin == extent
+    fields = (
         # An address is of 64 bits: what is in front of the source's first element is far behind it, too.
         sum(d.first() for d in every) * source.dtype.itemsize % (1 << 64) if is_anything_inside else 0,
         start * target.dtype.itemsize,
         math.prod(extents),
-        steps,
-        max((number + 1 for number, d in enumerate(dimensions) if d is not _ONE), default=0),
+        len(dimensions),
         _is_contiguous(dimensions),
+        is_inside,
         next((number for number, d in enumerate(dimensions) if d.is_channels), -1),
         channels,
         normalized,
         len(copy.fill),
         values,
         copy.shift,
+        0,
     )
-
-
-# The dimension of a scalar.
-_ONE = _Dimension(1, 0, 1, 0, 0)
+    return fields, dims + [_ONE] * (_DIMS - len(dims))
 
 
 def _stepped(dimension: _Dimension, most: int) -> tuple[int, ...]:
-    """The fields of a dimension's descriptor; the source has no more than the first ``most`` positions."""
+    """A dimension as its descriptor has it; the source has no more than the first ``most`` positions."""
     begin, end = dimension.inside()
+    if end > most:
+        end = max(most, begin)
     step = -dimension.stride if dimension.mirrored else dimension.stride
-    divisor = division_by(dimension.extent)
-    return dimension.extent, begin, max(min(end, most), begin), step, dimension.target_stride, *divisor
+    return dimension.extent, begin, end, step, dimension.target_stride, division_by(dimension.extent)
+
+
+# The dimension of a scalar.
+_ONE = (1, 0, 1, 0, 0, division_by(1))
 
 
 def _is_contiguous(dimensions: Sequence[_Dimension]) -> bool:

@@ -141,9 +141,10 @@ def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
     """What fills the boxes of one sample on GPU. Where they overlap, they are filled with the same."""
     from penstock.kernels.cuda.window import blank
 
-    if target.dtype == np.uint64:
-        # Values above those of int64 are cut off to it, so its bits are all that there are.
-        target = replace(target, dtype=np.dtype(np.int64))
+    if target.dtype.kind == "u":
+        # Fill values are numbers of single precision, of which an integer keeps the lowest bits: taken as signed ones these
+        # are such numbers again, which those that wrapped around from below zero are not.
+        target = replace(target, dtype=np.dtype(f"i{target.dtype.itemsize}"))
     for box in plan.boxes:
         several = len(plan.fill) > 1
         yield blank(
@@ -168,5 +169,5 @@ def _erase(source: np.ndarray, plan: ErasePlan, target: np.ndarray) -> None:
             continue
         before, after = box[: plan.channel_axis], box[plan.channel_axis + 1 :]
         for channel in range(*box[plan.channel_axis].indices(target.shape[plan.channel_axis])):
-            place: tuple[int | slice, ...] = (*before, channel, *after)
+            place: tuple[Any, ...] = (*before, channel, *after)
             target[place] = plan.fill[channel]
