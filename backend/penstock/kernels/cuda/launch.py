@@ -191,7 +191,7 @@ def places_of(batch: TensorListGPU) -> tuple[np.ndarray, Any]:
     """The addresses of a batch's samples, uint64, and what keeps the memory; samples that are not contiguous are copied."""
     if batch._elements is not None:
         return batch.pointers(), batch._elements
-    located = [locate(sample) for sample in batch.samples]
+    located = batch._places or [locate(sample) for sample in batch.samples]
     return addresses_of(located), located
 
 
