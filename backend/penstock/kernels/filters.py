@@ -139,19 +139,9 @@ def _gaussian_window(plan: AxisPlan, width: float, outputs: range) -> tuple[np.n
     The filter does not end in zeros, and of two taps right at its ends one is taken: rounding in single precision, in
     this order, decides which.
     """
+    from penstock.kernels.cpu.tables import gaussian_window
+
     step = (plan.end - plan.start) / plan.size_out
-    origin, single_step, count = gaussian_windows(np.float64(plan.start), np.float64(step), np.float64(width))
-    starts = np.arange(outputs.start, outputs.stop).astype(np.float32) * single_step + origin
+    origin, single_step, count = gaussian_window(float(plan.start), step, width)
+    starts = np.arange(outputs.start, outputs.stop).astype(np.float32) * np.float32(single_step) + np.float32(origin)
     return np.ceil(starts).astype(np.int64), int(count)
-
-
-def gaussian_windows(
-    start: np.ndarray, step: np.ndarray, width: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where the window of output position 0 begins, the step to the next one (float32), and how many taps windows have."""
-    single = np.float32
-    deviation = ((width.astype(single) / single(2)).astype(np.float64) / math.sqrt(2)).astype(single)
-    extent = np.maximum(single(1), single(4 * math.sqrt(2)) * deviation - single(2.0**-23))
-    single_step = step.astype(single)
-    origin = start.astype(single) + single_step / single(2) - single(0.5) - extent / single(2)
-    return origin, single_step, np.ceil(extent).astype(np.int64)

@@ -47,13 +47,12 @@ def enclosing_extents(size: Sequence[int], rotation: np.ndarray) -> list[int]:
 
 def about_centres(rotation: np.ndarray, size_in: Sequence[float], size_out: Sequence[float]) -> np.ndarray:
     """The affine matrix [R|t] that maps the middle of the output to the middle of the input."""
+    from penstock.kernels.cpu.affine import fill_about_centres
+
     # In single precision, as the reference computes it.
-    rotation = rotation.astype(np.float32)
-    to_middle = -np.asarray(size_out, np.float32) / 2
-    translation = np.zeros(len(size_in), np.float32)
-    for axis, offset in enumerate(to_middle):
-        translation = translation + rotation[:, axis] * offset
-    return np.column_stack([rotation, translation + np.asarray(size_in, np.float32) / 2])
+    matrix = np.empty((len(size_in), len(size_in) + 1), np.float32)
+    fill_about_centres(rotation, tuple(map(float, size_in)), tuple(map(float, size_out)), matrix)
+    return matrix
 
 
 def inverted(matrix: np.ndarray) -> np.ndarray:

@@ -107,8 +107,8 @@ def plan_axes(
     """
     from penstock.kernels.cpu.axis_plans import fill_axis_plans
 
-    starts, ends = ([0.0] * len(shape), shape) if roi is None else roi
-    starts, ends = np.array([starts], np.float64), np.array([ends], np.float64)
+    region = ([0.0] * len(shape), shape) if roi is None else roi
+    starts, ends = (np.array([edges], np.float64) for edges in region)
     rounded = np.empty(starts.shape)
     fill_axis_plans(
         starts,

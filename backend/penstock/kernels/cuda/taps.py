@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.kernels.cuda.launch import THREADS, Located, kernel, launch, scratch
-from penstock.kernels.filters import MOST_SUPPORT, SUPPORT, TABULATED, gaussian_windows, tabulated
+from penstock.kernels.filters import MOST_SUPPORT, SUPPORT, TABULATED, tabulated
 from penstock.kernels.resize_shapes import AxisPlans
 from penstock.types import DALIInterpType
 
-_NEAREST_COLUMN, _NEAREST_ROW, _WITHIN_RADIUS, _FROM_ORIGIN = range(4)
 _TAPS = np.dtype(
     [
         *((name, np.float64) for name in ("start", "step", "width", "radius")),
@@ -103,38 +102,37 @@ def _alike(axis: np.ndarray) -> bool:
 
 def _descriptors(plans: AxisPlans, last: bool) -> np.ndarray:
     """What the kernel needs of each image's axis, but for where its tables are; ``last``: it is the width."""
+    from penstock.kernels.cpu.tables import fill_tables_plans
+
     _, values, entries, supports = _filters()
-    kinds = plans.kinds
-    step = (plans.end - plans.start) / plans.size_out
-    support = supports[kinds]
-    width = np.maximum(np.abs(step), 1.0) if plans.antialias else np.ones_like(step)
-    width = np.minimum(width, MOST_SUPPORT / support)
-    radius = support * width
-    taps = np.floor(2 * radius).astype(np.int64) + 1
-    # Of a triangle that is as wide as two samples, the third tap is nothing.
-    taps[(entries[kinds] == 0) & (width == 1.0)] = 2
-    descriptors = np.zeros(len(step), _TAPS)
-    descriptors["kind"] = _WITHIN_RADIUS
-    nearest, gaussian = kinds == DALIInterpType.INTERP_NN, kinds == DALIInterpType.INTERP_GAUSSIAN
-    if nearest.any():
-        start = plans.start.astype(np.float32)
-        descriptors["kind"][nearest] = _NEAREST_COLUMN if last else _NEAREST_ROW
-        descriptors["origin"][nearest] = start[nearest]
-        single_step = (plans.end.astype(np.float32) - start) / plans.size_out.astype(np.float32)
-        descriptors["single_step"][nearest] = single_step[nearest]
-        taps[nearest] = 1
-    if gaussian.any():
-        origin, single_step, count = gaussian_windows(plans.start, step, width)
-        descriptors["kind"][gaussian] = _FROM_ORIGIN
-        descriptors["origin"][gaussian], descriptors["single_step"][gaussian] = origin[gaussian], single_step[gaussian]
-        taps[gaussian] = count[gaussian]
-    descriptors["start"], descriptors["step"] = plans.start, step
-    descriptors["width"], descriptors["radius"] = width, radius
+    kinds, count = plans.kinds, len(plans.kinds)
+    reals, singles = np.empty((4, count)), np.empty((2, count), np.float32)
+    taps, modes = np.empty((2, count), np.int64)
+    fill_tables_plans(
+        plans.size_in,
+        plans.size_out,
+        plans.start,
+        plans.end,
+        kinds,
+        plans.antialias,
+        last,
+        supports,
+        entries,
+        MOST_SUPPORT,
+        reals,
+        singles,
+        taps,
+        modes,
+    )
+    descriptors = np.zeros(count, _TAPS)
+    for name, column in zip(_TAPS.names or (), (*reals, *singles)):
+        descriptors[name] = column
+    used = np.minimum(taps, plans.size_in)
     descriptors["size"], descriptors["outputs"] = plans.size_in, plans.count
-    descriptors["first"] = np.where(plans.mirrored, plans.first + plans.count - 1, plans.first)
-    descriptors["direction"] = np.where(plans.mirrored, -1, 1)
-    descriptors["taps"], descriptors["used"] = taps, np.minimum(taps, plans.size_in)
-    descriptors["output_stride"] = 1 if last else descriptors["used"]
-    descriptors["tap_stride"] = descriptors["outputs"] if last else 1
+    descriptors["first"] = plans.first + plans.mirrored * (plans.count - 1)
+    descriptors["direction"] = 1 - 2 * plans.mirrored.astype(np.int32)
+    descriptors["kind"], descriptors["taps"], descriptors["used"] = modes, taps, used
+    descriptors["output_stride"] = 1 if last else used
+    descriptors["tap_stride"] = plans.count if last else 1
     descriptors["values"], descriptors["entries"] = values[kinds], entries[kinds]
     return descriptors

@@ -284,7 +284,11 @@ class ResizingOperator(Operator):
         none, straight = np.zeros(len(shapes), np.int64), np.zeros(len(shapes), bool)
         axes = [
             AxisPlans(
-                *(a[:, n] for a in (extents, sizes, starts, ends, kinds)),
+                extents[:, n],
+                sizes[:, n],
+                starts[:, n],
+                ends[:, n],
+                kinds[:, n],
                 self.args["antialias"],
                 none,
                 sizes[:, n],
@@ -310,16 +314,19 @@ class ResizingOperator(Operator):
 
         given = next(group for group in _WAYS_TO_TELL_SIZE if any(self.given(name) for name in group))
         mode = _MODES_OF_SIZES.get(given[0]) or self.args["mode"]
-        columns = [self.values(workspace, name) for name in (given if len(given) == 1 else ("resize_y", "resize_x"))]
+        names = given if len(given) == 1 else ("resize_y", "resize_x")
+        columns = [values for values in (self.values(workspace, name) for name in names) if values is not None]
         region = [np.zeros((1, 2)), extents]
         if self.given("roi_start"):
-            region = [self.values(workspace, name) for name in ("roi_start", "roi_end")]
-        most = np.array(self._max_size(2) or (), np.float64)
-        if any(values is None for values in columns) or any(r is None or r.shape[1] != 2 for r in region):
+            edges = (self.values(workspace, name) for name in ("roi_start", "roi_end"))
+            region = [edge for edge in edges if edge is not None and edge.shape[1] == 2]
+        most = np.array(self.args["max_size"] or (), np.float64)
+        if len(columns) < len(names) or len(region) < 2 or len(most) > 2:
             return None
         requested = np.concatenate(np.broadcast_arrays(*columns), axis=1)
         if requested.shape[1] not in (1, 2):
             return None
+        most = most.repeat(2) if len(most) == 1 else most
         if self.given("roi_start") and self.args["roi_relative"]:
             region = [edge.astype(np.float32) * extents.astype(np.float32) for edge in region]
         starts, ends = (np.array(np.broadcast_to(edge, extents.shape), np.float64) for edge in region)

@@ -104,12 +104,12 @@ def crop_regions(
             return None
         wanted = dict(zip((depth, "H", "W")[-crop.shape[1] :], crop.T))
     else:
-        values = {
-            letter: operator.values(workspace, _EXTENTS[letter]) for letter in (depth, "H", "W") if letter in layout
-        }
-        if any(value is None for value in values.values()):
-            return None
-        wanted = {letter: value[:, 0] for letter, value in values.items()}
+        wanted = {}
+        for letter in (depth, "H", "W"):
+            values = operator.values(workspace, _EXTENTS[letter])
+            if values is None:
+                return None
+            wanted[letter] = values[:, 0]
     anchors, extents = np.zeros_like(shapes), shapes.copy()
     for axis, letter in enumerate(layout):
         if letter not in wanted:

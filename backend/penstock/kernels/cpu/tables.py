@@ -1,0 +1,60 @@
+"""What the GPU needs to know to work out tables of filters, for many images in one call."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+# What decides where the taps of an output position begin: see kernels/cuda/taps.cu.
+NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, FROM_ORIGIN = range(4)
+_NEAREST, _GAUSSIAN = 0, 5
+
+
+@njit(**_OPTIONS)
+def gaussian_window(start, step, width):  # type: ignore[no-untyped-def]
+    """Where the window of output position 0 begins, the step to the next one, and how many taps windows have."""
+    deviation = np.float32(np.float64(np.float32(width) / np.float32(2)) / math.sqrt(2.0))
+    extent = max(np.float32(1), np.float32(np.float32(4 * math.sqrt(2.0)) * deviation - np.float32(2.0**-23)))
+    single_step = np.float32(step)
+    origin = np.float32(start) + single_step / np.float32(2) - np.float32(0.5) - extent / np.float32(2)
+    return np.float32(origin), single_step, math.ceil(extent)
+
+
+@njit(**_OPTIONS)
+def fill_tables_plans(  # type: ignore[no-untyped-def]
+    size_in, size_out, start, end, kinds, antialias, last, supports, entries, most_support, reals, singles, taps, modes
+):
+    """Works out each image's filter.
+
+    Args:
+        size_in, size_out, start, end, kinds, antialias: as of `resize_shapes.AxisPlans`.
+        last: it is the width.
+        supports, entries: of each kind of filter; those without entries are triangles.
+        most_support: the widest radius.
+        reals: filled, of shape (4, images): start, step, width and radius.
+        singles: filled, of shape (2, images): origin and step in single precision.
+        taps, modes: filled: how many taps there are, and what decides where they begin.
+    """
+    for i in range(len(size_in)):
+        kind = kinds[i]
+        support = supports[kind]
+        step = (end[i] - start[i]) / size_out[i]
+        width = max(abs(step), 1.0) if antialias else 1.0
+        width = min(width, most_support / support)
+        reals[0, i], reals[1, i], reals[2, i], reals[3, i] = start[i], step, width, support * width
+        singles[0, i] = singles[1, i] = 0
+        if kind == _NEAREST:
+            modes[i], taps[i] = NEAREST_COLUMN if last else NEAREST_ROW, 1
+            singles[0, i] = np.float32(start[i])
+            singles[1, i] = (np.float32(end[i]) - np.float32(start[i])) / np.float32(size_out[i])
+        elif kind == _GAUSSIAN:
+            modes[i] = FROM_ORIGIN
+            singles[0, i], singles[1, i], taps[i] = gaussian_window(start[i], step, width)
+        else:
+            modes[i] = WITHIN_RADIUS
+            # Of a triangle that is as wide as two samples, the third tap is nothing.
+            taps[i] = 2 if entries[kind] == 0 and width == 1.0 else math.floor(2 * support * width) + 1
