@@ -64,25 +64,31 @@ __device__ inline void order(Unit &a, Unit &b) {
     a.bits = least;
 }
 
+// Puts the least and the greatest of COUNT units first and last, and the next one in the place of the first, until three
+// are left, of which the second is in the middle.
+template <int COUNT, typename Unit>
+__device__ inline void put_aside(Unit *kept, const Unit *next) {
+#pragma unroll
+    for (int i = 0; i < COUNT / 2; i++) order(kept[i], kept[COUNT - 1 - i]);
+#pragma unroll
+    for (int i = 1; i <= (COUNT - 1) / 2; i++) order(kept[0], kept[i]);
+#pragma unroll
+    for (int i = COUNT / 2; i < COUNT - 1; i++) order(kept[i], kept[COUNT - 1]);
+    if constexpr (COUNT > 3) {
+        kept[0] = *next;
+        put_aside<COUNT - 1>(kept, next + 1);
+    }
+}
+
 // The median of COUNT units, without ordering them all: of one more than half of them neither the least nor the greatest
-// can be it; so these two are put aside, and the next one is added, until the last three are left.
+// can be it.
 template <int COUNT, typename Unit>
 __device__ inline Unit middle_of(const Unit (&all)[COUNT]) {
     const int MOST = COUNT / 2 + 2;
     Unit kept[MOST];
 #pragma unroll
     for (int i = 0; i < MOST; i++) kept[i] = all[i];
-#pragma unroll
-    for (int round = 0; round < MOST - 2; round++) {
-        const int count = MOST - round;
-#pragma unroll
-        for (int i = 0; i < count / 2; i++) order(kept[i], kept[count - 1 - i]);
-#pragma unroll
-        for (int i = 1; i <= (count - 1) / 2; i++) order(kept[0], kept[i]);
-#pragma unroll
-        for (int i = count / 2; i < count - 1; i++) order(kept[i], kept[count - 1]);
-        if (count > 3) kept[0] = all[MOST + round];
-    }
+    put_aside<MOST>(kept, all + MOST);
     return kept[1];
 }
 
@@ -126,7 +132,7 @@ __global__ void __launch_bounds__(256, 3)
 
     if (SIDE) {
         const bool SMALL = sizeof(T) <= 2;
-        const int WIDTH = SMALL ? 2 : 1, COUNT = SIDE ? SIDE : 1;
+        const int WIDTH = SMALL ? 2 : 1, COUNT = SIDE ? SIDE : 3;
         typedef typename UnitFor<SMALL>::Type Unit;
         each_place(tile.rows, (tile.columns + WIDTH - 1) / WIDTH * inner, [&](int row, int lane) {
             const int element = lane % inner + lane / inner * WIDTH * inner;

@@ -40,6 +40,7 @@ __device__ inline Tile tile_of(const Tiles &p, int64 block) {
 // Calls `act(row, lane)` for all rows and lanes, neighbouring threads for neighbouring lanes.
 template <typename Act>
 __device__ inline void each_place(int rows, int lanes, const Act &act) {
+    if (lanes <= 0) return;
     int across = min(lanes, int(blockDim.x)), down = int(blockDim.x) / across, first = int(threadIdx.x) / across;
     if (first >= down) return;
     for (int lane = int(threadIdx.x) % across; lane < lanes; lane += across)
@@ -61,7 +62,7 @@ __device__ void read_tile(const Tiles &p, const Tile &tile, typename As::Kept ou
                           int32 *shifts) {
     typedef typename As::Kept Kept;
     // So many reads are on their way at once: one after the other, each would wait for memory.
-    const int BATCH = sizeof(In) <= 2 ? 8 : sizeof(In) == 4 ? 4 : 2;
+    const int BATCH = sizeof(In) <= 4 ? 4 : 2;
     const int most = p.rows + p.reach_y, rows = tile.rows + p.reach_y, count = (tile.columns + p.reach_x) * p.inner;
     const int x = tile.x - p.left, first = x * p.inner, extent = p.width * p.inner;
     const In *plane = reinterpret_cast<const In *>(p.source) + tile.plane * p.height * extent;
@@ -75,19 +76,17 @@ __device__ void read_tile(const Tiles &p, const Tile &tile, typename As::Kept ou
     int row = int(threadIdx.x) / fours, place = int(threadIdx.x) % fours;
     while (row < rows) {
         Four<In> read[BATCH];
-        int32 at[BATCH], begins[BATCH];  // where each goes, and its first element among those of its row
-        int ys[BATCH];
+        int32 at[BATCH];  // where it goes, or -1
 #pragma unroll
         for (int i = 0; i < BATCH; i++) {
             at[i] = -1;
             if (row < rows) {
-                const int y = row_at(row);
-                const In *line = line_at(y);
+                const In *line = line_at(row_at(row));
                 const int begin = 4 * place - shift_of(line);
-                ys[i] = y >= 0 && first + begin >= 0 && first + begin + 4 <= extent ? -2 : y;
-                begins[i] = begin;
-                at[i] = row * p.pitch + 4 * place;
-                if (ys[i] == -2) read[i] = *reinterpret_cast<const Four<In> *>(line + begin);
+                if (first + begin >= 0 && first + begin + 4 <= extent) {
+                    read[i] = *reinterpret_cast<const Four<In> *>(line + begin);
+                    at[i] = row * p.pitch + 4 * place;
+                }
             }
             row += step;
             place += rest;
@@ -100,22 +99,28 @@ __device__ void read_tile(const Tiles &p, const Tile &tile, typename As::Kept ou
         for (int i = 0; i < BATCH; i++) {
             if (at[i] < 0) continue;
             Four<Kept> four;
-            if (ys[i] == -2) {
 #pragma unroll
-                for (int k = 0; k < 4; k++) four.values[k] = As::of(read[i].values[k]);
-            } else {
-                const In *line = line_at(ys[i]) - first;
-                for (int k = 0; k < 4; k++) {
-                    const int element = begins[i] + k;
-                    four.values[k] = outside;
-                    if (ys[i] < 0 || element < 0 || element >= count) continue;
-                    const int column = element / p.inner, from = within(x + column, p.width, p.border);
-                    if (from >= 0) four.values[k] = As::of(line[int64(from) * p.inner + element - column * p.inner]);
-                }
-            }
+            for (int k = 0; k < 4; k++) four.values[k] = As::of(read[i].values[k]);
             *reinterpret_cast<Four<Kept> *>(values + at[i]) = four;
         }
     }
+
+    // What lies beyond the left and right borders, and up to three elements beside them that are not in a whole four.
+    const int left = max(0, min(count, 3 - first)), right = max(left, min(count, extent - first - 3));
+    each_place(rows, left + count - right, [&](int row, int lane) {
+        const int element = lane < left ? lane : lane - left + right, column = element / p.inner;
+        const int y = row_at(row), from = within(x + column, p.width, p.border);
+        const In *line = line_at(y);
+        values[row * p.pitch + shift_of(line) + element] =
+            from < 0 ? outside : As::of((line - first)[int64(from) * p.inner + element - column * p.inner]);
+    });
+    if (p.border != BORDER_CONSTANT || (tile.y >= p.above && tile.y - p.above + rows <= p.height)) return;
+    // Rows beyond a constant border were read from the first one.
+    __syncthreads();
+    each_place(rows, count, [&](int row, int lane) {
+        const int y = row_at(row);
+        if (y < 0) values[row * p.pitch + shift_of(line_at(y)) + lane] = outside;
+    });
 }
 
 template <typename Out>
