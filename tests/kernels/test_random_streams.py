@@ -125,3 +125,11 @@ def test_an_image_without_pixels_has_an_empty_window() -> None:
 def test_ranges_of_windows_are_checked(area: list[float]) -> None:
     with pytest.raises(ValueError, match="random_area"):
         RandomCrop(area)
+
+
+def test_windows_of_many_images_are_those_of_each() -> None:
+    crop = RandomCrop([0.1, 0.9], [0.5, 2.0])
+    extents = np.array([[480, 640], [1, 1], [3, 900], [900, 3], [77, 51]])
+    streams = [sample_stream(9, 128, index) for index in range(len(extents))]
+    windows = crop.windows(streams[0].key, np.array([s.stream for s in streams]), streams[0].start, extents)
+    assert windows.tolist() == [list(crop.window(s, *shape)) for s, shape in zip(streams, extents.tolist())]

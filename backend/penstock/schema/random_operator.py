@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +74,7 @@ class RandomOperator(Operator):
 
     def streams(self, workspace: Workspace) -> Streams:
         """The streams of all samples of the batch that is being run."""
-        first = self.stream_of(replace(workspace, owners=None), 0)
+        first = self.first_stream(workspace)
         owners = workspace.owners
         indices = np.arange(workspace.batch_size, dtype=np.uint64) if owners is None else np.array(owners, np.uint64)
         return Streams(first.key, first.stream + np.uint64(SAMPLE_STRIDE) * indices, first.start)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from penstock import fn, pipeline_def, types
+from penstock.graph import DataNode
 
 
 def batches(define: Any, batch_size: int = 8, iterations: int = 1, **settings: Any) -> list[np.ndarray]:
@@ -72,3 +73,23 @@ def test_wrong_arguments_are_refused(define: Any, message: str) -> None:
 
     with pytest.raises(RuntimeError, match=message):
         batches(first)
+
+
+@pytest.mark.parametrize("dtype", [types.UINT8, types.INT32, types.FLOAT, types.FLOAT64])
+def test_numbers_do_not_depend_on_how_many_are_drawn(dtype: types.DALIDataType) -> None:
+    """Few are drawn for all samples by one call, many sample by sample."""
+
+    @pipeline_def(batch_size=3, num_threads=2, device_id=None)
+    def define(count: int) -> tuple[DataNode, ...]:
+        flips = types.INT32 if dtype in (types.FLOAT, types.FLOAT64) else dtype
+        return (
+            fn.random.uniform(range=[-3, 40], shape=[count], dtype=dtype, seed=1),
+            fn.random.uniform(values=[1, 5, 9], shape=[count], dtype=dtype, seed=2),
+            fn.random.coin_flip(shape=[count], dtype=flips, seed=3),
+        )
+
+    few, many = define(7), define(5000)
+    for _ in range(2):
+        for one, other in zip(few.run(), many.run()):
+            for small, large in zip(one, other):
+                np.testing.assert_array_equal(np.array(small), np.array(large)[:7])

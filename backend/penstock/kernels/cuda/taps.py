@@ -92,7 +92,8 @@ def fill_tables(
 
 
 def _tables(descriptors: np.ndarray, count: int) -> Tables:
-    return Tables(*(np.broadcast_to(descriptors[name], count) for name in ("starts", "weights", "used")))
+    columns = [descriptors[name] for name in ("starts", "weights", "used")]
+    return Tables(*(columns if len(descriptors) == count else (column.repeat(count) for column in columns)))
 
 
 def _alike(axis: np.ndarray) -> bool:
