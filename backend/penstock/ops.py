@@ -9,6 +9,7 @@ from penstock.external_source import ExternalSource
 from penstock.fn import submodule
 from penstock.graph import call_operator
 from penstock.graph.calls import DEVICES
+from penstock.graph.nodes import DataNode
 from penstock.operators.python._calling import from_dlpack, to_capsule
 from penstock.python_function import DLTensorPythonFunction, NumbaFunction, PythonFunction, TorchPythonFunction
 from penstock.schema import Schema
@@ -61,11 +62,23 @@ class OperatorFace:
         return self.schema.no_prune or bool(self._arguments.get("preserve"))
 
     def __call__(self, *inputs: Any, name: str | None = None, **arguments: Any) -> Any:
-        """The operator's outputs for ``inputs``."""
+        """The operator's outputs for ``inputs``.
+
+        Raises:
+            ValueError: an argument was given at construction already; RuntimeError for one from the graph.
+        """
+        given = {key: value for key, value in arguments.items() if value is not None}
+        known = [key for key in given if self._arguments.get(key) is not None]
+        if name and self._name:
+            known.append("name")
+        if known:
+            # DALI finds nodes later than constants.
+            kind = RuntimeError if isinstance(given.get(known[0]), DataNode) else ValueError
+            raise kind(f"The argument `{known[0]}` was already specified in __init__.")
         return call_operator(
             self.schema,
             inputs,
-            self._arguments | arguments,
+            self._arguments | given,
             self._device,
             name or self._name,
             display=f"{type(self).__module__}.{type(self).__name__}",

@@ -152,3 +152,17 @@ def test_deprecated_operators_warn(path: str, text: str) -> None:
         data = fn.external_source(name="data")
         with pytest.warns(DeprecationWarning, match=re.escape(text)):
             function(data)
+
+
+def test_class_faces_take_an_argument_once() -> None:
+    resize = ops.Resize(size=[2, 3], interp_type=None, name="small")
+
+    def define(**arguments: Any) -> Callable[[], Any]:
+        return lambda: resize(images(layout="HWC"), **arguments)
+
+    assert build(define(size=None, interp_type=types.INTERP_NN)).run()[0].shape() == [(2, 3, 3)] * 2
+    for arguments in ({"size": [2, 3]}, {"name": "other"}):
+        with pytest.raises(ValueError, match="already specified in __init__"):
+            build(define(**arguments))
+    with pytest.raises(RuntimeError, match="already specified"):
+        build(lambda: ops.Rotate(angle=3.0)(images(layout="HWC"), angle=fn.random.uniform()))

@@ -27,7 +27,7 @@ def hue_saturation_value(hue: float, saturation: float, value: float) -> np.ndar
     angle = math.radians(hue)
     c, s = math.cos(angle), math.sin(angle)
     turn = np.array([[1, 0, 0], [0, c, s], [0, -s, c]])
-    return value * (_FROM_YIQ @ turn @ np.diag([1, saturation, saturation]) @ _YIQ)
+    return value * ((_FROM_YIQ @ turn) * (1.0, saturation, saturation) @ _YIQ)
 
 
 def full_range(dtype: DALIDataType) -> float:

@@ -21,8 +21,8 @@ _NO_TABLE = np.empty(0)
 # In the place of the first taps, where they follow from the filter's radius.
 _COMPUTED = np.empty(0, np.int64)
 # The widest filters have this radius, in samples: beyond, nothing but the edges would tell.
-_MOST_SUPPORT = 65536.0
-_SUPPORT = {
+MOST_SUPPORT = 65536.0
+SUPPORT = {
     DALIInterpType.INTERP_LINEAR: 1.0,
     DALIInterpType.INTERP_TRIANGULAR: 1.0,
     DALIInterpType.INTERP_CUBIC: 2.0,
@@ -57,7 +57,7 @@ def _gaussian(d: np.ndarray) -> np.ndarray:
     return np.exp(-4 * d * d)
 
 
-_TABULATED = {
+TABULATED = {
     DALIInterpType.INTERP_CUBIC: _cubic,
     DALIInterpType.INTERP_LANCZOS3: _lanczos3,
     DALIInterpType.INTERP_GAUSSIAN: _gaussian,
@@ -65,9 +65,10 @@ _TABULATED = {
 
 
 @functools.cache
-def _table(kind: DALIInterpType) -> np.ndarray:
-    count = int(_SUPPORT[kind]) * _PER_UNIT
-    values = _TABULATED[kind](np.arange(count + 1) / _PER_UNIT).astype(np.float32).astype(np.float64)
+def tabulated(kind: DALIInterpType) -> np.ndarray:
+    """A filter's values at distances from 0 on, 32 a unit, and two zeros behind them."""
+    count = int(SUPPORT[kind]) * _PER_UNIT
+    values = TABULATED[kind](np.arange(count + 1) / _PER_UNIT).astype(np.float32).astype(np.float64)
     return np.append(values, (0.0, 0.0))
 
 
@@ -107,12 +108,12 @@ def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range |
 
     outputs = range(plan.size_out) if outputs is None else outputs
     step = (plan.end - plan.start) / plan.size_out
-    width = min(max(abs(step), 1.0) if antialias else 1.0, _MOST_SUPPORT / _SUPPORT[kind])
-    radius = _SUPPORT[kind] * width
+    width = min(max(abs(step), 1.0) if antialias else 1.0, MOST_SUPPORT / SUPPORT[kind])
+    radius = SUPPORT[kind] * width
     firsts, count = _COMPUTED, math.floor(2 * radius) + 1
     if kind == DALIInterpType.INTERP_GAUSSIAN:
         firsts, count = _gaussian_window(plan, width, outputs)
-    table = _table(kind) if kind in _TABULATED else _NO_TABLE
+    table = tabulated(kind) if kind in TABULATED else _NO_TABLE
     starts = np.empty(len(outputs), np.int32)
     weights = np.empty((len(outputs), min(count, plan.size_in)), np.float32)
     used = fill_taps(
@@ -138,10 +139,19 @@ def _gaussian_window(plan: AxisPlan, width: float, outputs: range) -> tuple[np.n
     The filter does not end in zeros, and of two taps right at its ends one is taken: rounding in single precision, in
     this order, decides which.
     """
+    step = (plan.end - plan.start) / plan.size_out
+    origin, single_step, count = gaussian_windows(np.float64(plan.start), np.float64(step), np.float64(width))
+    starts = np.arange(outputs.start, outputs.stop).astype(np.float32) * single_step + origin
+    return np.ceil(starts).astype(np.int64), int(count)
+
+
+def gaussian_windows(
+    start: np.ndarray, step: np.ndarray, width: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where the window of output position 0 begins, the step to the next one (float32), and how many taps windows have."""
     single = np.float32
-    deviation = single(float(single(width) / 2) / math.sqrt(2))
-    extent = max(single(1), single(4 * math.sqrt(2)) * deviation - single(2.0**-23))
-    step = single((plan.end - plan.start) / plan.size_out)
-    origin = single(plan.start) + step / 2 - single(0.5) - extent / 2
-    starts = np.arange(outputs.start, outputs.stop).astype(np.float32) * step + origin
-    return np.ceil(starts).astype(np.int64), math.ceil(extent)
+    deviation = ((width.astype(single) / single(2)).astype(np.float64) / math.sqrt(2)).astype(single)
+    extent = np.maximum(single(1), single(4 * math.sqrt(2)) * deviation - single(2.0**-23))
+    single_step = step.astype(single)
+    origin = start.astype(single) + single_step / single(2) - single(0.5) - extent / single(2)
+    return origin, single_step, np.ceil(extent).astype(np.int64)

@@ -51,6 +51,20 @@ class RandomCrop:
             key, stream.stream, stream.start, height, width, self._area, self._ratio, self._attempts
         )
 
+    def windows(self, key: np.uint64, streams: np.ndarray, start: np.uint64, extents: np.ndarray) -> np.ndarray:
+        """As :meth:`window`, of many images of ``extents`` (height, width), none of them 0: int64 of shape (images, 4).
+
+        Args:
+            key, start: of all streams.
+            streams: each image's.
+            extents: int64, of shape (images, 2).
+        """
+        from penstock.kernels.cpu import philox
+
+        windows = np.empty((len(extents), 4), np.int64)
+        philox.crop_windows(key ^ CROP_KEY, streams, start, extents, self._area, self._ratio, self._attempts, windows)
+        return windows
+
 
 def _range(values: Sequence[float], name: str) -> tuple[np.float32, np.float32]:
     if len(values) == 1:

@@ -31,7 +31,7 @@ __all__ = [
 
 _WORD = 0xFFFFFFFF
 _SEED_SLOTS = 1024
-_SAMPLE_STRIDE = 65537
+SAMPLE_STRIDE = 65537
 
 CROP_KEY = np.uint64(0x012345678ABCDEFE)
 """What the key of a random window's stream is XORed with."""
@@ -53,7 +53,7 @@ class Stream(NamedTuple):
 
 def sample_stream(seed: int, produced: int, index: int) -> Stream:
     """The stream of sample ``index`` of a batch, before which the operator has produced ``produced`` samples."""
-    return Stream(_uint64(seed), _uint64(produced + _SAMPLE_STRIDE * index))
+    return Stream(_uint64(seed), _uint64(produced + SAMPLE_STRIDE * index))
 
 
 def stream_from_state(state: np.ndarray, index: int) -> Stream:
@@ -65,7 +65,7 @@ def stream_from_state(state: np.ndarray, index: int) -> Stream:
         raise ValueError(f"The state of a random generator has 7 words, got a tensor of shape {state.shape}")
     words = [int(word) for word in state.reshape(-1)]
     key, counter, stream = (low | high << 32 for low, high in zip(words[0:6:2], words[1:6:2]))
-    return Stream(_uint64(key), _uint64(stream + _SAMPLE_STRIDE * index), _uint64(counter * 4 + words[6]))
+    return Stream(_uint64(key), _uint64(stream + SAMPLE_STRIDE * index), _uint64(counter * 4 + words[6]))
 
 
 def _uint64(number: int) -> np.uint64:

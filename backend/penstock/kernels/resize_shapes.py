@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from penstock.types import DALIInterpType
+
 MODES = ("default", "stretch", "not_larger", "not_smaller")
+ROUNDINGS = ("round", "truncate", "ceil")
 
 
 @dataclass(frozen=True)
@@ -40,45 +43,43 @@ class AxisPlan:
         return AxisPlan(self.size_in, extent, *((last, first) if mirrored else (first, last)))
 
 
+@dataclass
+class AxisPlans:
+    """How one axis of many images is resampled, as arrays of one entry an image.
+
+    Attributes:
+        size_in, size_out: extents in samples, int64.
+        start, end: the region of the input that the output covers, float64; reversed: mirrored.
+        kinds: the filters, as numbers.
+        antialias: whether filters widen when an axis shrinks.
+        first, count: which output positions are wanted, int64.
+        mirrored: whether these are made from the last one to the first.
+    """
+
+    size_in: np.ndarray
+    size_out: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    kinds: np.ndarray
+    antialias: bool
+    first: np.ndarray
+    count: np.ndarray
+    mirrored: np.ndarray
+
+    def window(self, first: np.ndarray, count: np.ndarray, mirrored: np.ndarray) -> AxisPlans:
+        """The plans that make a part of what these, which make all, do."""
+        return replace(self, first=first, count=count, mirrored=mirrored)
+
+    def split(self) -> list[tuple[AxisPlan, DALIInterpType]]:
+        """The plan and the filter of each image's axis, without its window."""
+        columns = (self.size_in, self.size_out, self.start, self.end)
+        plans = map(AxisPlan, *(column.tolist() for column in columns))
+        return list(zip(plans, map(DALIInterpType, self.kinds.tolist())))
+
+
 def round_half_away(value: float) -> int:
     """The nearest integer; halves go away from zero."""
     return math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
-
-
-def requested_extents(
-    extents: Sequence[float], requested: Sequence[float], mode: str, max_size: Sequence[float] | None
-) -> list[float]:
-    """The real-valued output extents.
-
-    Args:
-        extents: of the region that is resized.
-        requested: wanted extents, not negative; 0: not given.
-        mode: one of :data:`MODES`.
-        max_size: the most that each axis may have, or None.
-    """
-    given = [size > 0 for size in requested]
-    if not any(given):
-        return list(extents)
-    known = [_scale(size, extent) for size, extent, has in zip(requested, extents, given) if has and extent]
-    if mode in ("not_larger", "not_smaller"):
-        common = (min if mode == "not_larger" else max)(known) if known else 1.0
-        if max_size is not None:
-            common = min([common, *(_scale(m, e) for m, e in zip(max_size, extents) if m > 0 and e)])
-        return [
-            size if has and extent and _scale(size, extent) == common else _single(extent * common)
-            for size, extent, has in zip(requested, extents, given)
-        ]
-    missing = 1.0
-    if mode == "default" and known:
-        missing = known[0] if len(known) == 1 else math.prod(known) ** (1 / len(known))
-    sizes = [size if has else _single(extent * missing) for size, extent, has in zip(requested, extents, given)]
-    if max_size is not None:
-        sizes = [min(size, most) if most > 0 else size for size, most in zip(sizes, max_size)]
-    return sizes
-
-
-# A size below this keeps the scale of this one: the true scale would leave the range of single precision.
-_LEAST_SIZE = 1e-3
 
 
 def plan_axes(
@@ -88,7 +89,7 @@ def plan_axes(
     max_size: Sequence[float] | None = None,
     roi: tuple[Sequence[float], Sequence[float]] | None = None,
     subpixel_scale: bool = True,
-    rounded_to: Callable[[float], int] = round_half_away,
+    rounding: str = "round",
     alignment: Sequence[float] | None = None,
 ) -> list[AxisPlan]:
     """The plan of each spatial axis.
@@ -101,30 +102,29 @@ def plan_axes(
         roi: start and end of the region to resize, in input pixels; None: all of it. An axis whose start lies behind
             its end is mirrored, unless ``mode`` is ``default`` or ``stretch`` and its extent is not given.
         subpixel_scale: when an extent was rounded, adjust the region so that the true scale is kept.
-        rounded_to: the whole extent for a real one.
+        rounding: how a real extent becomes whole: one of :data:`ROUNDINGS`.
         alignment: the point of each region that stays when the region is adjusted: 0 its start, 1 its end; None: middles.
     """
-    starts, ends = ([0.0] * len(shape), [float(n) for n in shape]) if roi is None else (list(roi[0]), list(roi[1]))
-    extents = [_single(abs(end - start)) for start, end in zip(starts, ends)]
-    sizes = requested_extents(extents, [abs(size) for size in requested], mode, max_size)
-    plans = []
-    for axis, size in enumerate(sizes):
-        rounded = max(1, rounded_to(size))
-        start, end = starts[axis], ends[axis]
-        if requested[axis] < 0 or (requested[axis] == 0 and mode in ("default", "stretch") and start > end):
-            start, end = end, start
-        if subpixel_scale and size > 0 and size != rounded:
-            fixed = start + (end - start) * (0.5 if alignment is None else alignment[axis])
-            ratio = rounded / max(size, _LEAST_SIZE)
-            start, end = (_single(fixed + (edge - fixed) * ratio) for edge in (start, end))
-        plans.append(AxisPlan(int(shape[axis]), rounded, start, end))
-    return plans
+    from penstock.kernels.cpu.axis_plans import fill_axis_plans
+
+    starts, ends = ([0.0] * len(shape), shape) if roi is None else roi
+    starts, ends = np.array([starts], np.float64), np.array([ends], np.float64)
+    rounded = np.empty(starts.shape)
+    fill_axis_plans(
+        starts,
+        ends,
+        np.array([requested], np.float64),
+        MODES.index(mode),
+        np.array([] if max_size is None else max_size, np.float64),
+        bool(subpixel_scale),
+        ROUNDINGS.index(rounding),
+        np.array([0.5] * len(shape) if alignment is None else alignment, np.float64),
+        rounded,
+    )
+    plans = zip(shape, rounded[0].tolist(), starts[0].tolist(), ends[0].tolist())
+    return [AxisPlan(int(size), int(extent), start, end) for size, extent, start, end in plans]
 
 
 def _single(value: float) -> float:
     """The value in single precision, which decides ties: where a size is halved, where a pixel is the nearest."""
     return float(np.float32(value))
-
-
-def _scale(size: float, extent: float) -> float:
-    return float(np.float32(size) / np.float32(extent))

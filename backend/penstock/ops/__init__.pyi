@@ -48,7 +48,11 @@ class OperatorFace:
         ...
 
     def __call__(self, *inputs: Any, name: str | None=None, **arguments: Any) -> Any:
-        """The operator's outputs for ``inputs``."""
+        """The operator's outputs for ``inputs``.
+
+        Raises:
+            ValueError: an argument was given at construction already; RuntimeError for one from the graph.
+        """
         ...
 
 class Compose:

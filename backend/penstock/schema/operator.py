@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 _MOST_PLANS = 256
+# After so many batches of which no sample was known, only each so-manieth is looked up.
+_MOST_IN_VAIN, _SELDOM = 4, 16
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Workspace:
         positions: of the samples in the pipeline's batch, where conditionals have split it; else None.
         kind: what the batch has in common with those for which the same is launched; None: nothing is known of that.
         owners: for a batch of frames, the index of each frame's sequence in its batch; else None.
+        plans: what ``infer_batch`` worked out for all samples at once, who then have no plans of their own; or None.
         state: what ``describe`` leaves for the later steps.
     """
 
@@ -86,6 +89,7 @@ class Workspace:
     owners: list[int] | None = None
     state: Any = None
     kind: Any = None
+    plans: Any = None
 
     def allocate(self, shapes: Sequence[Shape], spec: OutputSpec) -> Any:
         """A batch of undefined contents on the device where the operator runs."""
@@ -200,6 +204,8 @@ class Operator:
     # What `compute_batch` launches on GPU follows from the batch's types, layouts and shapes, from the arguments' values, and
     # from those of inputs on the CPU: so it is repeated for the next batch that is alike.
     repeatable: bool = True
+    # The arguments on which nothing depends but `run_values`.
+    varying_arguments: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -219,6 +225,7 @@ class Operator:
         self.args: dict[str, Any] = {name: a.default for name, a in self.schema.all_arguments.items()} | given
         self.seed = seed
         self._plans: dict[Any, dict[Any, tuple[list[Shape], Any]]] = {}
+        self._batches_in_vain = 0
         self._programs: Programs | None = None
         self.setup()
 
@@ -263,6 +270,10 @@ class Operator:
 
         for frames, batch in zip(workspace.outputs, uploaded):
             copy_batch(batch, frames)
+
+    def run_values(self, workspace: Workspace) -> dict[str, np.generic]:
+        """The kernels' arguments that differ between batches that are otherwise alike, by name (``launch.RunValue``)."""
+        return {}
 
     # -- what is the same for all ------------------------------------------------------------------------------
 
@@ -349,20 +360,46 @@ class Operator:
             from penstock.kernels.cuda.program import Programs
 
             self._programs = Programs()
-        return self._programs.run(workspace)
+        return self._programs.run(workspace, lambda: self.run_values(workspace), self.varying_arguments)
 
     def launch(self, workspace: Workspace, compute_batch: Callable[[Workspace], None]) -> None:
         """Runs ``compute_batch`` on GPU; what it launches is recorded, for batches of the same kind."""
-        if self._programs is None or workspace.failures or not self._programs.record(workspace, compute_batch):
+        recorded = (
+            self._programs is not None
+            and not workspace.failures
+            and self._programs.record(workspace, compute_batch, lambda: self.run_values(workspace))
+        )
+        if not recorded:
             compute_batch(workspace)
+
+    def values(self, workspace: Workspace, name: str) -> np.ndarray | None:
+        """A numeric argument's values for all samples, float64 of shape (samples, values) or, of a constant, (1, values).
+
+        None where they cannot be given so: then samples are looked at one by one, which also finds what is wrong.
+        """
+        batch = workspace.arguments.get(name)
+        if batch is None:
+            constant = self.args[name]
+            return None if constant is None else np.array(constant, np.float64).reshape(1, -1)
+        argument = self.schema.all_arguments[name]
+        wanted = argument.element.tensor_dtype
+        if (wanted is not None and batch.dtype != wanted) or len(set(batch.shapes)) != 1:
+            return None
+        shape = batch.shapes[0]
+        if not argument.is_list and (math.prod(shape) != 1 or (shape and argument.zero_dimensional)):
+            return None
+        elements = batch._elements
+        values = np.array(batch.samples) if elements is None else elements
+        return values.astype(np.float64).reshape(len(batch), -1)
 
     def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]:
         """The shapes of each output for each sample; leaves the samples in the workspace. Failed ones are empty."""
         count = workspace.batch_size
         workspace.samples = [None if i in workspace.failures else Sample(self, workspace, i) for i in range(count)]
         inferred: list[Any] = [None] * count
-        plans = self._plans_for(workspace) if self.plans_by_shape else None
+        plans = self._plans_for(workspace) if self.plans_by_shape and self._may_be_known(workspace) else None
         key: Any = None
+        hits = 0
         for index, sample in enumerate(workspace.samples):
             if sample is None:
                 continue
@@ -371,6 +408,7 @@ class Operator:
                 known = plans.get(key)
                 if known is not None:
                     inferred[index], sample.plan = known
+                    hits += 1
                     continue
             try:
                 shapes = self.infer(sample)
@@ -380,7 +418,13 @@ class Operator:
                 continue
             if plans is not None:
                 plans[key] = inferred[index], sample.plan
+        if plans is not None:
+            self._batches_in_vain = 0 if hits or not workspace.arguments else self._batches_in_vain + 1
         return [_column(inferred, output) for output in range(num_outputs)]
+
+    def _may_be_known(self, workspace: Workspace) -> bool:
+        """Whether samples are looked up: not where arguments are never the same again, but for a batch now and then."""
+        return self._batches_in_vain < _MOST_IN_VAIN or workspace.iteration % _SELDOM == 0
 
     def align_frames(
         self, workspace: Workspace, shapes: list[list[Shape]], lengths: Sequence[int]

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-from penstock.kernels.random_streams import Stream, sample_stream, stream_from_state
+import numpy as np
+
+from penstock.kernels.random_streams import SAMPLE_STRIDE, Stream, sample_stream, stream_from_state
 from penstock.schema.declaration import Schema
 from penstock.schema.operator import Operator, Sample, Workspace
+
+
+class Streams(NamedTuple):
+    """As :class:`Stream`, of many samples, which differ in ``streams`` alone."""
+
+    key: np.uint64
+    streams: np.ndarray
+    start: np.uint64
 
 
 class RandomOperator(Operator):
@@ -17,7 +28,9 @@ class RandomOperator(Operator):
     Frames of one sequence share the stream of their sequence. ``reset()`` does not rewind.
     """
 
+    # Those whose kernels take the batch's stream as a run's own value are.
     repeatable = False
+    varying_arguments = frozenset({"_random_state"})
 
     def __init__(
         self,
@@ -40,13 +53,32 @@ class RandomOperator(Operator):
 
     def stream_of(self, workspace: Workspace, index: int) -> Stream:
         """The random stream of sample ``index`` of the batch that is being run."""
-        if workspace.owners is not None:
-            index = workspace.owners[index]
+        return self._stream_at(workspace, self.stream_index(workspace, index))
+
+    def stream_index(self, workspace: Workspace, index: int) -> int:
+        """Which of the batch's streams sample ``index`` has."""
+        return index if workspace.owners is None else workspace.owners[index]
+
+    def first_stream(self, workspace: Workspace) -> Stream:
+        """The first of the batch's streams, from which the others follow by their index."""
+        return self._stream_at(workspace, 0)
+
+    def run_values(self, workspace: Workspace) -> dict[str, np.generic]:
+        return self.first_stream(workspace)._asdict()
+
+    def _stream_at(self, workspace: Workspace, index: int) -> Stream:
         states = workspace.arguments.get("_random_state")
         if states is not None:
             # The state of the first sample is that of the operator; the samples' streams follow from it.
             return stream_from_state(states.samples[0], index)
         return sample_stream(self.seed, self._produced, index)
+
+    def streams(self, workspace: Workspace) -> Streams:
+        """The streams of all samples of the batch that is being run."""
+        first = self.stream_of(replace(workspace, owners=None), 0)
+        owners = workspace.owners
+        indices = np.arange(workspace.batch_size, dtype=np.uint64) if owners is None else np.array(owners, np.uint64)
+        return Streams(first.key, first.stream + np.uint64(SAMPLE_STRIDE) * indices, first.start)
 
     def state(self) -> Any:
         return {"produced": self._produced}

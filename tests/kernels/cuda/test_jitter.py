@@ -23,19 +23,21 @@ def expected(source: np.ndarray, stream: Stream, farthest: int, fill: float) -> 
     return around[y + offsets[..., 0], x + offsets[..., 1]]
 
 
+@pytest.mark.parametrize("start", range(4))
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_pixels_come_from_where_they_are_displaced_to(dtype: type) -> None:
+def test_pixels_come_from_where_they_are_displaced_to(dtype: type, start: int) -> None:
     shapes = [(20, 31, 3), (1, 1, 1), (0, 4, 3), (5, 300, 2), (9, 9, 3)]
     sources = [RNG.integers(0, 256, shape).astype(dtype) for shape in shapes]
-    streams = [sample_stream(5, 0, index) for index in range(len(shapes))]
+    first = sample_stream(5, 0, 0)._replace(start=np.uint64(start))
+    streams = [sample_stream(5, 0, index)._replace(start=first.start) for index in range(len(shapes))]
     reach = [2, 1, 1, 4, 0]
     jitters = [
-        Jitter(xp.put(source), xp.empty(source.shape, dtype), stream, farthest, 7)
-        for source, stream, farthest in zip(sources, streams, reach)
+        Jitter(xp.put(source), xp.empty(source.shape, dtype), index, farthest, 7)
+        for index, (source, farthest) in enumerate(zip(sources, reach))
     ]
-    jitter_images(jitters)
-    for source, jitter in zip(sources, jitters):
-        np.testing.assert_array_equal(jitter.target, expected(source, jitter.stream, jitter.farthest, 7))
+    jitter_images(jitters, first)
+    for source, jitter, stream in zip(sources, jitters, streams):
+        np.testing.assert_array_equal(jitter.target, expected(source, stream, jitter.farthest, 7))
 
 
 def test_places_are_even() -> None:
@@ -43,7 +45,7 @@ def test_places_are_even() -> None:
     height, width, farthest = 60, 50, 2
     source = np.stack(np.mgrid[:height, :width], axis=-1).astype(np.float32)
     target = xp.empty(source.shape, np.float32)
-    jitter_images([Jitter(xp.put(source), target, sample_stream(5, 0, 0), farthest, np.nan)])
+    jitter_images([Jitter(xp.put(source), target, 0, farthest, np.nan)], sample_stream(5, 0, 0))
     inner = (slice(farthest, -farthest), slice(farthest, -farthest))
     values, counts = np.unique((np.asarray(target) - source)[inner], return_counts=True)
     np.testing.assert_array_equal(values, [-2, -1, 0, 1, 2])

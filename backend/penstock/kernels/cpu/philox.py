@@ -180,6 +180,27 @@ def fill_uniform_double(out: np.ndarray, key: Any, stream: Any, start: Any, low:
 
 
 @njit(nogil=True, cache=True)
+def fill_rows_of_bits(out: np.ndarray, key: Any, streams: np.ndarray, start: Any) -> None:
+    """:func:`fill_bits` for each row."""
+    for row in range(len(out)):
+        fill_bits(out[row], key, streams[row], start)
+
+
+@njit(nogil=True, cache=True)
+def fill_rows(out: np.ndarray, key: Any, streams: np.ndarray, start: Any, low: np.float32, high: np.float32) -> None:
+    """:func:`fill_uniform` for each row."""
+    for row in range(len(out)):
+        fill_uniform(out[row], key, streams[row], start, low, high)
+
+
+@njit(nogil=True, cache=True)
+def fill_rows_double(out: np.ndarray, key: Any, streams: np.ndarray, start: Any, low: float, high: float) -> None:
+    """:func:`fill_uniform_double` for each row."""
+    for row in range(len(out)):
+        fill_uniform_double(out[row], key, streams[row], start, low, high)
+
+
+@njit(nogil=True, cache=True)
 def normal(key: Any, stream: Any, n: Any) -> Any:
     """A number of the standard normal distribution: Box and Muller's cosine branch."""
     a, b = draw_pair(key, stream, n)
@@ -508,3 +529,20 @@ def crop_window(
     y, n = draw_below(key, stream, n, np.uint64(height - h + 1))
     x, n = draw_below(key, stream, n, np.uint64(width - w + 1))
     return int(y), int(x), h, w
+
+
+@njit(nogil=True, cache=True)
+def crop_windows(
+    key: Any,
+    streams: np.ndarray,
+    start: Any,
+    extents: np.ndarray,
+    area: tuple[np.float32, np.float32],
+    ratio: tuple[np.float32, np.float32],
+    attempts: int,
+    windows: np.ndarray,
+) -> None:
+    """A random window of each image, as :func:`crop_window`."""
+    for i in range(len(streams)):
+        y, x, h, w = crop_window(key, streams[i], start, extents[i, 0], extents[i, 1], area, ratio, attempts)
+        windows[i, 0], windows[i, 1], windows[i, 2], windows[i, 3] = y, x, h, w

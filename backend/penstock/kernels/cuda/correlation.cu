@@ -21,6 +21,11 @@ struct Rounded {
     static __device__ Out of(float sum) { return converted<Out>(Out(0.5) == Out(0) ? rintf(sum) : sum); }
 };
 
+template <>
+struct Rounded<uint8> {
+    static __device__ uint8 of(float sum) { return uint8(int(rintf(fminf(fmaxf(sum, 0.0f), 255.0f)))); }
+};
+
 // A tile a block, a stretch of a row a thread.
 template <typename In, typename Out>
 __global__ void __launch_bounds__(256, 3)

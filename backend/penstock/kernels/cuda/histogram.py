@@ -10,16 +10,17 @@ import numpy as np
 
 from penstock.kernels.axes import image_view
 from penstock.kernels.cuda.launch import Located, blocks_for, kernel, launch, scratch
-from penstock.tensors.cuda import require_cupy
 
+# As in histogram.cu.
 _VALUES = 256
-_CHUNK = 16 * _VALUES
+_CHUNK, _SPAN = 32 * _VALUES, 16 * _VALUES
+_MOST_CHANNELS = 4
 _PLANE = np.dtype(
     [
         *((name, np.uint64) for name in ("source", "target", "counts", "tables")),
         ("pixels", np.int64),
         *((name, np.int32) for name in ("height", "width", "step", "tiles_y", "tiles_x", "tile_height", "tile_width")),
-        *((name, np.int32) for name in ("chunks", "limit", "padding")),
+        *((name, np.int32) for name in ("chunks", "limit", "channels")),
     ],
     align=True,
 )
@@ -27,12 +28,13 @@ _PLANE = np.dtype(
 
 @dataclass(frozen=True)
 class Plane:
-    """One channel of an image of bytes.
+    """One channel of an image of bytes, or some that are next to each other, each of which is equalized on its own.
 
     Attributes:
         source, target: addresses of the first pixel; they may be the same.
         height, width: in pixels.
         step: bytes from pixel to pixel.
+        channels: how many.
     """
 
     source: int
@@ -40,6 +42,7 @@ class Plane:
     height: int
     width: int
     step: int
+    channels: int = 1
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,12 @@ class Tiling:
 def planes_of(source: Located, target: Located, axis: int) -> list[Plane]:
     """All planes of an array of bytes, ``axis`` being the dimension of height, which that of width follows."""
     outer, height, width, step = image_view(source.shape, axis)
-    offsets = (plane * height * width * step + inner for plane in range(outer) for inner in range(step))
-    return [Plane(source.address + offset, target.address + offset, height, width, step) for offset in offsets]
+    parts = [(first, min(_MOST_CHANNELS, step - first)) for first in range(0, step, _MOST_CHANNELS)]
+    return [
+        Plane(source.address + offset + first, target.address + offset + first, height, width, step, channels)
+        for offset in range(0, outer * height * width * step, max(height * width * step, 1))
+        for first, channels in parts
+    ]
 
 
 def whole(plane: Plane) -> Tiling:
@@ -75,21 +82,21 @@ def equalize_planes(jobs: Iterable[tuple[Plane, Tiling]]) -> None:
     if not jobs:
         return
     numbers = [tiling.tiles[0] * tiling.tiles[1] for _, tiling in jobs]
-    counts = require_cupy().zeros(sum(numbers) * _VALUES, np.uint32)
-    tables = scratch([(sum(numbers), _VALUES)], np.uint8)[0]
     chunks = [blocks_for(tiling.extents[0] * tiling.extents[1], _CHUNK) for _, tiling in jobs]
-    firsts = [0, *np.cumsum(numbers).tolist()]
+    made = [number * plane.channels for number, (plane, _) in zip(numbers, jobs)]
+    counts = scratch([(number, parts, _VALUES) for number, parts in zip(made, chunks)], np.uint32)
+    tables = scratch([(number, _VALUES) for number in made], np.uint8)
     descriptors = np.array(
         [
-            _entry(plane, tiling, counts.data.ptr + 4 * _VALUES * first, tables.address + _VALUES * first, parts)
-            for (plane, tiling), first, parts in zip(jobs, firsts, chunks)
+            _entry(plane, tiling, own.address, table.address, parts)
+            for (plane, tiling), own, table, parts in zip(jobs, counts, tables, chunks)
         ],
         _PLANE,
     )
     for name, blocks in (
         ("count_values", [number * parts for number, parts in zip(numbers, chunks)]),
-        ("make_tables", numbers),
-        ("look_up", [blocks_for(plane.height * plane.width) for plane, _ in jobs]),
+        ("make_tables", made),
+        ("look_up", [blocks_for(plane.height * plane.width, _SPAN) for plane, _ in jobs]),
     ):
         launch(kernel("histogram", name), descriptors, blocks)
 
@@ -108,5 +115,5 @@ def _entry(plane: Plane, tiling: Tiling, counts: int, tables: int, chunks: int) 
         *tiling.extents,
         chunks,
         tiling.limit,
-        0,
+        plane.channels,
     )

@@ -10,11 +10,12 @@ import numpy as np
 
 from penstock.kernels.cuda.launch import blocks_for, kernel, launch, locate, scratch
 
-_SIDE, _TOGETHER = 8, 32
+# As in jpeg.cu.
+_SIDE, _TOGETHER, _ROW = 8, 32, 4
 _IMAGE = np.dtype(
     [
         *((name, np.uint64) for name in ("source", "target", "planes")),
-        ("pixels", np.int64),
+        ("rows", np.int64),
         *((name, np.int32) for name in ("height", "width", "blocks_y", "blocks_x", "chroma_y", "chroma_x")),
         ("steps", np.uint8, (2, _SIDE * _SIDE)),
     ],
@@ -57,21 +58,22 @@ def distort_images(jobs: Sequence[tuple[Any, int, Any]]) -> None:
     extents = [_blocks(*target.shape[:2]) for _, _, target in located]
     numbers = [y * x + 2 * chroma_y * chroma_x for y, x, chroma_y, chroma_x in extents]
     planes = scratch([(number * _SIDE * _SIDE,) for number in numbers], np.uint8)
+    rows_of = [target.shape[0] * blocks_for(target.shape[1], _ROW) for _, _, target in located]
     entries = [
         (
             source.address,
             target.address,
             plane.address,
-            target.size // 3,
+            rows,
             *target.shape[:2],
             *blocks,
             quantization_steps(quality),
         )
-        for (source, quality, target), plane, blocks in zip(located, planes, extents)
+        for (source, quality, target), plane, blocks, rows in zip(located, planes, extents, rows_of)
     ]
     descriptors = np.array(entries, _IMAGE)
     launch(kernel("jpeg", "quantize"), descriptors, [blocks_for(number, _TOGETHER) for number in numbers])
-    launch(kernel("jpeg", "to_rgb"), descriptors, [blocks_for(target.size // 3) for _, _, target in located])
+    launch(kernel("jpeg", "to_rgb"), descriptors, [blocks_for(rows) for rows in rows_of])
 
 
 def _blocks(height: int, width: int) -> tuple[int, int, int, int]:

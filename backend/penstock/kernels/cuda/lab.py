@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, kernel, launch, locate
+from penstock.kernels.cuda.launch import THREADS, blocks_for, kernel, launch, locate
 from penstock.kernels.lab import tables_from_lab, tables_to_lab
 
 _PIXELS = np.dtype([("source", np.uint64), ("target", np.uint64), ("count", np.int64)])
@@ -27,4 +27,9 @@ def _convert(name: str, jobs: Sequence[tuple[Any, Any]], tables: Sequence[np.nda
     located = [(locate(source), locate(target)) for source, target in jobs]
     entries = [(source.address, target.address, source.size // 3) for source, target in located if source.size]
     if entries:
-        launch(kernel("lab", name), np.array(entries, _PIXELS), [blocks_for(entry[2]) for entry in entries], *tables)
+        launch(
+            kernel("lab", name),
+            np.array(entries, _PIXELS),
+            [blocks_for(entry[2], 4 * THREADS) for entry in entries],
+            *tables,
+        )

@@ -92,6 +92,19 @@ def source(file: str, preamble: str = "") -> str:
     return (_FOLDER / "common.cuh").read_text() + preamble + own
 
 
+@dataclass(frozen=True)
+class RunValue:
+    """An argument of a kernel that differs from batch to batch of one kind.
+
+    Attributes:
+        name: by which the operator gives it for a later batch (``Operator.run_values``).
+        value: for this batch.
+    """
+
+    name: str
+    value: np.generic
+
+
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
 
@@ -174,13 +187,28 @@ def addresses_of(arrays: Sequence[Located]) -> np.ndarray:
     return np.array([array.address for array in arrays], np.uint64)
 
 
-def scratch(shapes: Sequence[Shape], dtype: Any) -> list[Located]:
-    """Arrays of undefined contents, in one allocation."""
+def places_of(batch: TensorListGPU) -> tuple[np.ndarray, Any]:
+    """The addresses of a batch's samples, uint64, and what keeps the memory; samples that are not contiguous are copied."""
+    if batch._elements is not None:
+        return batch.pointers(), batch._elements
+    located = [locate(sample) for sample in batch.samples]
+    return addresses_of(located), located
+
+
+def scratch(shapes: Sequence[Shape], dtype: Any, kept: bool = False) -> list[Located]:
+    """Arrays of undefined contents, in one allocation.
+
+    Args:
+        kept: what they hold is worked out by launches that are made ``once``.
+    """
     kind = np.dtype(dtype)
     size = sum(math.prod(shape) for shape in shapes)
     recorder = _recording()
     elements: Any = None if recorder else require_cupy().empty(size, kind)
-    address = recorder.scratch(size * kind.itemsize) if recorder else elements.data.ptr
+    if recorder:
+        address = (recorder.kept if kept else recorder.scratch)(size * kind.itemsize)
+    else:
+        address = elements.data.ptr
     located = []
     for shape in shapes:
         located.append(Located(address, shape, kind, elements))
@@ -324,6 +352,7 @@ def launch(
     *extra: Any,
     shared: int = 0,
     blocks: int | None = None,
+    once: bool = False,
 ) -> None:
     """Launches a kernel over all samples; whatever comes from the host goes up in one transfer.
 
@@ -331,9 +360,12 @@ def launch(
         function: takes the samples' first blocks, the descriptors, their number, and ``extra``.
         descriptors: a structured array, one entry a sample.
         counts: blocks of each sample.
-        extra: further arguments: numpy arrays, which are uploaded, or scalars, or device addresses as np.uint64.
+        extra: further arguments: numpy arrays, which are uploaded, or scalars, or device addresses as np.uint64, or what
+            differs from run to run.
         shared: bytes of dynamic shared memory.
         blocks: how many are launched, for a kernel whose blocks take turns; None: as many as there are counts for.
+        once: it fills scratch memory that is kept, from descriptors and tables alone: batches for which the launches are
+            repeated find it there.
     """
     ends = np.cumsum(np.asarray(counts, np.int64))
     total = int(ends[-1]) if len(ends) else 0
@@ -345,13 +377,14 @@ def launch(
         function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
     recorder = _recording()
     if recorder:
-        recorder.launch(function, starts, descriptors, extra, shared, total if blocks is None else blocks)
+        recorder.launch(function, starts, descriptors, extra, shared, total if blocks is None else blocks, once)
         return
     uploads = [starts, descriptors, *(value for value in extra if isinstance(value, np.ndarray))]
     buffer, addresses = staging().upload(uploads)
     pointers = [np.uint64(address) for address in addresses]
     tables = iter(pointers[2:])
-    rest = [next(tables) if isinstance(value, np.ndarray) else value for value in extra]
+    own = (value.value if isinstance(value, RunValue) else value for value in extra)
+    rest = [next(tables) if isinstance(value, np.ndarray) else value for value in own]
     grid = (total if blocks is None else blocks,)
     function(grid, (THREADS,), (*pointers[:2], np.int32(len(descriptors)), *rest), shared_mem=shared)
     # Freed to the pool, whose memory the same stream takes again only behind the kernel.

@@ -12,7 +12,7 @@ from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel,
 from penstock.kernels.cuda.tiles import TILES, Tiling, tile_fields, tiling_for
 
 # Windows of these sides are kept in registers.
-_SMALL = (3, 5)
+_SMALL = (3, 5, 7)
 _MEDIAN = np.dtype([*TILES, ("window_height", np.int32), ("window_width", np.int32)], align=True)
 _Job = tuple[Located, int, tuple[int, int], Located]
 

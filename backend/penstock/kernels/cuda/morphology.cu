@@ -3,12 +3,9 @@
 
 struct Greatest {
     template <typename T> static __device__ T of(T a, T b) { return a < b ? b : a; }
-    // What changes nothing.
-    static __device__ float neutral() { return -INFINITY; }
 };
 struct Least {
     template <typename T> static __device__ T of(T a, T b) { return b < a ? b : a; }
-    static __device__ float neutral() { return INFINITY; }
 };
 
 // Extremes of N lines of values, as `slide` gives them.
@@ -28,6 +25,8 @@ struct Exact {
 struct Rectangle {
     Tiles tiles;
     int32 mask_height, mask_width;
+    float neutral;  // changes nothing
+    int32 padding2;
 };
 
 // A tile a block: first columns, then rows of what that gives. All types fit into floats.
@@ -43,7 +42,7 @@ __global__ void __launch_bounds__(256, 4) extreme_tiles(const int64 *__restrict_
     float *values = memory, *columns = values + (tiles.rows + tiles.reach_y) * pitch;
     int32 *shifts = reinterpret_cast<int32 *>(columns + tiles.rows * pitch);
 
-    read_tile<T, Float<T>>(tiles, tile, Extreme::neutral(), values, shifts);
+    read_tile<T, Float<T>>(tiles, tile, p.neutral, values, shifts);
     __syncthreads();
 
     each_place((tile.rows + STRETCH - 1) / STRETCH, (tile.columns + tiles.reach_x) * inner, [&](int stretch, int lane) {

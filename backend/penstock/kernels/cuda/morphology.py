@@ -14,7 +14,16 @@ from penstock.kernels.borders import BORDERS
 from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, scratch
 from penstock.kernels.cuda.tiles import TILES, Tiling, tile_fields, tiling_for
 
-_RECTANGLE = np.dtype([*TILES, ("mask_height", np.int32), ("mask_width", np.int32)], align=True)
+_RECTANGLE = np.dtype(
+    [
+        *TILES,
+        ("mask_height", np.int32),
+        ("mask_width", np.int32),
+        ("neutral", np.float32),
+        ("padding2", np.int32),
+    ],
+    align=True,
+)
 _LINE = np.dtype(
     [
         ("source", np.uint64),
@@ -66,10 +75,11 @@ def _tiling(job: Morphology) -> Tiling | None:
 
 
 def _take_by_tiles(extreme: str, jobs: Sequence[tuple[Morphology, Tiling]], border: str) -> None:
+    neutral = -np.inf if extreme == "Greatest" else np.inf
     entries = [
         (
             *tile_fields(job.source, job.target, tiling.view, tiling.view, job.anchor, border, tiling),
-            *job.lengths,
+            *(*job.lengths, neutral, 0),
         )
         for job, tiling in jobs
     ]

@@ -9,8 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.kernels.cuda.elementwise import evaluate_batch
-from penstock.kernels.cuda.launch import Located, scratch, upload
+from penstock.kernels.cuda.launch import THREADS, Located, blocks_for, cuda_type, kernel, launch, scratch, upload
 from penstock.kernels.cuda.reduction import Reduction, reduce_axes
+
+# Elements of a block of threads.
+_OF_BLOCK = 16 * THREADS
+_NORMALIZED = np.dtype(
+    [
+        *((name, np.uint64) for name in ("source", "target", "mean", "deviation")),
+        *((name, np.int64) for name in ("count", "kept", "inner")),
+        ("mean_step", np.int32),
+        ("deviation_step", np.int32),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -47,11 +58,55 @@ def normalize_batch(
     """
     mean = _computed(sources, normalization) if means is None else upload(means)
     deviation = _computed(sources, normalization, mean) if deviations is None else upload(deviations)
+    jobs = [job for job in zip(sources, mean, deviation, targets) if job[0].size]
+    views = [_view(source.shape, [own.shape, by.shape]) for source, own, by, _ in jobs]
+    if jobs and None not in views:
+        _launch(jobs, views, normalization)  # type: ignore[arg-type]
+        return
     body = (
         f"float factor = c == 0.0f ? 0.0f : float({normalization.scale!r}) / c;"
         f"return converted<Result>((converted<float>(a) - b) * factor + float({normalization.shift!r}));"
     )
-    evaluate_batch(body, [(operands, target) for *operands, target in zip(sources, mean, deviation, targets)], False)
+    evaluate_batch(body, [(operands, target) for *operands, target in jobs], False)
+
+
+def _view(shape: tuple[int, ...], kept: Sequence[tuple[int, ...]]) -> tuple[int, int] | None:
+    """``(kept, inner)`` of the array seen as (outer, kept, inner), where the shapes ``kept`` have the kept extents, or 1.
+
+    None: they cannot be seen so.
+    """
+    own = [(1,) * (len(shape) - len(extents)) + tuple(extents) for extents in kept]
+    wide = [axis for axis in range(len(shape)) if any(extents[axis] != 1 for extents in own)]
+    if not wide:
+        return 1, math.prod(shape)
+    span = slice(wide[0], wide[-1] + 1)
+    if any(extents[span] != shape[span] for extents in own if math.prod(extents) != 1):
+        return None
+    return math.prod(shape[span]), math.prod(shape[span.stop :])
+
+
+def _launch(
+    jobs: Sequence[tuple[Located, Located, Located, Located]], views: Sequence[tuple[int, int]], n: Normalization
+) -> None:
+    """Normalizes samples, of which source, mean, deviation and target are given."""
+    entries = [
+        (
+            source.address,
+            target.address,
+            mean.address,
+            deviation.address,
+            source.size,
+            *view,
+            int(mean.size > 1),
+            int(deviation.size > 1),
+        )
+        for (source, mean, deviation, target), view in zip(jobs, views)
+    ]
+    source, *_, target = jobs[0]
+    instance = f"normalize<{cuda_type(source.dtype)}, {cuda_type(target.dtype)}>"
+    counts = [blocks_for(source.size, _OF_BLOCK) for source, *_ in jobs]
+    numbers = np.float32(n.scale), np.float32(n.shift)
+    launch(kernel("normalization", instance), np.array(entries, _NORMALIZED), counts, *numbers)
 
 
 def _computed(sources: Sequence[Located], n: Normalization, means: Sequence[Located] | None = None) -> list[Located]:

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, cuda_type, kernel, launch, locate, packed
+from penstock.kernels.cuda.launch import (
+    THREADS,
+    Located,
+    RunValue,
+    blocks_for,
+    cuda_type,
+    kernel,
+    launch,
+    locate,
+    packed,
+)
 from penstock.kernels.random_streams import Stream
 
+# As in philox.cu.
+_GROUP, _GROUPS = 4, 4
+_SHOTS = 2048
+_KNOWN_REJECTIONS, _KNOWN_FACTORIALS = 512, 1024
+_LEAST_REJECTED = 12
+_UNROLLED_CHANNELS = (1, 3)
 _DRAWING = np.dtype(
     [
-        *((name, np.uint64) for name in ("target", "source", "key", "stream", "start")),
-        *((name, np.int64) for name in ("count", "pixels", "channels")),
+        *((name, np.uint64) for name in ("target", "source")),
+        *((name, np.int64) for name in ("count", "columns", "remainder")),
         *((name, np.float64) for name in ("a", "b", "c", "d")),
-        ("values", np.int32),
-        ("value_count", np.int32),
+        *((name, np.int32) for name in ("planes", "channels", "values", "value_count", "stream", "padding")),
     ],
     align=True,
 )
@@ -29,7 +46,7 @@ class Drawing:
 
     Attributes:
         target: array on the GPU.
-        stream: of the sample.
+        stream: which of the batch's streams it has.
         a, b: ``Uniform``: the lowest number and the distance of neighbours; ``Normal``: mean and standard deviation;
             ``Flip``: the largest draw that gives 1; shots: ``a`` is the factor.
         values: ``Pick``: what is picked from.
@@ -37,7 +54,7 @@ class Drawing:
     """
 
     target: Any
-    stream: Stream
+    stream: int
     a: float = 0.0
     b: float = 0.0
     values: np.ndarray | None = None
@@ -50,7 +67,7 @@ class Sprinkling:
 
     Attributes:
         source, target: arrays on the GPU, of one type.
-        stream: of the sample.
+        stream: which of the batch's streams it has.
         view: (planes, pixels, channels) that the arrays are seen as; all elements of a pixel share a decision.
         probability, salt_probability: of a pixel to be replaced, and to be replaced by salt.
         salt, pepper: the values; what the type does not hold becomes its limit.
@@ -58,7 +75,7 @@ class Sprinkling:
 
     source: Any
     target: Any
-    stream: Stream
+    stream: int
     view: tuple[int, int, int]
     probability: float
     salt_probability: float
@@ -72,126 +89,131 @@ class Jitter:
 
     Attributes:
         source, target: arrays on the GPU, of one type.
-        stream: of the sample.
+        stream: which of the batch's streams it has.
         farthest: how far in y and in x, in pixels.
         fill: what lies outside of the source.
     """
 
     source: Any
     target: Any
-    stream: Stream
+    stream: int
     farthest: int
     fill: float
 
 
-def draw_numbers(distribution: str, drawings: Sequence[Drawing]) -> None:
+def draw_numbers(distribution: str, drawings: Sequence[Drawing], first_stream: Stream) -> None:
     """Fills all targets, which have one type, in one launch.
 
     Args:
         distribution: ``Uniform``, ``UniformDouble``, ``Normal``, ``NormalDouble``, ``Flip`` or ``Pick``.
         drawings: the samples.
+        first_stream: of the batch's.
     """
-    _launch(drawings, lambda kind: f"draw_numbers<{distribution}, {kind}>")
-
-
-def add_noise(distribution: str, drawings: Sequence[Drawing]) -> None:
-    """Fills all targets with the sources, of the same type, plus numbers of ``distribution``, in one launch."""
-    real = "double" if distribution.endswith("Double") else "float"
-    _launch(drawings, lambda kind: f"add_noise<{distribution}, {real}, {kind}>")
-
-
-def replace_by_shots(drawings: Sequence[Drawing]) -> None:
-    """Fills all targets with numbers of the Poisson distribution around the sources, of the same type, in one launch."""
-    _launch(drawings, lambda kind: f"replace_by_shots<{kind}>")
-
-
-def _launch(drawings: Sequence[Drawing], instance: Any) -> None:
-    located = [(drawing, locate(drawing.target)) for drawing in drawings]
-    located = [item for item in located if item[1].size]
+    located = _located(drawings)
     if not located:
         return
     tables = [np.zeros(0, np.float32) if drawing.values is None else drawing.values for drawing, _ in located]
     table, places = packed(tables, np.float32)
     entries = [
-        (
-            target.address,
-            0 if drawing.source is None else locate(drawing.source).address,
-            *map(int, drawing.stream),
-            target.size,
-            1,
-            1,
-            drawing.a,
-            drawing.b,
-            0.0,
-            0.0,
-            place,
-            own.size,
-        )
+        (*_entry(drawing, target)[:-4], place, own.size, drawing.stream, 0)
         for (drawing, target), own, place in zip(located, tables, places)
     ]
-    _run(instance(cuda_type(located[0][1].dtype)), entries, [target.size for _, target in located], table)
+    kind = cuda_type(located[0][1].dtype)
+    instance = f"draw_numbers<{distribution}, {kind}>"
+    _run(instance, entries, first_stream, table if table.size else np.zeros(1, np.float32))
 
 
-def sprinkle(sprinklings: Sequence[Sprinkling]) -> None:
+def add_noise(distribution: str, drawings: Sequence[Drawing], first_stream: Stream) -> None:
+    """Fills all targets with the sources, of the same type, plus numbers of ``distribution``, in one launch."""
+    located = _located(drawings)
+    if located:
+        real = "double" if distribution.endswith("Double") else "float"
+        instance = f"add_noise<{distribution}, {real}, {cuda_type(located[0][1].dtype)}>"
+        _run(instance, [_entry(*item) for item in located], first_stream)
+
+
+def replace_by_shots(drawings: Sequence[Drawing], first_stream: Stream) -> None:
+    """Fills all targets with numbers of the Poisson distribution around the sources, of the same type, in one launch."""
+    located = _located(drawings)
+    if located:
+        instance = f"replace_by_shots<{cuda_type(located[0][1].dtype)}>"
+        counts = [blocks_for(target.size, _SHOTS) for _, target in located]
+        _run(instance, [_entry(*item) for item in located], first_stream, *_poisson_tables(), counts=counts)
+
+
+def _located(drawings: Sequence[Drawing]) -> list[tuple[Drawing, Located]]:
+    """The drawings that draw anything."""
+    located = [(drawing, locate(drawing.target)) for drawing in drawings]
+    return [item for item in located if item[1].size]
+
+
+def _entry(drawing: Drawing, target: Located) -> tuple[Any, ...]:
+    source = 0 if drawing.source is None else locate(drawing.source).address
+    return target.address, source, target.size, 0, 0, drawing.a, drawing.b, 0.0, 0.0, 1, 1, 0, 0, drawing.stream, 0
+
+
+@functools.cache
+def _poisson_tables() -> tuple[np.ndarray, np.ndarray]:
+    """What drawing by rejection needs to know of a mean's whole part, and the logarithms of factorials."""
+    rejections = np.zeros((_KNOWN_REJECTIONS, 7))
+    for m in range(_LEAST_REJECTED, _KNOWN_REJECTIONS):
+        root, reach = math.sqrt(m), math.sqrt(2 * m * math.log(32 * m / (math.pi / 4)))
+        d = math.floor(max(6.0, min(m, reach)) + 0.5)
+        cx = 2 * m + d
+        c1 = root * math.sqrt(math.pi / 2)
+        c2 = c1 + math.sqrt(math.pi / 4 * cx) * math.exp(1 / cx)
+        total = c2 + 1 + 1 + 1.0129030479320018583 + 2 * cx * math.exp(-d / cx * (1 + d / 2)) / d
+        rejections[m] = root, d, cx, c1, c2, total, math.sqrt(cx / 2)
+    return rejections, np.array([math.lgamma(n + 1) for n in range(_KNOWN_FACTORIALS)])
+
+
+def sprinkle(sprinklings: Sequence[Sprinkling], first_stream: Stream) -> None:
     """Replaces random pixels of all samples by salt or by pepper, in one launch."""
     located = [(s, locate(s.source), locate(s.target)) for s in sprinklings]
     located = [item for item in located if item[2].size]
     if not located:
         return
-    entries = [
-        (
-            target.address,
-            source.address,
-            *map(int, s.stream),
-            target.size,
-            *s.view[1:],
-            s.probability,
-            s.salt_probability,
-            s.salt,
-            s.pepper,
-            0,
-            0,
-        )
-        for s, source, target in located
-    ]
-    kind = cuda_type(located[0][2].dtype)
-    _run(f"sprinkle<{kind}>", entries, [target.size for _, _, target in located], np.zeros(1, np.float32))
+    entries = []
+    for s, source, target in located:
+        planes, pixels, channels = s.view
+        numbers = (s.probability, s.salt_probability, s.salt, s.pepper)
+        entries.append((target.address, source.address, pixels, 0, 0, *numbers, planes, channels, 0, 0, s.stream, 0))
+    channels = _unrolled_channels(s.view[2] for s, _, _ in located)
+    _run(f"sprinkle<{cuda_type(located[0][2].dtype)}, {channels}>", entries, first_stream)
 
 
-def jitter_images(jitters: Sequence[Jitter]) -> None:
+def jitter_images(jitters: Sequence[Jitter], first_stream: Stream) -> None:
     """Takes each pixel of all targets from a random place near its own, in one launch."""
     located = [(jitter, locate(jitter.source), locate(jitter.target)) for jitter in jitters]
     located = [item for item in located if item[2].size]
     if not located:
         return
-    entries, pixels = [], []
+    entries = []
     for jitter, source, target in located:
         height, width, channels = target.shape
-        pixels.append(height * width)
-        entries.append(
-            (
-                target.address,
-                source.address,
-                *map(int, jitter.stream),
-                height * width,
-                width,
-                channels,
-                jitter.farthest,
-                0.0,
-                jitter.fill,
-                0.0,
-                0,
-                0,
-            )
-        )
-    _run(f"jitter<{cuda_type(located[0][2].dtype)}>", entries, pixels, np.zeros(1, np.float32))
+        # 2^64 by the number of places, rounded up, as a signed number.
+        reciprocal = np.array([-(-(1 << 64) // (2 * jitter.farthest + 1)) & (1 << 64) - 1], np.uint64).view(np.int64)[0]
+        numbers = (height * width, width, reciprocal, jitter.farthest, 0.0, jitter.fill, 0.0)
+        entries.append((target.address, source.address, *numbers, 1, channels, 0, 0, jitter.stream, 0))
+    channels = _unrolled_channels(target.shape[2] for _, _, target in located)
+    _run(f"jitter<{cuda_type(located[0][2].dtype)}, {channels}>", entries, first_stream)
 
 
-def _run(instance: str, entries: list[Any], sizes: list[int], table: np.ndarray) -> None:
-    counts = [blocks_for(size) for size in sizes]
-    launch(
-        kernel("philox", instance),
-        np.array(entries, _DRAWING),
-        counts,
-        table if table.size else np.zeros(1, np.float32),
-    )
+def _unrolled_channels(channels: Iterable[int]) -> int:
+    """How many channels the kernel is compiled for; 0: any."""
+    numbers = set(channels)
+    number = numbers.pop()
+    return number if number in _UNROLLED_CHANNELS and not numbers else 0
+
+
+def _run(
+    instance: str, entries: list[Any], first_stream: Stream, *tables: np.ndarray, counts: list[int] | None = None
+) -> None:
+    """Launches a kernel; ``counts``: blocks of each sample, where they are not those of groups."""
+    descriptors = np.array(entries, _DRAWING)
+    if counts is None:
+        # There may be up to three elements before the first, in its group.
+        groups = [blocks_for(count + _GROUP - 1, _GROUP) for count in descriptors["count"].tolist()]
+        counts = [blocks_for(number, _GROUPS * THREADS) for number in groups]
+    values = (RunValue(name, value) for name, value in first_stream._asdict().items())
+    launch(kernel("philox", instance), descriptors, counts, *values, *tables)

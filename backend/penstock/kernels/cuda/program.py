@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.kernels.cuda import launch
-from penstock.kernels.cuda.launch import THREADS
+from penstock.kernels.cuda.launch import THREADS, RunValue
 from penstock.tensors import TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
 from penstock.types import numpy_dtype
@@ -29,12 +29,19 @@ _FIRST, _APART = 1 << 50, 1 << 40
 # Numbers below this are no addresses.
 _LEAST_ADDRESS = 1 << 40
 _ALIGNMENT, _WIDE_ALIGNMENT = 16, 256
-# What addresses are relative to: memory of one run, tables, then each batch or sample; and at last the descriptors.
-_SCRATCH, _TABLES, _DESCRIPTORS = 0, 1, -1
+# What addresses are relative to: memory of one run, tables, what is computed once, then each batch or sample; and at last
+# the descriptors.
+_SCRATCH, _TABLES, _KEPT, _DESCRIPTORS = 0, 1, 2, -1
 # Batches come and go at the same few addresses, again and again: the descriptors of so many are kept on the device.
 _MOST_PLACEMENTS = 8
 _MOST_PROGRAMS = 16
+# To record takes longer than to launch, so it is done for what comes again: so many kinds are remembered.
+_MOST_SEEN = 64
 _MOST_VALUE_BYTES = 1 << 16
+
+# Launches one kernel, with what differs from run to run.
+_Run = Callable[[Mapping[str, np.generic]], None]
+RunValues = Callable[[], Mapping[str, np.generic]]
 
 
 class CannotRecord(Exception):
@@ -102,7 +109,7 @@ class _Relocations:
 
 @dataclass
 class _Argument:
-    """An argument of a kernel: a value, or, where ``base`` is given, an offset from one of the bases."""
+    """An argument of a kernel: a value (or the name of one of the run), or, where ``base`` is given, an offset from it."""
 
     value: Any
     base: int | None = None
@@ -148,8 +155,10 @@ class Recorder:
 
     def __init__(self) -> None:
         self._launches: list[_Launch] = []
+        self._once: list[_Launch] = []
         self._scratch_bytes = 0
-        self._bases = _TABLES + 1
+        self._kept_bytes = 0
+        self._bases = _KEPT + 1
         self._tables = _Parts()
         self._descriptors = _Parts()
         self._relocations = _Relocations()
@@ -161,6 +170,12 @@ class Recorder:
         place = self._scratch_bytes
         self._scratch_bytes += -(-size // _WIDE_ALIGNMENT) * _WIDE_ALIGNMENT
         return _address(_SCRATCH, place)
+
+    def kept(self, size: int) -> int:
+        """The made-up address of so many bytes that keep their contents for as long as the program is kept."""
+        place = self._kept_bytes
+        self._kept_bytes += -(-size // _WIDE_ALIGNMENT) * _WIDE_ALIGNMENT
+        return _address(_KEPT, place)
 
     def table(self, array: np.ndarray) -> int:
         """The made-up address of an array that stays on the device for as long as the program is kept."""
@@ -174,10 +189,18 @@ class Recorder:
         extra: Sequence[Any],
         shared: int,
         blocks: int,
+        once: bool = False,
     ) -> None:
-        """Notes a launch."""
+        """Notes a launch.
+
+        Raises:
+            CannotRecord: what is launched once reads or fills a batch.
+        """
         values = (starts, descriptors, np.int32(len(descriptors)), *extra)
-        self._launches.append(_Launch(function, (blocks,), [self._argument(value) for value in values], shared))
+        arguments = [self._argument(value) for value in values]
+        if once and any(argument.base not in (None, _TABLES, _KEPT) for argument in arguments):
+            raise CannotRecord("a launch for all batches that depends on one")
+        (self._once if once else self._launches).append(_Launch(function, (blocks,), arguments, shared))
 
     # -- made-up addresses -----------------------------------------------------------------------------------------
 
@@ -206,7 +229,9 @@ class Recorder:
             raise CannotRecord("outputs that nothing fills")
         words, tables = self._descriptors.words(), self._tables.words()
         relocations = self._relocations.joined()
-        return Program(self._launches, words, relocations, tables, self._scratch_bytes, outputs)
+        program = Program(self._launches, words, relocations, tables, self._scratch_bytes, outputs)
+        program.prepare(self._once, self._kept_bytes)
+        return program
 
     def _argument(self, value: Any) -> _Argument:
         if isinstance(value, np.ndarray):
@@ -311,17 +336,29 @@ class Program:
         self._places, self._which, self._offsets = relocations
         self._tables = launch.staging().upload([tables]) if tables.size else (None, [0])
         self._scratch_bytes = scratch_bytes
+        self._varies = any(isinstance(argument.value, RunValue) for one in launches for argument in one.arguments)
         self._outputs = [_Output.of(batch) for batch in outputs]
-        self._placements: OrderedDict[tuple[int, ...], tuple[Any, list[Callable[[], None]]]] = OrderedDict()
+        self._placements: OrderedDict[tuple[int, ...], tuple[Any, list[_Run]]] = OrderedDict()
+        self._kept: Any = None
+
+    def prepare(self, launches: Sequence[_Launch], kept_bytes: int) -> None:
+        """Launches, on the current stream, what fills memory that is kept for all runs."""
+        if not kept_bytes:
+            return
+        self._kept = require_cupy().empty(kept_bytes, np.uint8)
+        bases = [0, self._tables[1][0], self._kept.data.ptr]
+        for one in launches:
+            _bound(one.function, one.grid, _placed_arguments(one, bases), one.shared)({})
 
     def allocate(self) -> list[TensorListGPU]:
         """Outputs of undefined contents."""
         return [output.allocate() for output in self._outputs]
 
-    def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Launches all on the current stream."""
+    def run(self, inputs: Sequence[Any], outputs: Sequence[Any], values: RunValues) -> None:
+        """Launches all on the current stream; ``values`` gives what differs from the batches before."""
         scratch = require_cupy().empty(self._scratch_bytes, np.uint8) if self._scratch_bytes else None
-        bases = [0 if scratch is None else scratch.data.ptr, self._tables[1][0]]
+        kept = 0 if self._kept is None else self._kept.data.ptr
+        bases = [0 if scratch is None else scratch.data.ptr, self._tables[1][0], kept]
         for batch in (*inputs, *outputs):
             if not isinstance(batch, TensorListGPU):
                 continue
@@ -337,30 +374,35 @@ class Program:
             placement = self._placements[key] = self._placed(bases)
             if len(self._placements) > _MOST_PLACEMENTS:
                 self._placements.popitem(last=False)
+        own = values() if self._varies else {}
         for run in placement[1]:
-            run()
+            run(own)
 
-    def _placed(self, bases: list[int]) -> tuple[Any, list[Callable[[], None]]]:
+    def _placed(self, bases: list[int]) -> tuple[Any, list[_Run]]:
         """The descriptors for these addresses, uploaded, and the launches with all their arguments."""
         words = self._descriptors.copy()
         words[self._places] = np.array(bases, np.int64)[self._which] + self._offsets
         buffer, (address,) = launch.staging().upload([words]) if words.size else (None, [0])
         bases = [*bases, address]
-        runs = []
-        for one in self._launches:
-            arguments = tuple(
-                argument.value if argument.base is None else bases[argument.base] + argument.value
-                for argument in one.arguments
-            )
-            runs.append(_bound(one.function, one.grid, arguments, one.shared))
+        runs = [_bound(one.function, one.grid, _placed_arguments(one, bases), one.shared) for one in self._launches]
         return buffer, runs
 
 
-def _bound(function: Any, grid: tuple[int], arguments: tuple[Any, ...], shared: int) -> Callable[[], None]:
-    def run() -> None:
+def _placed_arguments(one: _Launch, bases: Sequence[int]) -> tuple[Any, ...]:
+    return tuple(
+        argument.value if argument.base is None else bases[argument.base] + argument.value for argument in one.arguments
+    )
+
+
+def _bound(function: Any, grid: tuple[int], arguments: tuple[Any, ...], shared: int) -> _Run:
+    def run(_values: Mapping[str, np.generic]) -> None:
         function(grid, (THREADS,), arguments, shared_mem=shared)
 
-    return run
+    def run_with(values: Mapping[str, np.generic]) -> None:
+        own = tuple(values[argument.name] if isinstance(argument, RunValue) else argument for argument in arguments)
+        function(grid, (THREADS,), own, shared_mem=shared)
+
+    return run_with if any(isinstance(argument, RunValue) for argument in arguments) else run
 
 
 class Programs:
@@ -368,33 +410,52 @@ class Programs:
 
     def __init__(self) -> None:
         self._known: OrderedDict[Any, Program] = OrderedDict()
+        self._seen: OrderedDict[int, None] = OrderedDict()
         self._recordable = True
 
-    def run(self, workspace: Workspace) -> bool:
-        """Launches what was recorded for a batch of this kind, and sets the outputs; tells whether there was such."""
-        workspace.kind = _kind(workspace) if self._recordable else None
+    def run(self, workspace: Workspace, values: RunValues, varying: Collection[str] = ()) -> bool:
+        """Launches what was recorded for a batch of this kind, and sets the outputs; tells whether there was such.
+
+        Args:
+            workspace: of the batch.
+            values: what differs between batches of one kind.
+            varying: names of the arguments of which these follow, and nothing else.
+        """
+        workspace.kind = _kind(workspace, varying) if self._recordable else None
         program = self._known.get(workspace.kind)
         if program is None:
             return False
         self._known.move_to_end(workspace.kind)
         workspace.outputs = program.allocate()
-        program.run(workspace.inputs, workspace.outputs)
+        program.run(workspace.inputs, workspace.outputs, values)
         return True
 
-    def record(self, workspace: Workspace, compute_batch: Callable[[Workspace], None]) -> bool:
+    def record(self, workspace: Workspace, compute_batch: Callable[[Workspace], None], values: RunValues) -> bool:
         """Records what ``compute_batch`` launches, and launches it; tells whether that could be done."""
-        if workspace.kind is None or not self._recordable:
+        if workspace.kind is None or not self._recordable or not self._comes_again(workspace.kind):
             return False
         try:
             program = _recorded(workspace, compute_batch)
         except CannotRecord:
             self._recordable = False
             return False
-        self._known[workspace.kind] = program
+        # The next batch of this kind must be found to fail, too.
+        if not workspace.failures:
+            self._known[workspace.kind] = program
         if len(self._known) > _MOST_PROGRAMS:
             self._known.popitem(last=False)
-        program.run(workspace.inputs, workspace.outputs)
+        program.run(workspace.inputs, workspace.outputs, values)
         return True
+
+    def _comes_again(self, kind: Any) -> bool:
+        """Whether a batch of this kind was there before; those of random shapes or arguments never come again."""
+        key = hash(kind)
+        if key in self._seen:
+            return True
+        self._seen[key] = None
+        if len(self._seen) > _MOST_SEEN:
+            self._seen.popitem(last=False)
+        return False
 
 
 def _recorded(workspace: Workspace, compute_batch: Callable[[Workspace], None]) -> Program:
@@ -414,7 +475,7 @@ def _recorded(workspace: Workspace, compute_batch: Callable[[Workspace], None]) 
     return recorder.program(outputs)
 
 
-def _kind(workspace: Workspace) -> Any:
+def _kind(workspace: Workspace, varying: Collection[str]) -> Any:
     """Equal for batches for which an operator launches the same; None where that is not known."""
     parts: list[Any] = [require_cupy().cuda.get_current_stream().ptr, workspace.batch_size]
     for batch in workspace.inputs:
@@ -426,8 +487,8 @@ def _kind(workspace: Workspace) -> Any:
             parts.append((batch._dtype, batch._layout, tuple(batch.shapes), "scattered"))
         else:
             return None
-    for values in workspace.arguments.values():
-        parts.append(_value(values))
+    for name, values in workspace.arguments.items():
+        parts.append(name if name in varying else _value(values))
     return None if None in parts else tuple(parts)
 
 

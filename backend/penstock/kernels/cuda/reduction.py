@@ -15,6 +15,8 @@ from penstock.kernels.cuda.launch import THREADS, Located, cuda_type, kernel, la
 _DIMS = 6
 # Where outputs alone would keep fewer blocks busy, the elements of each are reduced in parts of so many at least.
 _BUSY_BLOCKS, _LEAST_PART = 1024, 16 * THREADS
+# Elements that are worth a thread.
+_LEAST_SHARE = 8
 _REDUCTION = np.dtype(
     [
         ("source", np.uint64),
@@ -107,8 +109,8 @@ def _parts(sizes: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _lanes(count: int) -> int:
-    """How many threads reduce so many elements: a power of two."""
-    return min(THREADS, 1 << max(count.bit_length() - 1, 0))
+    """How many threads reduce so many elements: a power of two, so that each has some."""
+    return min(THREADS, 1 << max((count // _LEAST_SHARE).bit_length() - 1, 0))
 
 
 def _launch(

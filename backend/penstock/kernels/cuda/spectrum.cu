@@ -73,12 +73,19 @@ template <> struct Butterfly<5> {
     }
 };
 
+// How often 2 divides into a power of two; -1 for other numbers. To shift is much faster than to divide.
+__device__ inline int bits_of(int number) {
+    int bits = 0;
+    while (number >> bits > 1) bits++;
+    return 1 << bits == number ? bits : -1;
+}
+
 // One pass over all frames of a block: transforms of `n` elements become RADIX times as many of a RADIX-th of them.
 template <int RADIX>
 __device__ inline void pass(const Complex *x, Complex *y, const Complex *roots, int n, int stride, int turn) {
-    const int part = n / RADIX;
+    const int part = n / RADIX, bits = bits_of(stride);
     for (int b = threadIdx.x; b < part * stride; b += blockDim.x) {
-        int q = b % stride, p = b / stride;
+        int p = bits >= 0 ? b >> bits : b / stride, q = b - p * stride;
         Complex v[RADIX];
         #pragma unroll
         for (int j = 0; j < RADIX; j++) v[j] = x[b + j * part * stride];
@@ -130,7 +137,8 @@ __device__ inline float power_of(const Complex *x, const Complex *roots, const T
         Complex value = x[k * t.lanes + lane];
         return value.re * value.re + value.im * value.im;
     }
-    Complex a = x[k % t.size * t.lanes + lane], b = x[(t.size - k) % t.size * t.lanes + lane];
+    int mirrored = t.size - k;
+    Complex a = x[(k == t.size ? 0 : k) * t.lanes + lane], b = x[(mirrored == t.size ? 0 : mirrored) * t.lanes + lane];
     Complex even = {a.re + b.re, a.im - b.im}, odd = {a.im + b.im, b.re - a.re};
     Complex twice = even + odd * roots[k];
     return (twice.re * twice.re + twice.im * twice.im) * 0.25f;
@@ -146,14 +154,16 @@ __global__ void power_spectra(const int64 *__restrict__ first_blocks, const Sign
     Complex *x = IN_SHARED ? reinterpret_cast<Complex *>(shared) : room + int64(blockIdx.x) * elements * 2;
     Complex *y = x + elements;
     const bool halved = t.size != t.count;
+    // A power of two, as which `lanes` is chosen.
+    const int lane_bits = bits_of(t.lanes), last_lane = t.lanes - 1;
     const int bins = t.count / 2 + 1;
     for (int64 group = blockIdx.x; group < groups; group += gridDim.x) {
         int sample = sample_of(first_blocks, samples, group);
         const Signal &s = signals[sample];
         int64 first = (group - first_blocks[sample]) * t.lanes;
         for (int o = threadIdx.x; o < elements; o += blockDim.x) {
-            int64 frame = first + o % t.lanes;
-            int k = o / t.lanes;
+            int64 frame = first + (o & last_lane);
+            int k = o >> lane_bits;
             Complex value = {0.0f, 0.0f};
             if (frame < s.frames) {
                 int64 begin = t.start + frame * t.step;
@@ -179,10 +189,10 @@ __global__ void power_spectra(const int64 *__restrict__ first_blocks, const Sign
             stride *= radix;
         }
         for (int o = threadIdx.x; o < bins * t.lanes; o += blockDim.x) {
-            int64 frame = first + o % t.lanes;
-            int k = o / t.lanes;
+            int64 frame = first + (o & last_lane);
+            int k = o >> lane_bits;
             if (frame >= s.frames) continue;
-            float power = power_of(x, roots, t, k, o % t.lanes);
+            float power = power_of(x, roots, t, k, o & last_lane);
             reinterpret_cast<float *>(s.target)[frame * s.frame_step + k * s.bin_step] = t.magnitude ? sqrtf(power) : power;
         }
         __syncthreads();

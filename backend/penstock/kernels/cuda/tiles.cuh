@@ -60,32 +60,60 @@ template <typename In, typename As>
 __device__ void read_tile(const Tiles &p, const Tile &tile, typename As::Kept outside, typename As::Kept *values,
                           int32 *shifts) {
     typedef typename As::Kept Kept;
+    // So many reads are on their way at once: one after the other, each would wait for memory.
+    const int BATCH = sizeof(In) <= 2 ? 8 : sizeof(In) == 4 ? 4 : 2;
     const int most = p.rows + p.reach_y, rows = tile.rows + p.reach_y, count = (tile.columns + p.reach_x) * p.inner;
     const int x = tile.x - p.left, first = x * p.inner, extent = p.width * p.inner;
     const In *plane = reinterpret_cast<const In *>(p.source) + tile.plane * p.height * extent;
-    for (int row = threadIdx.x / 32; row < most; row += blockDim.x / 32) {
-        int y = within(tile.y - p.above + row, p.height, p.border);
-        const In *line = plane + int64(max(y, 0)) * extent;
-        int shift = int(reinterpret_cast<uint64>(line + first) / sizeof(In) % 4);
-        if (threadIdx.x % 32 == 0) shifts[row] = shift;
-        if (row >= rows) continue;
-        for (int begin = 4 * int(threadIdx.x % 32) - shift; begin < count; begin += 4 * 32) {
+    auto row_at = [&](int row) { return within(tile.y - p.above + row, p.height, p.border); };
+    auto line_at = [&](int y) { return plane + int64(max(y, 0)) * extent + first; };
+    auto shift_of = [&](const In *line) { return int(reinterpret_cast<uint64>(line) / sizeof(In) % 4); };
+    for (int row = threadIdx.x; row < most; row += blockDim.x) shifts[row] = shift_of(line_at(row_at(row)));
+
+    // Threads take turns at the fours of all rows; a row may have one more where it is shifted.
+    const int fours = (count + 3 + 3) / 4, step = int(blockDim.x) / fours, rest = int(blockDim.x) % fours;
+    int row = int(threadIdx.x) / fours, place = int(threadIdx.x) % fours;
+    while (row < rows) {
+        Four<In> read[BATCH];
+        int32 at[BATCH], begins[BATCH];  // where each goes, and its first element among those of its row
+        int ys[BATCH];
+#pragma unroll
+        for (int i = 0; i < BATCH; i++) {
+            at[i] = -1;
+            if (row < rows) {
+                const int y = row_at(row);
+                const In *line = line_at(y);
+                const int begin = 4 * place - shift_of(line);
+                ys[i] = y >= 0 && first + begin >= 0 && first + begin + 4 <= extent ? -2 : y;
+                begins[i] = begin;
+                at[i] = row * p.pitch + 4 * place;
+                if (ys[i] == -2) read[i] = *reinterpret_cast<const Four<In> *>(line + begin);
+            }
+            row += step;
+            place += rest;
+            if (place >= fours) {
+                place -= fours;
+                row++;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < BATCH; i++) {
+            if (at[i] < 0) continue;
             Four<Kept> four;
-            if (y >= 0 && first + begin >= 0 && first + begin + 4 <= extent) {
-                Four<In> read = *reinterpret_cast<const Four<In> *>(line + first + begin);
+            if (ys[i] == -2) {
 #pragma unroll
-                for (int i = 0; i < 4; i++) four.values[i] = As::of(read.values[i]);
+                for (int k = 0; k < 4; k++) four.values[k] = As::of(read[i].values[k]);
             } else {
-#pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    int element = begin + i;
-                    four.values[i] = outside;
-                    if (y < 0 || element < 0 || element >= count) continue;
-                    int column = element / p.inner, place = within(x + column, p.width, p.border);
-                    if (place >= 0) four.values[i] = As::of(line[int64(place) * p.inner + element - column * p.inner]);
+                const In *line = line_at(ys[i]) - first;
+                for (int k = 0; k < 4; k++) {
+                    const int element = begins[i] + k;
+                    four.values[k] = outside;
+                    if (ys[i] < 0 || element < 0 || element >= count) continue;
+                    const int column = element / p.inner, from = within(x + column, p.width, p.border);
+                    if (from >= 0) four.values[k] = As::of(line[int64(from) * p.inner + element - column * p.inner]);
                 }
             }
-            *reinterpret_cast<Four<Kept> *>(values + row * p.pitch + shift + begin) = four;
+            *reinterpret_cast<Four<Kept> *>(values + at[i]) = four;
         }
     }
 }
@@ -93,6 +121,14 @@ __device__ void read_tile(const Tiles &p, const Tile &tile, typename As::Kept ou
 template <typename Out>
 struct Convertible {
     static __device__ Out of(float value) { return converted<Out>(value); }
+};
+// The same for bytes, with less to do: NaN becomes 0, and what is half or more beyond a whole number, but nothing less,
+// comes to the next one with what is just below a half.
+template <>
+struct Convertible<uint8> {
+    static __device__ uint8 of(float value) {
+        return uint8(int(fminf(fmaxf(value, 0.0f), 255.0f) + 0.49999997f));
+    }
 };
 
 // Writes four elements of a row of a tile, of which `count` exist, beginning with the element at `column`.

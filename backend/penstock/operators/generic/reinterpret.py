@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from penstock.kernels.reshaping import reshaped
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 from penstock.types import numpy_dtype
@@ -52,17 +50,20 @@ class Reinterpret(Operator):
         for index, data in enumerate(batch.samples):
             sample = Sample(self, workspace, index)
             shape = data.shape
-            if size_in != size_out and (not shape or shape[-1] * size_in % size_out):
+            wanted, relative = self._wanted(sample), sample.given("rel_shape")
+            if wanted is not None:
+                whole = data.nbytes % size_out == 0
+            else:
+                whole = size_in == size_out or (len(shape) > 0 and shape[-1] * size_in % size_out == 0)
+            if not whole:
                 raise RuntimeError(
                     f"The last dimension of shape {list(shape)} is not a whole number of {kind.name} elements"
                 )
-            new = (*shape[:-1], shape[-1] * size_in // size_out) if size_in != size_out else shape
+            new = (*shape[:-1], shape[-1] * size_in // size_out) if size_in != size_out and shape else shape
             view = data.reshape(-1).view(kind)
-            wanted = self._wanted(sample)
             if wanted is not None or sample["src_dims"] is not None:
-                volume = math.prod(new)
-                base = new if sample.given("rel_shape") else shape
-                new = reshaped(base, wanted, sample.given("rel_shape"), sample["src_dims"], volume)
+                base = new if relative else shape
+                new = reshaped(base, wanted, relative, sample["src_dims"], view.size)
             views.append(view.reshape(new))
         layout = self.args["layout"]
         if layout is None:

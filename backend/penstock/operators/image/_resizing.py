@@ -11,14 +11,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.kernels.filters import Taps, nearest, taps
-from penstock.kernels.resize_shapes import MODES, AxisPlan, plan_axes
+from penstock.kernels.resize_shapes import MODES, AxisPlan, AxisPlans, plan_axes
 from penstock.kernels.windows import Region
 from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
-from penstock.types import FLOAT, INT16, INTERP_LINEAR, INTERP_NN, UINT8, UINT16, DALIInterpType, dtype_name
+from penstock.types import (
+    FLOAT,
+    INT16,
+    INTERP_LINEAR,
+    INTERP_NN,
+    UINT8,
+    UINT16,
+    DALIInterpType,
+    dtype_name,
+    numpy_dtype,
+)
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.resample import Normalization
     from penstock.kernels.cuda.launch import Located
+    from penstock.kernels.cuda.resample import Normalized
+    from penstock.schema.operator import Shape
+    from penstock.tensors import TensorListGPU
 
 IMAGE_LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW")
 VOLUME_LAYOUTS = ("DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
@@ -75,6 +88,9 @@ SIZE_ARGUMENTS = (
     ),
 )
 _WAYS_TO_TELL_SIZE = (("size",), ("resize_x", "resize_y", "resize_z"), ("resize_shorter",), ("resize_longer",))
+_MODES_OF_SIZES = {"resize_shorter": "not_smaller", "resize_longer": "not_larger"}
+_MIDDLES = np.array([0.5, 0.5])
+_MOST_EXTENT = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -160,6 +176,28 @@ def _span(table: Taps) -> tuple[int, int]:
     return min(ends), max(ends) + table.weights.shape[1]
 
 
+@dataclass
+class ImagePlans:
+    """How all images of a batch are resampled.
+
+    Attributes:
+        shapes: of the samples as stacks of images (n, H, W, C), int64 of shape (samples, 4).
+        vertical, horizontal: the plans of both axes.
+    """
+
+    shapes: np.ndarray
+    vertical: AxisPlans
+    horizontal: AxisPlans
+
+    def split(self) -> list[ResamplePlan]:
+        """The plan of each image."""
+        pairs = zip(*(axis.split() for axis in (self.vertical, self.horizontal)))
+        return [
+            ResamplePlan(axes, kinds, self.vertical.antialias, tuple(Window(0, axis.size_out) for axis in axes))
+            for axes, kinds in (zip(*pair) for pair in pairs)
+        ]
+
+
 @functools.lru_cache(maxsize=64)
 def _ones(count: int) -> np.ndarray:
     return np.ones((count, 1), np.float32)
@@ -215,6 +253,82 @@ class ResizingOperator(Operator):
             raise RuntimeError(f"Cannot resize an empty image of shape {list(shape)}")
         return output
 
+    def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]:
+        planned = None
+        if workspace.device != "cpu" and num_outputs == 1 and not workspace.failures:
+            planned = self._planned_batch(workspace)
+        if planned is None:
+            return super().infer_batch(workspace, num_outputs)
+        workspace.plans, shapes = planned
+        workspace.samples = [Sample(self, workspace, index) for index in range(workspace.batch_size)]
+        return [shapes]
+
+    def _planned_batch(self, workspace: Workspace) -> tuple[ImagePlans, list[Shape]] | None:
+        """The plans of all samples, and their outputs' shapes; None where samples must be looked at one by one."""
+        first, count = workspace.state
+        batch = workspace.inputs[0]
+        whole = numpy_dtype(batch.dtype).kind in "iu"
+        constant = workspace.arguments.keys().isdisjoint(("interp_type", "min_filter", "mag_filter"))
+        if count != 2 or not len(batch) or not whole or not constant:
+            return None
+        shapes = np.array(batch.shapes, np.int64)
+        planned = self.plan_batch(workspace, shapes[:, first : first + 2]) if shapes.min() > 0 else None
+        if planned is None or not 1 <= planned[0].min() <= planned[0].max() < _MOST_EXTENT:
+            return None
+        sizes, starts, ends = planned
+        extents = shapes[:, first : first + 2]
+        sizes = sizes.astype(np.int64)
+        shrinking = self.args["min_filter" if self.given("min_filter") else "interp_type"]
+        growing = self.args["mag_filter" if self.given("mag_filter") else "interp_type"]
+        kinds = np.where(sizes < np.abs(ends - starts), int(shrinking), int(growing))
+        none, straight = np.zeros(len(shapes), np.int64), np.zeros(len(shapes), bool)
+        axes = [
+            AxisPlans(
+                *(a[:, n] for a in (extents, sizes, starts, ends, kinds)),
+                self.args["antialias"],
+                none,
+                sizes[:, n],
+                straight,
+            )
+            for n in range(2)
+        ]
+        plans = ImagePlans(_stack_shapes(shapes, first), *axes)
+        outputs = shapes.copy()
+        outputs[:, first : first + 2] = sizes
+        return plans, list(map(tuple, outputs.tolist()))
+
+    def plan_batch(self, workspace: Workspace, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """The output's extents and the starts and ends of regions of all samples, float64 of shape (samples, 2).
+
+        None where they cannot be worked out at once.
+        """
+        return None
+
+    def plan_sizes(self, workspace: Workspace, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """What :meth:`plan_axes` does, as :meth:`plan_batch`."""
+        from penstock.kernels.cpu.axis_plans import HALF_AWAY, fill_axis_plans
+
+        given = next(group for group in _WAYS_TO_TELL_SIZE if any(self.given(name) for name in group))
+        mode = _MODES_OF_SIZES.get(given[0]) or self.args["mode"]
+        columns = [self.values(workspace, name) for name in (given if len(given) == 1 else ("resize_y", "resize_x"))]
+        region = [np.zeros((1, 2)), extents]
+        if self.given("roi_start"):
+            region = [self.values(workspace, name) for name in ("roi_start", "roi_end")]
+        most = np.array(self._max_size(2) or (), np.float64)
+        if any(values is None for values in columns) or any(r is None or r.shape[1] != 2 for r in region):
+            return None
+        requested = np.concatenate(np.broadcast_arrays(*columns), axis=1)
+        if requested.shape[1] not in (1, 2):
+            return None
+        if self.given("roi_start") and self.args["roi_relative"]:
+            region = [edge.astype(np.float32) * extents.astype(np.float32) for edge in region]
+        starts, ends = (np.array(np.broadcast_to(edge, extents.shape), np.float64) for edge in region)
+        requested = np.ascontiguousarray(np.broadcast_to(requested, extents.shape))
+        sizes = np.empty(extents.shape)
+        subpixel = self.args["subpixel_scale"]
+        fill_axis_plans(starts, ends, requested, MODES.index(mode), most, subpixel, HALF_AWAY, _MIDDLES, sizes)
+        return sizes, starts, ends
+
     def plan(self, sample: Sample, extents: Sequence[int]) -> ResamplePlan:
         """How a sample with the given spatial extents is resampled."""
         axes = self.plan_axes(sample, extents)
@@ -265,10 +379,16 @@ class ResizingOperator(Operator):
             raise RuntimeError(f"`max_size` has {len(value)} entries, expected 1 or {count}")
         return value * count if len(value) == 1 else value
 
+    @staticmethod
+    def _roi_corner(sample: Sample, name: str, count: int) -> list[float]:
+        """One corner of the region; a single constant is meant for all axes."""
+        value: list[float] = sample[name]
+        return value * count if len(value) == 1 and sample.tensor_argument(name) is None else value
+
     def _roi(self, sample: Sample, extents: Sequence[int]) -> tuple[list[float], list[float]] | None:
         if not sample.given("roi_start"):
             return None
-        start, end = sample["roi_start"], sample["roi_end"]
+        start, end = (self._roi_corner(sample, name, len(extents)) for name in ("roi_start", "roi_end"))
         for name, value in (("roi_start", start), ("roi_end", end)):
             if len(value) != len(extents):
                 raise RuntimeError(f"`{name}` has {len(value)} entries, expected {len(extents)}")
@@ -297,6 +417,9 @@ def resample_batch(workspace: Workspace) -> None:
     from penstock.kernels.cuda.resample import ImageResampling, resample_alike, resample_axes
 
     first, count = workspace.state
+    if workspace.plans is not None:
+        resample_images_planned(workspace.inputs[0], workspace.outputs[0], workspace.plans)
+        return
     samples = workspace.live
     plans = [sample.plan for sample in samples]
     sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
@@ -315,6 +438,29 @@ def resample_batch(workspace: Workspace) -> None:
         )
 
     resample_alike(sources, targets, plans, job_of)
+
+
+def resample_images_planned(
+    sources: TensorListGPU, targets: TensorListGPU, plans: ImagePlans, after: Normalized | None = None
+) -> None:
+    """Resamples all samples of a batch on the GPU, with what comes ``after``."""
+    from penstock.kernels.cuda.launch import places_of
+    from penstock.kernels.cuda.resample import ImageStacks, resample_planned
+
+    addresses, owner = places_of(sources)
+    stacks = ImageStacks(addresses, plans.shapes, numpy_dtype(sources.dtype), owner)
+    resample_planned(stacks, targets.pointers(), numpy_dtype(targets.dtype), plans.vertical, plans.horizontal, after)
+
+
+def _stack_shapes(shapes: np.ndarray, first: int) -> np.ndarray:
+    """As :func:`_image_stack`, for many shapes, in rows."""
+    parts = (
+        shapes[:, :first].prod(axis=1),
+        shapes[:, first],
+        shapes[:, first + 1],
+        shapes[:, first + 2 :].prod(axis=1),
+    )
+    return np.stack(parts, axis=1)
 
 
 def _image_stack(shape: Sequence[int], first: int) -> tuple[int, int, int, int]:

@@ -90,6 +90,52 @@ def crop_region(sample: Sample, shape: Sequence[int], layout: str, rounding: str
     return Region(tuple(anchor), tuple(extents))
 
 
+def crop_regions(
+    operator: Operator, workspace: Workspace, shapes: np.ndarray, layout: str
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The anchors and extents of :func:`crop_region` for all samples, whose shapes are in rows.
+
+    None where samples must be looked at one by one.
+    """
+    depth = "D" if "D" in layout else "F"
+    if operator.given("crop"):
+        crop = operator.values(workspace, "crop")
+        if crop is None or crop.shape[1] not in (2, 3):
+            return None
+        wanted = dict(zip((depth, "H", "W")[-crop.shape[1] :], crop.T))
+    else:
+        values = {
+            letter: operator.values(workspace, _EXTENTS[letter]) for letter in (depth, "H", "W") if letter in layout
+        }
+        if any(value is None for value in values.values()):
+            return None
+        wanted = {letter: value[:, 0] for letter, value in values.items()}
+    anchors, extents = np.zeros_like(shapes), shapes.copy()
+    for axis, letter in enumerate(layout):
+        if letter not in wanted:
+            continue
+        size = wanted[letter].astype(np.int64)
+        if not (size > 0).any():
+            continue
+        place = operator.values(workspace, _POSITIONS[letter])
+        if place is None or not ((place >= 0) & (place <= 1)).all():
+            return None
+        own, given = extents[:, axis], np.broadcast_to(size > 0, len(shapes))
+        own[given] = np.broadcast_to(size, len(shapes))[given]
+        anchor = (place[:, 0].astype(np.float32) * (shapes[:, axis] - own).astype(np.float32)).astype(np.float64)
+        whole = np.trunc(anchor)
+        if operator.args["rounding"] == "round":
+            whole = np.where(anchor >= 0, np.floor(anchor + 0.5), np.ceil(anchor - 0.5))
+        anchors[given, axis] = whole[given]
+    return anchors, extents
+
+
+def regions_of(anchors: np.ndarray, extents: np.ndarray) -> list[Region]:
+    """One region for each row."""
+    pairs = zip(map(tuple, anchors.tolist()), map(tuple, extents.tolist()))
+    return [Region(anchor, extent) for anchor, extent in pairs]
+
+
 def _wanted_extents(sample: Sample, layout: str) -> dict[str, float]:
     # Frames count as depth where there is no other.
     depth = "D" if "D" in layout else "F"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from penstock.kernels.cuda.histogram import Tiling
@@ -78,8 +80,8 @@ class Clahe(Operator):
         coloured = [(a, b) for a, b in zip(sources, targets) if self._only_lightness(a.shape)]
         colours = scratch([source.shape for source, _ in coloured], np.uint8)
         to_lab([(source, colour) for (source, _), colour in zip(coloured, colours)])
-        # Of L*a*b*, the first of the three planes.
-        planes = [planes_of(colour, colour, 0)[0] for colour in colours]
+        # Of L*a*b*, the first of the three channels.
+        planes = [replace(plane, channels=1) for colour in colours for plane in planes_of(colour, colour, 0)]
         for source, target in zip(sources, targets):
             if not self._only_lightness(source.shape):
                 planes += planes_of(source, target, 0)

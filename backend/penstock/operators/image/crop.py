@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.kernels.windows import apply_policy, check_policy
+from penstock.kernels.windows import Region, apply_policy, check_policy
 from penstock.operators.image._windows import (
     CROP_ARGUMENTS,
     POLICY_ARGUMENTS,
@@ -10,6 +10,8 @@ from penstock.operators.image._windows import (
     copy_region,
     copy_regions,
     crop_region,
+    crop_regions,
+    regions_of,
     window_type,
 )
 from penstock.schema import (
@@ -69,6 +71,27 @@ class Crop(Operator):
         region = crop_region(sample, shape, layout, self.args["rounding"])
         sample.plan = apply_policy(region, shape, self.args["out_of_bounds_policy"])
         return sample.plan.extents
+
+    def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[tuple[int, ...]]]:
+        # Where the arguments are constant, what is known of a sample serves the next one.
+        if workspace.arguments and len(workspace.inputs[0]) and not workspace.failures:
+            regions = crop_regions(self, workspace, workspace.inputs[0].shape_array(), workspace.state)
+            if regions is not None:
+                return [self._infer_regions(workspace, regions_of(*regions))]
+        return super().infer_batch(workspace, num_outputs)
+
+    def _infer_regions(self, workspace: Workspace, regions: list[Region]) -> list[tuple[int, ...]]:
+        policy, shapes = self.args["out_of_bounds_policy"], workspace.inputs[0].shapes
+        workspace.samples = [Sample(self, workspace, index) for index in range(workspace.batch_size)]
+        extents: list[tuple[int, ...]] = []
+        for sample, region, shape in zip(workspace.samples, regions, shapes):
+            try:
+                sample.plan = apply_policy(region, shape, policy)
+                extents.append(sample.plan.extents)
+            except RuntimeError as error:
+                extents.append((0,) * len(shape))
+                workspace.fail(sample.index, error)
+        return extents
 
     def compute(self, sample: Sample) -> None:
         channel_axis = sample.workspace.state.find("C")

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.kernels.windows import Region, apply_policy, check_policy, fill_per_channel
-from penstock.operators.image._windows import CROP_ARGUMENTS, POLICY_ARGUMENTS, check_crop_arguments, crop_region
+from penstock.operators.image._windows import (
+    CROP_ARGUMENTS,
+    POLICY_ARGUMENTS,
+    check_crop_arguments,
+    crop_region,
+    crop_regions,
+    regions_of,
+)
 from penstock.schema import (
     Argument,
     Deprecation,
@@ -50,6 +57,30 @@ class CmnPlan:
     shift: float
     channels: int
     fill: np.ndarray
+
+
+@dataclass(slots=True)
+class CmnPlans:
+    """What happens to all samples of a batch, all inside of their images and of as many channels.
+
+    Attributes:
+        anchors, extents: of the windows, int64 of shape (samples, dimensions).
+        mirror: whether W is reversed.
+        one: what all have in common.
+    """
+
+    anchors: np.ndarray
+    extents: np.ndarray
+    mirror: np.ndarray
+    one: CmnPlan
+
+    def split(self) -> list[CmnPlan]:
+        """The plan of each sample."""
+        pairs = zip(regions_of(self.anchors, self.extents), self.mirror.tolist())
+        one = self.one
+        return [
+            CmnPlan(region, mirror, one.mean, one.factor, one.shift, one.channels, one.fill) for region, mirror in pairs
+        ]
 
 
 @register_operator
@@ -129,6 +160,18 @@ class CropMirrorNormalize(Operator):
         return tuple(extents[axis] for axis in permutation)
 
     def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[tuple[int, ...]]]:
+        # On CPU, where the arguments are constant, what is known of a sample serves the next one.
+        at_once = workspace.device != "cpu" or workspace.arguments
+        planned = self._planned_batch(workspace) if at_once and not workspace.failures else None
+        if planned is not None:
+            plans, outputs = planned
+            workspace.samples = [Sample(self, workspace, index) for index in range(workspace.batch_size)]
+            if workspace.device == "cpu":
+                for sample, plan in zip(workspace.samples, plans.split()):
+                    sample.plan = plan
+            else:
+                workspace.plans = plans
+            return [outputs]
         shapes = super().infer_batch(workspace, num_outputs)
         samples = workspace.live
         if any(self.args["fill_values"]) and all(sample.plan.region.inside(sample.shapes[0]) for sample in samples):
@@ -136,6 +179,35 @@ class CropMirrorNormalize(Operator):
             for sample in samples:
                 sample.plan = replace(sample.plan, fill=_zeros(sample.plan.channels))
         return shapes
+
+    def _planned_batch(self, workspace: Workspace) -> tuple[CmnPlans, list[tuple[int, ...]]] | None:
+        """The plans of all samples, and their outputs' shapes; None where samples must be looked at one by one."""
+        layout, permutation = workspace.state
+        batch = workspace.inputs[0]
+        mirror = self.values(workspace, "mirror")
+        if not len(batch) or mirror is None or not self.tensor_arguments.isdisjoint(("mean", "std")):
+            return None
+        shapes = np.array(batch.shapes, np.int64)
+        regions = crop_regions(self, workspace, shapes, layout)
+        axis = layout.index("C")
+        channels = shapes[0, axis]
+        if regions is None or channels < 1 or (shapes[:, axis] != channels).any():
+            return None
+        anchors, extents = regions
+        if (anchors < 0).any() or (anchors + extents > shapes).any():
+            return None
+        channels = int(channels)
+        padded = 1 << (channels - 1).bit_length() if self.args["pad_output"] else channels
+        mean, factor = self._normalization(Sample(self, workspace, 0), channels)
+        fill_values = self._fill(padded)
+        # Added channels are filled only where windows of the batch reach outside of their images.
+        fill = _zeros(padded) if any(self.args["fill_values"]) else fill_values
+        region = Region(tuple(anchors[0].tolist()), tuple(extents[0].tolist()))
+        one = CmnPlan(region, False, mean, factor, self.args["shift"], padded, fill)
+        flags = np.broadcast_to(mirror[:, 0] != 0, len(shapes))
+        outputs = extents.copy()
+        outputs[:, axis] = padded
+        return CmnPlans(anchors, extents, flags, one), list(map(tuple, outputs[:, permutation].tolist()))
 
     def _fill(self, padded: int) -> np.ndarray:
         """The fill value of each channel of the output."""
@@ -198,7 +270,8 @@ class CropMirrorNormalize(Operator):
                 plan.shift,
             )
 
-        copy_alike(sources, targets, [sample.plan for sample in samples], copy_of)
+        plans = [sample.plan for sample in samples] if workspace.plans is None else workspace.plans.split()
+        copy_alike(sources, targets, plans, copy_of)
 
 
 @functools.cache

@@ -36,6 +36,7 @@ class Jitter(RandomOperator):
         random=True,
         stateful=True,
     )
+    repeatable = True
 
     def setup(self) -> None:
         if self.args["interp_type"] not in (INTERP_NN, INTERP_LINEAR):
@@ -65,10 +66,10 @@ class Jitter(RandomOperator):
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         whole = workspace.inputs[0].dtype == UINT8
         fill = self.args["fill_value"]
-        jitter_images(
-            [
-                # A byte has the fill's lowest eight bits.
-                Jittered(source, target, self.stream(s), s.plan, int(fill) & 255 if whole else fill)
-                for s, source, target in zip(samples, sources, targets)
-            ]
-        )
+        # A byte has the fill's lowest eight bits.
+        outside = int(fill) & 255 if whole else fill
+        jitters = [
+            Jittered(source, target, self.stream_index(workspace, s.index), s.plan, outside)
+            for s, source, target in zip(samples, sources, targets)
+        ]
+        jitter_images(jitters, self.first_stream(workspace))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
 from penstock.kernels.resize_shapes import AxisPlan
 from penstock.operators.image._resizing import FILTER_ARGUMENTS, IMAGE_LAYOUTS, ResamplePlan, ResizingOperator, Window
-from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Input, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
 
 
@@ -41,6 +43,11 @@ class RandomResizedCrop(RandomOperator, ResizingOperator):
         self._size = size * 2 if len(size) == 1 else size
         area, ratio = self.args["random_area"], self.args["random_aspect_ratio"]
         self._crop = RandomCrop(area, ratio, self.args["num_attempts"])
+
+    def plan_batch(self, workspace: Workspace, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        windows = self._crop.windows(*self.streams(workspace), extents)
+        starts = windows[:, :2].astype(np.float64)
+        return np.broadcast_to(np.float64(self._size), starts.shape), starts, starts + windows[:, 2:]
 
     def plan(self, sample: Sample, extents: Sequence[int]) -> ResamplePlan:
         if not all(extents):

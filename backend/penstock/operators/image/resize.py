@@ -57,6 +57,9 @@ class Resize(ResizingOperator):
 
     plans_by_shape = True
 
+    def plan_batch(self, workspace: Workspace, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        return self.plan_sizes(workspace, extents)
+
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         specs = super().describe(workspace)
         return [*specs, OutputSpec(INT32, "", 1)] if self.args["save_attrs"] else specs

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.kernels.windows import Region
-from penstock.operators.image._resizing import ResamplePlan, Window, resample_and_normalize
+from penstock.operators.image._resizing import (
+    ImagePlans,
+    ResamplePlan,
+    Window,
+    resample_and_normalize,
+    resample_images_planned,
+)
 from penstock.schema import Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator
 from penstock.types import numpy_dtype
@@ -36,12 +42,7 @@ class ResizeNormalize(FusedOperator):
         layout, permutation = second.state
         output = "".join(layout[axis] for axis in permutation)
         outer = layout.removesuffix("HWC")
-        return (
-            spatial == 2
-            and layout.endswith("HWC")
-            and output in (outer + "CHW", outer + "HWC")
-            and all(sample.plan.region.inside(sample.shapes[0]) for sample in second.live)
-        )
+        return spatial == 2 and layout.endswith("HWC") and output in (outer + "CHW", outer + "HWC") and _insides(second)
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         first, second = samples
@@ -90,6 +91,13 @@ class ResizeNormalize(FusedOperator):
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.resample import ImageResampling, resample_alike
 
+        if first.plans is not None and second.plans is not None:
+            _resample_planned(first, second)
+            return
+        for step in steps:
+            if step.plans is not None:
+                for sample, plan in zip(step.samples, step.plans.split()):
+                    sample.plan = plan
         samples = second.live
         planar = _is_planar(second)
         # Samples whose plans for both steps are the same have the same pair.
@@ -115,6 +123,34 @@ class ResizeNormalize(FusedOperator):
 
         sources, targets = locate_all(first.inputs[0], samples), locate_all(second.outputs[0], samples)
         resample_alike(sources, targets, plans, job_of, _between(second))
+
+
+def _insides(second: Workspace) -> bool:
+    """Whether all windows lie in their images, and keep all frames."""
+    outer = second.state[0].index("H")
+    shapes = second.inputs[0].shapes
+    if second.plans is None:
+        regions = [(s.plan.region, shapes[s.index]) for s in second.live]
+        return all(r.inside(shape) and r.extents[:outer] == tuple(shape[:outer]) for r, shape in regions)
+    # Those that were planned at once are inside.
+    return not outer or second.plans.extents[:, :outer].tolist() == [list(shape[:outer]) for shape in shapes]
+
+
+def _resample_planned(first: Workspace, second: Workspace) -> None:
+    """Computes a batch whose samples were planned at once."""
+    from penstock.kernels.cuda.resample import Normalized
+
+    layout, _ = second.state
+    plans, windows, one = first.plans, second.plans, second.plans.one
+    axes = []
+    for letter, axis in zip("HW", (plans.vertical, plans.horizontal)):
+        number = layout.index(letter)
+        mirrored = windows.mirror if letter == "W" else np.zeros_like(windows.mirror)
+        axes.append(axis.window(windows.anchors[:, number], windows.extents[:, number], mirrored))
+    after = Normalized(
+        _is_planar(second), one.mean, one.factor, one.shift, one.channels, float(one.fill[0]), _between(second)
+    )
+    resample_images_planned(first.inputs[0], second.outputs[0], ImagePlans(plans.shapes, *axes), after)
 
 
 def _cropped(first: Sample, second: Sample) -> ResamplePlan:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from penstock.kernels.axes import resolve_axes
-from penstock.kernels.resize_shapes import MODES, AxisPlan, plan_axes, round_half_away
+from penstock.kernels.resize_shapes import MODES, ROUNDINGS, AxisPlan, plan_axes
 from penstock.operators.image._resizing import ResizingOperator
 from penstock.schema import Alias, Argument, Input, Sample, Schema, Workspace, register_operator
 from penstock.types import INTERP_LINEAR
 
-_ROUNDING: dict[str, Callable[[float], int]] = {"round": round_half_away, "truncate": math.trunc, "ceil": math.ceil}
 _MOST_DIMENSIONS = 3
 
 
@@ -108,8 +106,8 @@ class TensorResize(ResizingOperator):
             raise RuntimeError(f"Unknown resize mode '{self.args['mode']}': use one of {', '.join(MODES)}")
         if self.given("scales") and self.args["mode"] in ("not_larger", "not_smaller"):
             raise RuntimeError(f"`scales` cannot be given with the mode '{self.args['mode']}'")
-        if self.args["size_rounding"] not in _ROUNDING:
-            raise RuntimeError(f"Unknown rounding '{self.args['size_rounding']}': use one of {', '.join(_ROUNDING)}")
+        if self.args["size_rounding"] not in ROUNDINGS:
+            raise RuntimeError(f"Unknown rounding '{self.args['size_rounding']}': use one of {', '.join(ROUNDINGS)}")
 
     def run_batch(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
@@ -187,7 +185,7 @@ class TensorResize(ResizingOperator):
             None if most is None else spread(most, zeros),
             None if region is None else (spread(region[0], zeros), spread(region[1], extents)),
             self.args["subpixel_scale"] if subpixel_scale is None else subpixel_scale,
-            _ROUNDING[self.args["size_rounding"]],
+            self.args["size_rounding"],
             spread(_one_each("alignment", sample["alignment"], len(own)), [0.5] * len(shape)),
         )
 

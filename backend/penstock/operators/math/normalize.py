@@ -154,6 +154,10 @@ class Normalize(Operator):
             value = np.sqrt(np.square(value) + np.float32(self.args["epsilon"]))
         return value.astype(np.float32)
 
+    def _is_number(self, name: str, sample: Sample) -> bool:
+        """Whether one number was given for all samples."""
+        return sample.given(name) and sample.tensor_argument(name) is None
+
     def _check_together(self, workspace: Workspace) -> None:
         kept = [axis for axis in range(workspace.inputs[0].ndim()) if axis not in workspace.state]
         if len({tuple(sample.shapes[0][axis] for axis in kept) for sample in workspace.live}) > 1:
@@ -178,7 +182,9 @@ class Normalize(Operator):
                 denominator = count - self.args["ddof"]
                 variance = sums / denominator if denominator > 0 else np.zeros_like(sums)
                 deviation = _along(np.sqrt(variance + self.args["epsilon"]), data[0].shape, axes)
-            factor = np.where(deviation == 0, np.float32(0), np.float32(self.args["scale"]) / deviation)
+            factor = np.float32(self.args["scale"]) / deviation
+            if not self._is_number("stddev", samples[0]):
+                factor = np.where(deviation == 0, np.float32(0), factor)
             for sample, values in zip(samples, data):
                 self._store(values, axes, mean, factor, sample.outputs[0])
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from penstock.schema import Argument, Input, OutputSpec, Sample, Workspace
-from penstock.schema.random_operator import RandomOperator
+from penstock.schema.operator import Shape
+from penstock.schema.random_operator import RandomOperator, Streams
 from penstock.types import DALIDataType, dtype_name
 
 SHAPE_LIKE = Input(
@@ -49,6 +52,10 @@ def output_shape(sample: Sample, shape_like: int) -> tuple[int, ...]:
     return shape
 
 
+# Samples of so few numbers are filled by one call for the whole batch; those of more, by several threads.
+_FEW = 1024
+
+
 class Draw(RandomOperator):
     """Fills a tensor with numbers of some distribution, the same on CPU and GPU up to rounding."""
 
@@ -56,9 +63,20 @@ class Draw(RandomOperator):
     dtypes: ClassVar[tuple[DALIDataType, ...]] = NUMBERS
 
     is_prompt = True
+    repeatable = True
 
     def fill(self, sample: Sample, out: np.ndarray) -> None:
         """Draws the numbers of one sample into ``out``, which is 1-D and of the output's type."""
+        raise NotImplementedError
+
+    def fill_alike(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
+        """As :meth:`fill`, of all samples at once.
+
+        Args:
+            sample: any; all have the same arguments.
+            out: the samples' numbers in rows, of the output's type.
+            streams: of all samples.
+        """
         raise NotImplementedError
 
     def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
@@ -72,6 +90,35 @@ class Draw(RandomOperator):
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         return output_shape(sample, 0)
+
+    def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]:
+        first = Sample(self, workspace, 0) if self._are_alike(workspace) else None
+        try:
+            shape = None if first is None else self.infer(first)
+        except Exception:
+            # Found again where samples are looked at one by one, which tells which are to blame.
+            shape = None
+        if shape is None or math.prod(shape) > _FEW:
+            return super().infer_batch(workspace, num_outputs)
+        workspace.plans = first
+        return [[shape] * workspace.batch_size]
+
+    def _are_alike(self, workspace: Workspace) -> bool:
+        """Whether all samples have the same shape and arguments, and are filled by one call."""
+        one_call = type(self).fill_alike is not Draw.fill_alike
+        free = not workspace.inputs and workspace.arguments.keys() <= {"_random_state"} and not workspace.failures
+        return one_call and free and workspace.device == "cpu" and workspace.batch_size > 0
+
+    def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
+        if workspace.plans is not None:
+            try:
+                out = workspace.outputs[0]._contiguous_elements().reshape(len(shapes), -1)
+                self.fill_alike(workspace.plans, out, self.streams(workspace))
+                return
+            except Exception:
+                # As above.
+                workspace.samples = [Sample(self, workspace, index) for index in range(workspace.batch_size)]
+        super().compute_samples(workspace, shapes)
 
     def compute(self, sample: Sample) -> None:
         self.fill(sample, sample.outputs[0].reshape(-1))
@@ -88,9 +135,10 @@ class Draw(RandomOperator):
             except Exception as error:
                 workspace.fail(sample.index, error)
                 continue
-            drawings.setdefault(name, []).append(Drawing(target, self.stream(sample), **parameters))
+            stream = self.stream_index(workspace, sample.index)
+            drawings.setdefault(name, []).append(Drawing(target, stream, **parameters))
         for name, of_name in drawings.items():
-            draw_numbers(name, of_name)
+            draw_numbers(name, of_name, self.first_stream(workspace))
 
 
 def is_wide(dtype: Any) -> bool:

@@ -13,6 +13,8 @@ NOISY = Input("input", doc="Data of any shape; integers or float32.")
 class Noise(RandomOperator):
     """Adds noise to its input."""
 
+    repeatable = True
+
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch):

@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw
 from penstock.schema import Alias, Argument, Sample, Schema, register_operator
+from penstock.schema.random_operator import Streams
 from penstock.types import DALIDataType
 
 
@@ -41,6 +42,13 @@ class CoinFlip(Draw):
 
         bits = np.empty(out.size, np.uint64)
         philox.fill_bits(bits, *self.stream(sample))
+        out[...] = bits <= np.uint64(_last_head(sample))
+
+    def fill_alike(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
+        from penstock.kernels.cpu import philox
+
+        bits = np.empty(out.shape, np.uint64)
+        philox.fill_rows_of_bits(bits, *streams)
         out[...] = bits <= np.uint64(_last_head(sample))
 
     def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:

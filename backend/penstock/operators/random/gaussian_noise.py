@@ -45,8 +45,8 @@ class GaussianNoise(Noise):
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         drawings = [
-            Drawing(target, self.stream(s), float(s["mean"]), float(s["stddev"]), source=source)
+            Drawing(target, self.stream_index(workspace, s.index), float(s["mean"]), float(s["stddev"]), source=source)
             for s, source, target in zip(samples, sources, targets)
         ]
         wide = is_wide(numpy_dtype(workspace.outputs[0].dtype))
-        add_noise("NormalDouble" if wide else "Normal", drawings)
+        add_noise("NormalDouble" if wide else "Normal", drawings, self.first_stream(workspace))

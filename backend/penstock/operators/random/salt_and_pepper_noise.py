@@ -94,8 +94,9 @@ class SaltAndPepperNoise(Noise):
                 continue
             view = self._planes_pixels_channels(source.shape, workspace.state)
             values = map(float, _salt_and_pepper(sample, target.dtype))
-            sprinklings.append(Sprinkling(source, target, self.stream(sample), view, *probabilities, *values))
-        sprinkle(sprinklings)
+            stream = self.stream_index(workspace, sample.index)
+            sprinklings.append(Sprinkling(source, target, stream, view, *probabilities, *values))
+        sprinkle(sprinklings, self.first_stream(workspace))
 
     def _planes_pixels_channels(self, shape: tuple[int, ...], layout: str) -> tuple[int, int, int]:
         if self.args["per_channel"] or not shape:

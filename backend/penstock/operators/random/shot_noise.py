@@ -48,12 +48,11 @@ class ShotNoise(Noise):
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        replace_by_shots(
-            [
-                Drawing(target, self.stream(s), float(_factor(s)), source=source)
-                for s, source, target in zip(samples, sources, targets)
-            ]
-        )
+        drawings = [
+            Drawing(target, self.stream_index(workspace, s.index), float(_factor(s)), source=source)
+            for s, source, target in zip(samples, sources, targets)
+        ]
+        replace_by_shots(drawings, self.first_stream(workspace))
 
 
 def _factor(sample: Sample) -> float:

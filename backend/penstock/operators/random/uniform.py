@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw, is_wide
 from penstock.schema import Alias, Argument, Sample, Schema, register_operator
+from penstock.schema.random_operator import Streams
 
 
 @register_operator
@@ -55,6 +56,22 @@ class Uniform(Draw):
             narrow = np.empty(out.size, np.float32)
             philox.fill_uniform(narrow, *self.stream(sample), low, high)
             convert.cast(narrow, out)
+
+    def fill_alike(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
+        from penstock.kernels.cpu import convert, philox
+
+        if sample.given("values"):
+            values = self._values(sample)
+            bits = np.empty(out.shape, np.uint64)
+            philox.fill_rows_of_bits(bits, *streams)
+            drawn = values[bits * np.uint64(values.size) >> np.uint64(32)]
+        else:
+            low, high = self._bounds(sample, out.dtype)
+            drawn = out if out.dtype == np.float32 else np.empty(out.shape, type(low))
+            fill = philox.fill_rows_double if is_wide(out.dtype) else philox.fill_rows
+            fill(drawn, *streams, low, high)
+        if drawn is not out:
+            convert.cast(drawn.reshape(-1), out.reshape(-1))
 
     def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
         if sample.given("values"):
