@@ -225,3 +225,20 @@ def test_resizing_is_planned_for_all_samples_at_once_and_repeated() -> None:
     for on_gpu, on_cpu in zip(results(lambda: define("gpu"), 5), results(lambda: define("cpu"), 5)):
         for one, other in zip(on_gpu, on_cpu):
             np.testing.assert_allclose(one, other, atol=0.021)
+
+
+def test_samples_at_odd_addresses() -> None:
+    """Where several elements are read at a time, an address tells whether that can be."""
+    rng = np.random.default_rng(5)
+    whole = [[rng.integers(0, 255, 1 + 8 * 12 * 3, np.uint8) for _ in range(2)] for _ in range(4)]
+    images = [[xp.put(array)[1:].reshape(8, 12, 3) for array in batch] for batch in whole]
+    aligned = [[xp.put(np.array(image)) for image in batch] for batch in images]
+
+    def define() -> DataNode:
+        given = fn.external_source([*aligned, *images], cycle=True, layout="HWC", device="gpu", no_copy=True)
+        return fn.resize(fn.flip(given), size=[4, 6])
+
+    found = results(define, 8)
+    for one, other in zip(found[:4], found[4:]):
+        for expected, result in zip(one, other):
+            np.testing.assert_array_equal(result, expected)

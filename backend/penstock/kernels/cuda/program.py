@@ -7,7 +7,9 @@ addresses tell where in the descriptors each one's go. For the next batch of the
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -360,14 +362,8 @@ class Program:
         kept = 0 if self._kept is None else self._kept.data.ptr
         bases = [0 if scratch is None else scratch.data.ptr, self._tables[1][0], kept]
         for batch in (*inputs, *outputs):
-            if not isinstance(batch, TensorListGPU):
-                continue
-            if batch._elements is not None:
-                bases.append(batch._elements.data.ptr)
-            elif batch._places is not None:
-                bases += [place.address for place in batch._places]
-            else:
-                bases += [sample.data.ptr for sample in batch.samples]
+            if isinstance(batch, TensorListGPU):
+                bases += _bases_of(batch)
         key = tuple(bases)
         placement = self._placements.get(key)
         if placement is None:
@@ -475,21 +471,34 @@ def _recorded(workspace: Workspace, compute_batch: Callable[[Workspace], None]) 
     return recorder.program(outputs)
 
 
+def _bases_of(batch: TensorListGPU) -> list[int]:
+    """The addresses that those of the samples follow from: of all of them, or of each."""
+    if batch._elements is not None:
+        return [batch._elements.data.ptr]
+    if batch._places is not None:
+        return [place.address for place in batch._places]
+    return [sample.data.ptr for sample in batch.samples]
+
+
 def _kind(workspace: Workspace, varying: Collection[str]) -> Any:
     """Equal for batches for which an operator launches the same; None where that is not known."""
     parts: list[Any] = [require_cupy().cuda.get_current_stream().ptr, workspace.batch_size]
     for batch in workspace.inputs:
-        if not isinstance(batch, TensorListGPU):
-            parts.append(_value(batch))
-        elif batch._elements is not None:
-            parts.append((batch._dtype, batch._layout, tuple(batch.shapes)))
-        elif batch._places is not None or all(sample.flags.c_contiguous for sample in batch.samples):
-            parts.append((batch._dtype, batch._layout, tuple(batch.shapes), "scattered"))
-        else:
-            return None
+        parts.append(_described(batch) if isinstance(batch, TensorListGPU) else _value(batch))
     for name, values in workspace.arguments.items():
         parts.append(name if name in varying else _value(values))
     return None if None in parts else tuple(parts)
+
+
+def _described(batch: TensorListGPU) -> Any:
+    """The types and shapes of a batch on GPU; None for one whose samples lie as stand-ins never do."""
+    scattered = batch._elements is None
+    if scattered and batch._places is None and not all(sample.flags.c_contiguous for sample in batch.samples):
+        return None
+    # Kernels read several elements at a time where addresses are multiples of so many bytes, as made-up ones are.
+    if functools.reduce(operator.or_, _bases_of(batch), 0) % _ALIGNMENT:
+        return None
+    return batch._dtype, batch._layout, tuple(batch.shapes), scattered
 
 
 def _value(batch: TensorList) -> Any:

@@ -157,11 +157,15 @@ __global__ void warp(const int64 *__restrict__ first_blocks, const Warp *__restr
     int own_row = threadIdx.x / columns;
     if (own_row >= rows_at_once) return;
     const In *source = reinterpret_cast<const In *>(w.source);
+    float steps[3];
+#pragma unroll
+    for (int axis = 0; axis < 3; axis++) steps[axis] = axis < axes ? matrix[4 * axis] : 0.0f;
     for (int row = own_row; row < rows; row += rows_at_once) {
-        float position[3] = {0.0f, 0.0f, 0.0f};
-        for (int axis = 0; axis < axes; axis++) {
-            float value = marks[axis][row][column / MARKED], step = matrix[4 * axis];
-            for (int j = 1; j < MARKED; j++) value = column % MARKED >= j ? value + step : value;
+        float position[3];
+#pragma unroll
+        for (int axis = 0; axis < 3; axis++) {
+            float value = axis < axes ? marks[axis][row][column / MARKED] : 0.0f;
+            for (int j = 1; j < MARKED; j++) value = column % MARKED >= j ? value + steps[axis] : value;
             position[axis] = value;
         }
         int64 place = int64(begin_row + row) * w.out_width + begin_x + column;
