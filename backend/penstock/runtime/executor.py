@@ -41,17 +41,20 @@ class Result:
 
 
 # Streams are never destroyed: results outlive their pipeline, and libraries free their memory in its stream's order.
+# That all are kept here matters where a pipeline is garbage in a cycle: its stream's finalizer would run with its own.
+_streams: list[Any] = []
 _idle_streams: dict[int, list[Any]] = {}
 
 
 def _take_stream(cupy: Any, device_id: int) -> Any:
     """A CUDA stream of the current device that no pipeline uses."""
-    idle = _idle_streams.get(device_id)
     try:
-        return idle.pop() if idle else cupy.cuda.Stream(non_blocking=True)
+        # Another thread may take the last one.
+        return _idle_streams.get(device_id, []).pop()
     except IndexError:
-        # Another thread took the last one.
-        return cupy.cuda.Stream(non_blocking=True)
+        stream = cupy.cuda.Stream(non_blocking=True)
+        _streams.append(stream)
+        return stream
 
 
 _prefetching: weakref.WeakSet[Executor] = weakref.WeakSet()

@@ -1,0 +1,36 @@
+"""Streams stay when their pipeline goes."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import fn, pipeline_def
+from penstock.runtime import executor
+
+
+def test_a_pipeline_in_a_cycle_leaves_its_stream_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy = sys.modules["cupy"]
+    destroyed: list[str] = []
+
+    class Stream(cupy.cuda.Stream):  # type: ignore[misc, name-defined]
+        def __del__(self) -> None:
+            destroyed.append("a stream")
+
+    monkeypatch.setattr(cupy.cuda, "Stream", Stream)
+    monkeypatch.setattr(executor, "_idle_streams", {})
+
+    def define() -> Any:
+        return fn.flip(fn.external_source(lambda: [np.zeros((2, 3, 3), np.uint8)], layout="HWC").gpu())
+
+    pipeline: Any = pipeline_def(define, batch_size=1, num_threads=1, device_id=0)()
+    pipeline.run()
+    pipeline.itself = pipeline
+    del pipeline
+    gc.collect()
+    assert [len(idle) for idle in executor._idle_streams.values()] == [1]
+    assert not destroyed
