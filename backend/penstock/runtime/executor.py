@@ -180,7 +180,9 @@ class Executor:
             else:
                 with self._on_device():
                     result = self._run_steps(isolate)
-                    result.ready = self._stream.record()
+                    # Who waits for it on another thread leaves the driver to this one.
+                    event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
+                    result.ready = self._stream.record(event)
         self.iteration += 1
         if self.keep_states:
             result.states = operator_states(self)

@@ -133,7 +133,7 @@ class _Stream:
 class _Event:
     done = True
 
-    def __init__(self, disable_timing: bool = False) -> None:
+    def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
         pass
 
     def record(self, stream: Any = None) -> None:
