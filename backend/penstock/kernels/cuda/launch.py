@@ -36,7 +36,7 @@ from penstock.types import (
 )
 
 if TYPE_CHECKING:
-    from penstock.kernels.cuda.program import Recorder
+    from penstock.kernels.cuda.recording import Recorder
 
 Shape = tuple[int, ...]
 

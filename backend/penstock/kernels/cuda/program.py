@@ -1,39 +1,29 @@
 """What an operator launches for a batch, worked out once and repeated for batches that differ in their addresses alone.
 
 To work out descriptors in Python takes much longer than to launch a kernel. They follow from shapes, types and arguments,
-but for the addresses in them: so an operator's ``compute_batch`` runs once on stand-ins for its batches, whose made-up
-addresses tell where in the descriptors each one's go. For the next batch of the same kind those places are filled in.
+but for the addresses in them, which are filled in where :mod:`penstock.kernels.cuda.recording` found them to go.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 import operator
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.kernels.cuda import launch
 from penstock.kernels.cuda.launch import THREADS, RunValue
+from penstock.kernels.cuda.recording import ALIGNMENT, CannotRecord, Launch, Recorder, Recording
 from penstock.tensors import TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
-from penstock.types import numpy_dtype
 
 if TYPE_CHECKING:
     from penstock.schema import Workspace
 
-# Made-up addresses lie above all real ones, and so far apart that offsets from them, of either sign, are told apart.
-_FIRST, _APART = 1 << 50, 1 << 40
-# Numbers below this are no addresses.
-_LEAST_ADDRESS = 1 << 40
-_ALIGNMENT, _WIDE_ALIGNMENT = 16, 256
-# What addresses are relative to: memory of one run, tables, what is computed once, then each batch or sample; and at last
-# the descriptors.
-_SCRATCH, _TABLES, _KEPT, _DESCRIPTORS = 0, 1, 2, -1
 # Batches come and go at the same few addresses, again and again: the descriptors of so many are kept on the device.
 _MOST_PLACEMENTS = 8
 _MOST_PROGRAMS = 16
@@ -44,250 +34,6 @@ _MOST_VALUE_BYTES = 1 << 16
 # Launches one kernel, with what differs from run to run.
 _Run = Callable[[Mapping[str, np.generic]], None]
 RunValues = Callable[[], Mapping[str, np.generic]]
-
-
-class CannotRecord(Exception):
-    """What an operator does for a batch cannot be repeated: it looks at the data, or uses other memory."""
-
-
-class Placeholder:
-    """Stands for a batch while launches are recorded: all is known of it but its contents."""
-
-    device_type = "gpu"
-
-    def __init__(self, batch: TensorListGPU, addresses: np.ndarray) -> None:
-        self.shapes = batch.shapes
-        self.dtype = batch.dtype
-        self.positions = batch.positions
-        self._batch = batch
-        self._addresses = addresses
-        # What `locate_all` takes for the owner of the memory.
-        self._elements = self
-        self._places = None
-
-    def unfolded(self) -> Placeholder:
-        """As :meth:`TensorList.unfolded`."""
-        size = numpy_dtype(self.dtype).itemsize
-        parts = [
-            address + np.arange(shape[0], dtype=np.uint64) * np.uint64(math.prod(shape[1:]) * size)
-            for address, shape in zip(self._addresses, self.shapes)
-        ]
-        return Placeholder(self._batch.unfolded(), np.concatenate(parts))
-
-    def repeated(self, counts: Sequence[int]) -> Placeholder:
-        """As :meth:`TensorList.repeated`."""
-        return Placeholder(self._batch.repeated(counts), np.repeat(self._addresses, counts))
-
-    def layout(self) -> str:
-        return self._batch.layout()
-
-    def ndim(self) -> int:
-        return self._batch.ndim()
-
-    def pointers(self) -> np.ndarray:
-        return self._addresses
-
-    def __len__(self) -> int:
-        return len(self.shapes)
-
-    def __getattr__(self, name: str) -> Any:
-        raise CannotRecord(f"`{name}` of a batch")
-
-
-@dataclass
-class _Relocations:
-    """Where addresses stand among 64-bit words: ``words[places] = bases[which] + offsets``."""
-
-    places: list[np.ndarray] = field(default_factory=list)
-    which: list[np.ndarray] = field(default_factory=list)
-    offsets: list[np.ndarray] = field(default_factory=list)
-
-    def joined(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return tuple(  # type: ignore[return-value]
-            np.concatenate(parts) if parts else np.zeros(0, np.int64)
-            for parts in (self.places, self.which, self.offsets)
-        )
-
-
-@dataclass
-class _Argument:
-    """An argument of a kernel: a value (or the name of one of the run), or, where ``base`` is given, an offset from it."""
-
-    value: Any
-    base: int | None = None
-
-
-@dataclass
-class _Launch:
-    """One kernel's launch."""
-
-    function: Any
-    grid: tuple[int]
-    arguments: list[_Argument]
-    shared: int
-
-
-class _Parts:
-    """Arrays that go to the device one behind the other."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self._parts: list[np.ndarray] = []
-
-    def add(self, array: np.ndarray) -> int:
-        """Where the array begins, in bytes."""
-        place = self.size
-        self._parts.append(array)
-        self.size += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
-        return place
-
-    def words(self) -> np.ndarray:
-        """All of them, as 64-bit words."""
-        joined = np.zeros(self.size // 8, np.uint64)
-        memory = joined.view(np.uint8)
-        place = 0
-        for part in self._parts:
-            memory[place : place + part.nbytes] = part.reshape(-1).view(np.uint8)
-            place += -(-part.nbytes // _ALIGNMENT) * _ALIGNMENT
-        return joined
-
-
-class Recorder:
-    """Takes the place of the GPU while an operator works out what it launches."""
-
-    def __init__(self) -> None:
-        self._launches: list[_Launch] = []
-        self._once: list[_Launch] = []
-        self._scratch_bytes = 0
-        self._kept_bytes = 0
-        self._bases = _KEPT + 1
-        self._tables = _Parts()
-        self._descriptors = _Parts()
-        self._relocations = _Relocations()
-
-    # -- what `launch` hands over ----------------------------------------------------------------------------------
-
-    def scratch(self, size: int) -> int:
-        """The made-up address of so many bytes that are needed during a run."""
-        place = self._scratch_bytes
-        self._scratch_bytes += -(-size // _WIDE_ALIGNMENT) * _WIDE_ALIGNMENT
-        return _address(_SCRATCH, place)
-
-    def kept(self, size: int) -> int:
-        """The made-up address of so many bytes that keep their contents for as long as the program is kept."""
-        place = self._kept_bytes
-        self._kept_bytes += -(-size // _WIDE_ALIGNMENT) * _WIDE_ALIGNMENT
-        return _address(_KEPT, place)
-
-    def table(self, array: np.ndarray) -> int:
-        """The made-up address of an array that stays on the device for as long as the program is kept."""
-        return _address(_TABLES, self._tables.add(np.ascontiguousarray(array)))
-
-    def launch(
-        self,
-        function: Any,
-        starts: np.ndarray,
-        descriptors: np.ndarray,
-        extra: Sequence[Any],
-        shared: int,
-        blocks: int,
-        once: bool = False,
-    ) -> None:
-        """Notes a launch.
-
-        Raises:
-            CannotRecord: what is launched once reads or fills a batch.
-        """
-        values = (starts, descriptors, np.int32(len(descriptors)), *extra)
-        arguments = [self._argument(value) for value in values]
-        if once and any(argument.base not in (None, _TABLES, _KEPT) for argument in arguments):
-            raise CannotRecord("a launch for all batches that depends on one")
-        (self._once if once else self._launches).append(_Launch(function, (blocks,), arguments, shared))
-
-    # -- made-up addresses -----------------------------------------------------------------------------------------
-
-    def stand_ins(self, batches: Sequence[Any]) -> list[Any]:
-        """What stands for batches on the GPU; others stay themselves."""
-        return [self._stand_in(batch) if isinstance(batch, TensorListGPU) else batch for batch in batches]
-
-    def _stand_in(self, batch: TensorListGPU) -> Placeholder:
-        """Stands for a batch; a contiguous one has one base, any other one for each sample."""
-        first = self._bases
-        if batch._elements is None:
-            self._bases += len(batch)
-            offsets = np.arange(len(batch), dtype=np.uint64) * np.uint64(_APART)
-        else:
-            self._bases += 1
-            offsets = batch.pointers() - np.uint64(batch._elements.data.ptr)
-        return Placeholder(batch, np.uint64(_address(first)) + offsets)
-
-    def program(self, outputs: Sequence[TensorListGPU]) -> Program:
-        """What was recorded, ready to run.
-
-        Raises:
-            CannotRecord: outputs were not filled by what was launched.
-        """
-        if not self._launches and any(batch._elements.size for batch in outputs):
-            raise CannotRecord("outputs that nothing fills")
-        words, tables = self._descriptors.words(), self._tables.words()
-        relocations = self._relocations.joined()
-        program = Program(self._launches, words, relocations, tables, self._scratch_bytes, outputs)
-        program.prepare(self._once, self._kept_bytes)
-        return program
-
-    def _argument(self, value: Any) -> _Argument:
-        if isinstance(value, np.ndarray):
-            return self._array(np.ascontiguousarray(value))
-        if not isinstance(value, np.uint64):
-            return _Argument(value)
-        made_up, which, offsets = self._resolved(np.array([value]))
-        return _Argument(int(offsets[0]), int(which[0])) if made_up[0] else _Argument(int(value))
-
-    def _array(self, array: np.ndarray) -> _Argument:
-        """An array that goes to the device: with the descriptors where it holds addresses, else once and for all."""
-        words = _address_words(array)
-        if not words.size:
-            return _Argument(self._tables.add(array), _TABLES)
-        place = self._descriptors.add(array)
-        made_up, which, offsets = self._resolved(array.reshape(-1).view(np.uint64)[words])
-        self._relocations.places.append(place // 8 + words[made_up])
-        self._relocations.which.append(which)
-        self._relocations.offsets.append(offsets)
-        return _Argument(place, _DESCRIPTORS)
-
-    def _resolved(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which of the values are made-up addresses, and of these the bases and the offsets from them.
-
-        Raises:
-            CannotRecord: a value is the address of real memory.
-        """
-        made_up = (values >= _address(0) - _APART // 2) & (values < _address(self._bases) - _APART // 2)
-        real = values[~made_up & (values >= _LEAST_ADDRESS)]
-        if real.size:
-            raise CannotRecord(f"memory at {int(real[0]):#x}")
-        relative = values[made_up].astype(np.int64) - _FIRST + _APART // 2
-        return made_up, relative // _APART, relative % _APART - _APART // 2
-
-
-def _address(base: int, offset: int = 0) -> int:
-    """A made-up address."""
-    return _FIRST + base * _APART + offset
-
-
-def _address_words(array: np.ndarray) -> np.ndarray:
-    """The indices of the 64-bit words of an array that may hold addresses: those of type uint64."""
-    if array.dtype == np.uint64:
-        return np.arange(array.size)
-    fields: Mapping[str, Any] = array.dtype.fields or {}
-    own = [
-        offset // 8 + number
-        for kind, offset, *_ in fields.values()
-        if kind.base == np.uint64
-        for number in range(kind.itemsize // 8)
-    ]
-    if not own:
-        return np.zeros(0, np.int64)
-    return (np.arange(array.size)[:, None] * (array.dtype.itemsize // 8) + np.array(own)).reshape(-1)
 
 
 @dataclass
@@ -313,44 +59,29 @@ class _Output:
 
 
 class Program:
-    """The launches of an operator for one kind of batch.
+    """What was recorded for one kind of batch, ready to run on the current stream.
 
     Args:
-        launches: in order.
-        descriptors: of all of them, as 64-bit words.
-        relocations: the places of addresses in these words, which base each is of, and its offset from that.
-        tables: what else kernels read, as 64-bit words.
-        scratch_bytes: what they write and read again.
+        recording: what is launched.
         outputs: what outputs are like.
     """
 
-    def __init__(
-        self,
-        launches: list[_Launch],
-        descriptors: np.ndarray,
-        relocations: tuple[np.ndarray, np.ndarray, np.ndarray],
-        tables: np.ndarray,
-        scratch_bytes: int,
-        outputs: Sequence[TensorListGPU],
-    ) -> None:
-        self._launches = launches
-        self._descriptors = descriptors
-        self._places, self._which, self._offsets = relocations
-        self._tables = launch.staging().upload([tables]) if tables.size else (None, [0])
-        self._scratch_bytes = scratch_bytes
-        self._varies = any(isinstance(argument.value, RunValue) for one in launches for argument in one.arguments)
+    def __init__(self, recording: Recording, outputs: Sequence[TensorListGPU]) -> None:
+        self._launches = recording.launches
+        self._descriptors = recording.descriptors
+        self._places, self._which, self._offsets = recording.relocations
+        self._tables = launch.staging().upload([recording.tables]) if recording.tables.size else (None, [0])
+        self._scratch_bytes = recording.scratch_bytes
+        self._varies = any(isinstance(a.value, RunValue) for one in recording.launches for a in one.arguments)
         self._outputs = [_Output.of(batch) for batch in outputs]
         self._placements: OrderedDict[tuple[int, ...], tuple[Any, list[_Run]]] = OrderedDict()
-        self._kept: Any = None
+        self._kept = require_cupy().empty(recording.kept_bytes, np.uint8) if recording.kept_bytes else None
+        for one in recording.once:
+            _bound(one.function, one.grid, _placed_arguments(one, self._lasting_bases(0)), one.shared)({})
 
-    def prepare(self, launches: Sequence[_Launch], kept_bytes: int) -> None:
-        """Launches, on the current stream, what fills memory that is kept for all runs."""
-        if not kept_bytes:
-            return
-        self._kept = require_cupy().empty(kept_bytes, np.uint8)
-        bases = [0, self._tables[1][0], self._kept.data.ptr]
-        for one in launches:
-            _bound(one.function, one.grid, _placed_arguments(one, bases), one.shared)({})
+    def _lasting_bases(self, scratch: int) -> list[int]:
+        """The bases that are no batch's; the first is of one run."""
+        return [scratch, self._tables[1][0], 0 if self._kept is None else self._kept.data.ptr]
 
     def allocate(self) -> list[TensorListGPU]:
         """Outputs of undefined contents."""
@@ -359,8 +90,7 @@ class Program:
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], values: RunValues) -> None:
         """Launches all on the current stream; ``values`` gives what differs from the batches before."""
         scratch = require_cupy().empty(self._scratch_bytes, np.uint8) if self._scratch_bytes else None
-        kept = 0 if self._kept is None else self._kept.data.ptr
-        bases = [0 if scratch is None else scratch.data.ptr, self._tables[1][0], kept]
+        bases = self._lasting_bases(0 if scratch is None else scratch.data.ptr)
         for batch in (*inputs, *outputs):
             if isinstance(batch, TensorListGPU):
                 bases += _bases_of(batch)
@@ -384,7 +114,7 @@ class Program:
         return buffer, runs
 
 
-def _placed_arguments(one: _Launch, bases: Sequence[int]) -> tuple[Any, ...]:
+def _placed_arguments(one: Launch, bases: Sequence[int]) -> tuple[Any, ...]:
     return tuple(
         argument.value if argument.base is None else bases[argument.base] + argument.value for argument in one.arguments
     )
@@ -458,7 +188,7 @@ def _recorded(workspace: Workspace, compute_batch: Callable[[Workspace], None]) 
     """What ``compute_batch`` launches for batches like those of the workspace; nothing runs.
 
     Raises:
-        CannotRecord: it does more than to launch.
+        CannotRecord: it does more than to launch, or does not fill the outputs by it.
     """
     recorder = Recorder()
     inputs, outputs = workspace.inputs, workspace.outputs
@@ -468,7 +198,10 @@ def _recorded(workspace: Workspace, compute_batch: Callable[[Workspace], None]) 
             compute_batch(workspace)
     finally:
         workspace.inputs, workspace.outputs = inputs, outputs
-    return recorder.program(outputs)
+    recording = recorder.recording()
+    if not recording.launches and any(batch._elements.size for batch in outputs):
+        raise CannotRecord("outputs that nothing fills")
+    return Program(recording, outputs)
 
 
 def _bases_of(batch: TensorListGPU) -> list[int]:
@@ -496,7 +229,7 @@ def _described(batch: TensorListGPU) -> Any:
     if scattered and batch._places is None and not all(sample.flags.c_contiguous for sample in batch.samples):
         return None
     # Kernels read several elements at a time where addresses are multiples of so many bytes, as made-up ones are.
-    if functools.reduce(operator.or_, _bases_of(batch), 0) % _ALIGNMENT:
+    if functools.reduce(operator.or_, _bases_of(batch), 0) % ALIGNMENT:
         return None
     return batch._dtype, batch._layout, tuple(batch.shapes), scattered
 
