@@ -168,6 +168,10 @@ class TensorList:
     def shape(self) -> list[Shape]:
         return list(self.shapes)
 
+    def shape_array(self) -> np.ndarray:
+        """The samples' shapes as int64 of shape (batch, ndim)."""
+        return np.array(self.shapes, np.int64).reshape(len(self), self._ndim)
+
     def __len__(self) -> int:
         return len(self.shapes)
 
@@ -563,10 +567,6 @@ class TensorListGPU(TensorList):
             starts = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sizes)])[: len(sizes)].astype(np.uint64)
             return np.uint64(self._elements.data.ptr) + starts
         return np.array([sample.data.ptr for sample in self.samples], np.uint64)
-
-    def shape_array(self) -> np.ndarray:
-        """The samples' shapes as int64 of shape (batch, ndim)."""
-        return np.array(self.shapes, np.int64).reshape(len(self), self._ndim)
 
     def _contiguous_elements(self) -> Any:
         if self._elements is None:

@@ -30,7 +30,9 @@ class ExternalSource(FedOperator):
         aliases=(Alias("_ExternalSource", fn="_external_source"),),
     )
 
-    is_prompt = True
+    @property
+    def is_prompt(self) -> bool:
+        return not self.args["blocking"]
 
     def setup(self) -> None:
         super().setup()
