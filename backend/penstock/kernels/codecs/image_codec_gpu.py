@@ -200,7 +200,7 @@ def as_array(image: Any) -> Any:
 
 
 class IdleImages:
-    """nvImageCodec's images that nobody uses: to decode into their memory costs a quarter less than to allocate it.
+    """nvImageCodec's images that nobody uses: to decode into their memory costs a tenth less than to allocate it.
 
     What lies idle is at most twice of what a batch needs.
     """
