@@ -32,5 +32,7 @@ def test_a_pipeline_in_a_cycle_leaves_its_stream_alone(monkeypatch: pytest.Monke
     pipeline.itself = pipeline
     del pipeline
     gc.collect()
-    assert [len(idle) for idle in executor._idle_streams.values()] == [1]
+    # Pipelines of earlier tests, collected just now, hand their streams back too.
+    kept = [stream for idle in executor._idle_streams.values() for stream in idle if isinstance(stream, Stream)]
+    assert len(kept) == 1
     assert not destroyed
