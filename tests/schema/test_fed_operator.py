@@ -60,7 +60,9 @@ def test_runs_wait_for_a_thread_that_feeds(ahead: dict[str, bool]) -> None:
 
 
 @pytest.mark.parametrize("ahead", [{}, {"exec_pipelined": False, "exec_async": False}], ids=["ahead", "at_once"])
-def test_closing_ends_the_wait(ahead: dict[str, bool]) -> None:
+@pytest.mark.parametrize("slow", [False, True], ids=["", "slow"])
+def test_closing_ends_the_wait(ahead: dict[str, bool], slow: bool) -> None:
+    """Also where the thread that runs the pipeline does not get to its wait before it is closed."""
     pipeline = _fed(**ahead)
     pipeline.build()
     executor = pipeline.executor
@@ -73,9 +75,19 @@ def test_closing_ends_the_wait(ahead: dict[str, bool]) -> None:
         return has_data()
 
     operator.has_data = noted  # type: ignore[method-assign]
+    if slow:
+        schedule, closed = executor.schedule, threading.Event()
+
+        def slowly() -> None:
+            schedule()
+            assert closed.wait(_PATIENCE)
+
+        executor.schedule = slowly  # type: ignore[method-assign]
     thread, given = _started(pipeline.run)
     assert waits.wait(_PATIENCE)
     pipeline.close()
+    if slow:
+        closed.set()
     thread.join(_PATIENCE)
     assert not thread.is_alive()
     assert isinstance(given[0], IndexError)

@@ -48,6 +48,8 @@ class OperatorConcurrency(Enum):
 
 
 _local = threading.local()
+# Seconds that a pipeline that nobody holds any more waits for the batch which it is running.
+_FINALIZERS_PATIENCE = 1.0
 
 
 def _pipelines() -> list[Callable[[], Pipeline | None]]:
@@ -576,24 +578,26 @@ class Pipeline:
         for name, data in pipeline_inputs.items():
             self.feed_input(name, data)
         with self._through(PipelineAPIType.BASIC):
-            self._schedule()
-            return self.outputs(cuda_stream)
+            # The one executor all along: another thread may close the pipeline meanwhile.
+            executor = self.executor
+            self._schedule(executor)
+            return self._take(executor, cuda_stream)
 
     def schedule_run(self) -> None:
         """Begins the next batch (at first as many as are prefetched); its outputs come by :meth:`share_outputs`."""
         self.build()
         with self._through(PipelineAPIType.SCHEDULED):
-            self._schedule()
+            self._schedule(self.executor)
 
-    def _schedule(self) -> None:
+    def _schedule(self, executor: Executor) -> None:
         if not (self._first_iteration and self._exec_pipelined):
-            self._schedule_one()
+            self._schedule_one(executor)
             return
         self._first_iteration = False
         for number in range(max(self._depths)):
             if number and not self._has_data():
                 break
-            self._schedule_one()
+            self._schedule_one(executor)
 
     def _has_data(self) -> bool:
         """Whether every source that the user feeds has something for one more batch."""
@@ -602,7 +606,7 @@ class Pipeline:
             step.operator.pending_batch_size() is not None or step.node.arguments.get("blocking") for step in fed
         )
 
-    def _schedule_one(self) -> None:
+    def _schedule_one(self, executor: Executor) -> None:
         if self._exhausted:
             return
         try:
@@ -611,19 +615,19 @@ class Pipeline:
         except StopIteration:
             self._exhausted = True
             return
-        self.executor.schedule()
+        executor.schedule()
         self._to_consume += 1
 
     def outputs(self, cuda_stream: Any = None) -> tuple[Any, ...]:
         """The outputs of the oldest batch that was begun and not yet returned."""
         with self._through(PipelineAPIType.SCHEDULED):
             self.release_outputs()
-            return self._take(cuda_stream)
+            return self._take(self._executor, cuda_stream)
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[Any, ...]:
         """The outputs of the oldest batch that was begun; call :meth:`release_outputs` when done with them."""
         with self._through(PipelineAPIType.SCHEDULED):
-            return self._take(cuda_stream)
+            return self._take(self._executor, cuda_stream)
 
     def release_outputs(self) -> None:
         """Ends the use of shared outputs. Memory here is reused only when nothing refers to it, so nothing is invalidated."""
@@ -642,11 +646,11 @@ class Pipeline:
         warnings.warn("_release_outputs is deprecated, please use release_outputs instead", Warning, stacklevel=2)
         self.release_outputs()
 
-    def _take(self, cuda_stream: Any) -> tuple[Any, ...]:
-        if self._to_consume == 0 or self._executor is None:
+    def _take(self, executor: Executor | None, cuda_stream: Any) -> tuple[Any, ...]:
+        if self._to_consume == 0 or executor is None:
             raise StopIteration
         self._to_consume -= 1
-        result = self._executor.next_result()
+        result = executor.next_result()
         self._consumer_iteration += 1
         self._consumer_batches += 1
         self._consumed_states = result.states
@@ -873,9 +877,12 @@ class Pipeline:
 
     def close(self) -> None:
         """Ends the pipeline's threads and worker processes."""
-        if self._executor is not None:
-            self._executor.close()
-            self._executor = None
+        self._close(None)
+
+    def _close(self, timeout: float | None) -> None:
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.close(timeout)
         for source in self._sources:
             close = getattr(source, "close", None)
             if close is not None:
@@ -884,7 +891,8 @@ class Pipeline:
     def __del__(self) -> None:
         # Interpreter shutdown may have taken modules away already.
         with contextlib.suppress(Exception):
-            self.close()
+            # Not for ever: the garbage collection may have interrupted somebody who holds a lock that the batch waits for.
+            self._close(_FINALIZERS_PATIENCE)
 
 
 def _push(reference: Callable[[], Pipeline | None], scope: Scope) -> None:

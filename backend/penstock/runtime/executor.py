@@ -102,6 +102,7 @@ class Executor:
         self._done: deque[Result | BaseException] = deque()
         self._thread: threading.Thread | None = None
         self._finishing = False
+        self._closed = False
         self.peak_bytes: dict[str, list[int]] = {}
         self.enable_memory_stats = False
         self.keep_states = False
@@ -111,15 +112,21 @@ class Executor:
     # -- ahead of the consumer -----------------------------------------------------------------------------------
 
     def schedule(self) -> None:
-        """Begins the next batch: on the prefetching thread, or at once where there is none."""
+        """Begins the next batch: on the prefetching thread, or at once where there is none.
+
+        Where another thread has closed this executor meanwhile, the batch is a failure.
+        """
         if self._depth == 0:
             try:
                 self._done.append(self._run_when_fed())
             except Exception as error:
                 self._done.append(error)
             return
+        if self._closed:
+            self._results.put(_closed_meanwhile())
+            return
         if self._thread is None:
-            self._finishing = False
+            self._finishing = self._closed
             self._thread = threading.Thread(target=self._prefetch, name="penstock-prefetch", daemon=True)
             self._thread.start()
             _prefetching.add(self)
@@ -131,6 +138,10 @@ class Executor:
                 self._results.put(self._run_when_fed())
             except BaseException as error:
                 self._results.put(error)
+        if self._closed:
+            # Who waits on another thread for a batch that was dropped is not to wait for ever.
+            self._results.put(_closed_meanwhile())
+            self._release()
 
     def _run_when_fed(self) -> Result:
         """Runs the next batch, as soon as the sources that are to be waited for have one."""
@@ -148,9 +159,19 @@ class Executor:
             raise result
         return result
 
-    def close(self) -> None:
-        """Ends the threads; batches that nobody took are dropped."""
-        self.finish()
+    def close(self, timeout: float | None = None) -> None:
+        """Ends the threads, for good; batches that nobody took are dropped.
+
+        Args:
+            timeout: how long a batch that is being run is waited for, in seconds; its thread then ends by itself.
+        """
+        self._closed = True
+        self.finish(timeout)
+        if self._thread is None:
+            self._release()
+
+    def _release(self) -> None:
+        """Gives up what batches are run with, when none is run any more."""
         self.workers.close()
         if self._stream is not None and self.device_id is not None:
             _idle_streams.setdefault(self.device_id, []).append(self._stream)
@@ -161,10 +182,15 @@ class Executor:
         self._finishing = True
         for operator in self._fed_operators():
             operator.wake()
-        if self._thread is not None:
-            self._scheduled.put(False)
-            self._thread.join(timeout)
-            self._thread = None
+        thread = self._thread
+        if thread is None:
+            return
+        self._scheduled.put(False)
+        # On the thread itself, the garbage collection may come upon its pipeline.
+        if thread is not threading.current_thread():
+            thread.join(timeout)
+            if not thread.is_alive():
+                self._thread = None
 
     # -- one batch -------------------------------------------------------------------------------------------------
 
@@ -303,6 +329,10 @@ class Executor:
         moved = TensorListGPU.upload(batch) if step.device == "gpu" else batch.as_cpu()
         moved.positions = batch.positions
         return moved
+
+
+def _closed_meanwhile() -> RuntimeError:
+    return RuntimeError("The pipeline was closed while a batch of it was waited for.")
 
 
 def _check_batch_sizes(workspace: Workspace) -> None:

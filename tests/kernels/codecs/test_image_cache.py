@@ -5,6 +5,7 @@ import logging
 import numpy as np
 import pytest
 
+from penstock.kernels.codecs import image_cache
 from penstock.kernels.codecs.image_cache import ImageCache
 
 
@@ -44,4 +45,4 @@ def test_unknown_kind() -> None:
 def test_reports_once_that_it_is_full(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         _offer(ImageCache(10, verbose=True), a=10, b=10, c=10)
-    assert len(caplog.records) == 1
+    assert len([record for record in caplog.records if record.name == image_cache.__name__]) == 1

@@ -185,6 +185,7 @@ def _module() -> Any:
 def emulated_gpu(folder: Path) -> Iterator[None]:
     """While it lasts, Penstock finds CuPy and a GPU; compiled kernels are kept in ``folder``."""
     from penstock.kernels.cuda import launch
+    from penstock.runtime import executor
     from penstock.tensors import cuda
 
     def forget() -> None:
@@ -199,6 +200,8 @@ def emulated_gpu(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
+        # A batch that is still prepared ahead, for a pipeline in a cycle, would note for the next emulation that there is no GPU.
+        executor._finish_batches()
         if before is None:
             del sys.modules["cupy"]
         else:
