@@ -40,6 +40,18 @@ def test_reads_spans(root: str) -> None:
         storage.read_range(path, 8, 4)
 
 
+def test_files_that_are_written_anew_are_read_anew(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.bin", tmp_path / "b.bin"
+    for contents in (bytes(10_000), b"abc"):
+        path.write_bytes(contents)
+        assert storage.read_range(str(path), 0, 3).tobytes() == contents[:3]
+    with pytest.raises(OSError, match="ends before byte 4"):
+        storage.read_range(str(path), 0, 4)
+    other.write_bytes(b"xyz")
+    other.replace(path)
+    assert storage.read_range(str(path), 0, 3).tobytes() == b"xyz"
+
+
 def test_lists_folders(root: str) -> None:
     assert storage.list_folder(root) == (["a.bin"], ["b"])
 

@@ -49,7 +49,7 @@ def read_range(path: str, start: int, size: int) -> np.ndarray:
     if is_remote(path):
         part = _own(_filesystem(path).cat_file(path, start, start + size))
     else:
-        part = np.array(_mapped(path)[start : start + size])
+        part = np.array(_mapped(path, _version(path))[start : start + size])
     if part.size != size:
         raise OSError(f"'{path}' ends before byte {start + size}")
     return part
@@ -72,8 +72,14 @@ def _own(data: bytes) -> np.ndarray:
     return np.frombuffer(bytearray(data), np.uint8)
 
 
+def _version(path: str) -> tuple[int, ...]:
+    """What is another one when a file was written anew: its old memory may not even be there any more."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 @functools.lru_cache(maxsize=64)
-def _mapped(path: str) -> np.ndarray:
+def _mapped(path: str, version: tuple[int, ...]) -> np.ndarray:
     """The file as mapped memory, which is read when it is looked at."""
     return np.memmap(path, np.uint8, "r") if os.path.getsize(path) else np.empty(0, np.uint8)
 
