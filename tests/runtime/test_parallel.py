@@ -226,3 +226,20 @@ def test_the_workers_can_be_looked_after() -> None:
     assert pipe._py_pool.pids() == first
     pipe.close()
     assert not pipe._py_pool_started
+
+
+def test_workers_end_when_their_channel_is_closed_whoever_else_was_forked() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, py_num_workers=2, py_start_method="fork")
+    def define() -> Any:
+        return tuple(fn.external_source(samples, parallel=True, batch=False) for _ in range(2))
+
+    pipes = [define(), define()]
+    for pipe in pipes:
+        pipe.run()
+    workers = [worker for source in pipes[0]._sources for worker in source._workers]
+    for worker in workers:
+        worker.channel.close()
+        worker.process.join(60)
+    assert [worker.process.exitcode for worker in workers] == [0] * 4
+    for pipe in pipes:
+        pipe.close()

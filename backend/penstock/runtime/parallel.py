@@ -12,8 +12,10 @@ import mmap
 import os
 import pickle
 import sys
+import threading
 import traceback
 import warnings
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -134,11 +136,11 @@ class _Memory:
         return True
 
 
-def _serve(channel: Any, load: Callable[[], Callable[..., Any]], foreign: Sequence[int]) -> None:
+def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequence[Any]) -> None:
     """The worker's main loop: ends when the parent closes its side."""
-    for descriptor in foreign:
-        # Ends of other workers' channels, inherited by forking: open here, they would hide the parent's end.
-        os.close(descriptor)
+    for end in inherited:
+        # Those of the parent: open here, they would hide from its workers that the parent has closed them.
+        end.close()
     call: Callable[..., Any] | None = None
     memories: dict[int, _Memory] = {}
     over = -1
@@ -197,15 +199,22 @@ def _portable(error: BaseException) -> tuple[Any, str]:
 # -- in the parent -------------------------------------------------------------------------------------------------------
 
 
+# The parent's ends of the channels of all workers, of whatever pipeline: forked workers inherit them.
+_channels: weakref.WeakSet[Any] = weakref.WeakSet()
+_starting = threading.Lock()
+
+
 class _Worker:
     """A worker process, as the parent sees it."""
 
-    def __init__(self, context: Any, load: Callable[[], Callable[..., Any]], foreign: Sequence[int]) -> None:
-        self.channel, theirs = connection.Pipe(duplex=True)
-        inherited = [*foreign, self.channel.fileno()] if context.get_start_method() == "fork" else []
-        self.process = context.Process(target=_serve, args=(theirs, load, inherited), daemon=True)
-        self.process.start()
-        theirs.close()
+    def __init__(self, context: Any, load: Callable[[], Callable[..., Any]]) -> None:
+        with _starting:
+            self.channel, theirs = connection.Pipe(duplex=True)
+            _channels.add(self.channel)
+            inherited = list(_channels) if context.get_start_method() == "fork" else []
+            self.process = context.Process(target=_serve, args=(theirs, load, inherited), daemon=True)
+            self.process.start()
+            theirs.close()
         # The bytes of each slot; every array that the slot's last task gave is a view of them.
         self.memories: dict[int, np.ndarray] = {}
         self._awaited: set[int] = set()
@@ -305,7 +314,7 @@ class ParallelSource(Source):
         context = get_context(pipeline.py_start_method)
         load = self._loader(pipeline)
         for _ in range(1 if self._is_iterable else pipeline.py_num_workers):
-            self._workers.append(_Worker(context, load, [worker.channel.fileno() for worker in self._workers]))
+            self._workers.append(_Worker(context, load))
         self._max_batch_size = pipeline.max_batch_size or 1
 
     def _loader(self, pipeline: Pipeline) -> Callable[[], Callable[..., Any]]:
