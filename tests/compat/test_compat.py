@@ -15,6 +15,7 @@ import pytest
 
 import penstock
 from penstock import compat
+from penstock.compat import memory
 
 HERE = Path(__file__).parent
 PROGRAM = HERE / "program.py"
@@ -128,7 +129,8 @@ def test_schemas_are_asked_as_in_dali(installed: None) -> None:
         backend.GetSchema("Nope")
 
 
-def test_settings_of_memory(installed: None) -> None:
+def test_settings_of_memory(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_settings", memory._Settings())
     backend = importlib.import_module("nvidia.dali.backend")
     backend.SetBufferGrowthFactor(2.0)
     backend.SetHostBufferGrowthFactor(1.5)
