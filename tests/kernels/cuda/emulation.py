@@ -13,6 +13,7 @@ import hashlib
 import re
 import subprocess
 import sys
+import tempfile
 import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -99,9 +100,13 @@ class RawModule:
         key = hashlib.sha256((code + _HEADER.read_text() + " ".join(_FLAGS)).encode()).hexdigest()[:24]
         library = self.folder / f"{key}.so"
         if not library.exists():
-            source = library.with_suffix(".cpp")
-            source.write_text(code)
-            subprocess.run(["g++", *_FLAGS, str(source), "-o", str(library)], check=True)
+            # Made elsewhere and put there whole: another thread or process may look for it, and this one may be interrupted.
+            with tempfile.TemporaryDirectory(dir=self.folder) as place:
+                source, made = Path(place, f"{key}.cpp"), Path(place, f"{key}.so")
+                source.write_text(code)
+                subprocess.run(["g++", *_FLAGS, str(source), "-o", str(made)], check=True)
+                source.replace(library.with_suffix(".cpp"))
+                made.replace(library)
         # A library that keeps the interpreter's lock: one kernel runs at a time, as they share what they emulate.
         run = ctypes.PyDLL(str(library)).run
         run.argtypes = [ctypes.c_uint, ctypes.c_uint, ctypes.c_void_p]
