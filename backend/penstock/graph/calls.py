@@ -228,11 +228,9 @@ def _current_arguments(schema: Schema, arguments: dict[str, Any], display: str) 
             yield argument, value
             continue
         if deprecation.removed:
-            text = (
-                f"The argument `{key}` is deprecated and is no longer used: since {deprecation.since} it has no effect."
-            )
+            text = f"The argument `{key}` is no longer used and will be removed in a future release: it has no effect."
             if key == "seed":
-                text = 'The argument "seed" should not be used with operators that draw no random numbers: it has no effect.'
+                text = 'The argument "seed" should not be used with operators that don\'t use random numbers: it has no effect.'
             warnings.warn(text, DeprecationWarning, stacklevel=5)
         elif deprecation.renamed_to:
             new = deprecation.renamed_to
