@@ -128,6 +128,27 @@ def test_schemas_are_asked_as_in_dali(installed: None) -> None:
         backend.GetSchema("Nope")
 
 
+def test_schemas_tell_of_arguments(installed: None) -> None:
+    types = importlib.import_module("nvidia.dali.types")
+    backend = importlib.import_module("nvidia.dali.backend")
+    resize, uniform = backend.GetSchema("Resize"), backend.GetSchema("random__Uniform")
+    assert resize.GetArgumentType("size") == types.DALIDataType._FLOAT_VEC
+    assert resize.GetArgumentType("dtype") == types.DATA_TYPE
+    assert (resize.IsArgumentOptional("device"), resize.GetArgumentDefaultValueString("device")) == (True, "'cpu'")
+    assert resize.GetArgumentDefaultValueString("preserve") == "False"
+    assert uniform.HasArgument("_random_state")
+    assert not resize.HasArgument("_random_state")
+    assert uniform.GetInputName(0) == "shape_like"
+    assert "HWC" in resize.GetSupportedLayouts(0)
+    assert resize.AllowsSequences()
+    with pytest.raises(ValueError, match="has no default value"):
+        resize.GetArgumentDefaultValueString("size")
+    with pytest.raises(ValueError, match="No deprecation info"):
+        resize.DeprecatedArgInfo("size")
+    with pytest.raises(KeyError, match='Argument "zzz" is not defined for operator "Resize"'):
+        resize.GetArgumentType("zzz")
+
+
 def test_settings_of_memory(installed: None) -> None:
     backend = importlib.import_module("nvidia.dali.backend")
     backend.SetBufferGrowthFactor(2.0)

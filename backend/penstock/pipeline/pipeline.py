@@ -452,9 +452,12 @@ class Pipeline:
             ("num_threads", self._num_threads, 31),
             ("device_id", self._device_id, 31),
             ("seed", self._seed, 63),
+            ("bytes_per_sample", self._bytes_per_sample, 63),
         ):
             if value is not None and not (hasattr(value, "__index__") and int(value) < 1 << bits):
                 raise TypeError(f"`{name}` must be an integer of {bits + 1} bits, got {value!r}")
+        if self._bytes_per_sample is not None and self._bytes_per_sample < 0:
+            raise TypeError(f"`bytes_per_sample` must not be negative, got {self._bytes_per_sample}")
 
     def _choose_device(self, graph: Graph) -> None:
         if self._device_id is not None:

@@ -339,6 +339,8 @@ class TensorListCPU(TensorList):
         super().__init__()
         names = {"b": b, "tl": tl, "object": object, "list_of_tensors": list_of_tensors}
         data = only_given(names, "TensorListCPU")
+        if data is None:
+            raise ValueError("The source object must not be null: it is None")
         if isinstance(data, list):
             in_one_piece = next((flag for flag in (contiguous, is_pinned) if flag is not None), True)
             self._set_list(data, layout, in_one_piece)
