@@ -175,6 +175,8 @@ def _op_name(schema_name: str, api: str = "fn") -> str:
     return schema.fn_path if api == "fn" else ".".join((*schema.module, schema.class_name))
 
 
+_DataNode = DataNode
+
 # What functions of DLPack capsules begin and end with in programs that were written for DALI.
 _dlpack_from_array = to_capsule
 

@@ -306,6 +306,7 @@ class CUDAStream:
 
     @property
     def ptr(self) -> int:
+        """The address, as a number."""
         return self._ptr
 
     def __cuda_stream__(self) -> tuple[int, int]:

@@ -149,6 +149,20 @@ def test_schemas_tell_of_arguments(installed: None) -> None:
         resize.GetArgumentType("zzz")
 
 
+def test_operators_of_the_faces_have_the_names_that_tools_ask_for(installed: None) -> None:
+    fn = importlib.import_module("nvidia.dali.fn")
+    ops = importlib.import_module("nvidia.dali.ops")
+    assert [fn._to_snake_case(name) for name in ("OneXYZTwo", "RandomBBoxCrop", "TFRecordReader", "XYZ1ABC")] == [
+        "one_xyz_two",
+        "random_bbox_crop",
+        "tfrecord_reader",
+        "xyz1abc",
+    ]
+    assert ops._op_name(fn.readers.tfrecord._schema_name) == "readers.tfrecord"
+    assert ops._op_name("readers__File", "ops") == "readers.File"
+    assert issubclass(importlib.import_module("nvidia.dali.data_node").DataNode, ops._DataNode)
+
+
 def test_settings_of_memory(installed: None) -> None:
     backend = importlib.import_module("nvidia.dali.backend")
     backend.SetBufferGrowthFactor(2.0)

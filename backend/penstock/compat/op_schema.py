@@ -118,7 +118,7 @@ class OpSchema:
         if not self.HasArgumentDefaultValue(name):
             raise ValueError(f'Argument "{name}" in operator "{self.Name()}" has no default value.')
         default = self._argument(name).default
-        return str(int(default)) if isinstance(default, enum.Enum) else repr(default)
+        return str(int(default)) if isinstance(default, enum.IntEnum) else repr(default)
 
     def GetArgumentType(self, name: str) -> DALIDataType:
         """The type of the argument; of lists, that of lists of it."""

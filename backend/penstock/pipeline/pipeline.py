@@ -206,10 +206,12 @@ class Pipeline:
 
     @property
     def exec_pipelined(self) -> bool:
+        """Whether batches are prepared ahead, CPU's and GPU's work in stages."""
         return self._exec_pipelined
 
     @property
     def exec_async(self) -> bool:
+        """Whether batches are prepared in the background."""
         return self._exec_async
 
     @property
@@ -224,10 +226,12 @@ class Pipeline:
 
     @property
     def stream_policy(self) -> StreamPolicy | None:
+        """How streams are given to operators, as given; one stream serves them all."""
         return self._stream_policy
 
     @property
     def concurrency(self) -> OperatorConcurrency | None:
+        """Which operators may run side by side, as given; they run in order."""
         return self._concurrency
 
     @property
@@ -237,6 +241,7 @@ class Pipeline:
 
     @property
     def set_affinity(self) -> bool:
+        """Whether the worker threads are bound to cores."""
         return self._set_affinity
 
     @property
@@ -251,10 +256,12 @@ class Pipeline:
 
     @property
     def cpu_queue_size(self) -> int:
+        """How many batches of the CPU's are prepared ahead."""
         return self._depths[0]
 
     @property
     def gpu_queue_size(self) -> int:
+        """How many batches of the GPU's are prepared ahead."""
         return self._depths[1]
 
     @property
@@ -264,14 +271,17 @@ class Pipeline:
 
     @property
     def enable_memory_stats(self) -> bool:
+        """Whether :meth:`executor_statistics` has something to tell."""
         return self._enable_memory_stats
 
     @property
     def py_num_workers(self) -> int:
+        """Worker processes of parallel external sources."""
         return self._py_num_workers
 
     @property
     def py_start_method(self) -> str:
+        """How worker processes are started: ``fork`` or ``spawn``."""
         return self._py_start_method
 
     @property
@@ -777,8 +787,12 @@ class Pipeline:
         """Writes the graph as a Graphviz file."""
         from penstock.serialize.dot import to_dot
 
-        with open(filename, "w", encoding="utf-8") as file:
-            file.write(to_dot(self.graph, show_tensors, use_colors))
+        text = to_dot(self.graph, show_tensors, use_colors)
+        try:
+            with open(filename, "w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise RuntimeError(f'Cannot open "{filename}" for writing: {error}') from error
 
     # -- saving ----------------------------------------------------------------------------------------------------
 
