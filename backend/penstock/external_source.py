@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from penstock.graph import call_operator
@@ -110,10 +110,14 @@ def external_source(
     return nodes[0] if num_outputs is None else nodes
 
 
+def _known_arguments() -> Collection[str]:
+    """The arguments that the operator itself has, beside those of the source."""
+    return find_schema("ExternalSource").all_arguments
+
+
 def _check_known(arguments: dict[str, Any]) -> None:
-    known = find_schema("ExternalSource").all_arguments
     for name in arguments:
-        if name not in known:
+        if name not in _known_arguments():
             raise ValueError(f'Got an unexpected argument "{name}"')
 
 
@@ -197,6 +201,22 @@ _ONCE = ("source", "layout", "dtype", "ndim", "cuda_stream", "use_copy_kernel")
 _ONCE_VALUES = ("batch_info", "parallel", "batch", "prefetch_queue_depth", "bytes_per_sample_hint", "no_copy")
 
 
+# What a call of the class may bring that is no argument of the operator.
+_AT_CALL = frozenset(
+    (
+        "source",
+        "cycle",
+        "name",
+        "cuda_stream",
+        "use_copy_kernel",
+        "batch",
+        "parallel",
+        "prefetch_queue_depth",
+        "batch_info",
+    )
+)
+
+
 class ExternalSource:
     """The class face of :func:`external_source`: each argument is given either at construction or at the call."""
 
@@ -219,6 +239,11 @@ class ExternalSource:
         """Where the data is wanted."""
         return self._device
 
+    @property
+    def preserve(self) -> bool:
+        """Whether it stays even if no output depends on it."""
+        return bool(self._arguments.get("preserve"))
+
     def __call__(self, **arguments: Any) -> Any:
         """The node; see :func:`external_source`."""
         given = {key for key, value in self._arguments.items() if value is not None}
@@ -231,5 +256,8 @@ class ExternalSource:
             raise ValueError("`repeat_last` must not be set with a `source`: it is for sources that are fed by hand")
         if arguments.get("cycle") is not None and arguments.get("source") is None:
             raise ValueError("The argument `cycle` can only be specified together with a `source` that is iterable")
+        unknown = [key for key in arguments if key not in _AT_CALL and key not in _known_arguments()]
+        if unknown:
+            raise KeyError(f'Argument "{unknown[0]}" is not defined for operator "ExternalSource".')
         own = {key: value for key, value in arguments.items() if value is not None}
         return external_source(**({"batch": None} | self._arguments | own))

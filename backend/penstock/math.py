@@ -38,9 +38,6 @@ _UNARY = {
 _BINARY = {
     "min": "The lesser of two values.",
     "max": "The greater of two values.",
-    "pow": "The first to the power of the second; integers stay integers.",
-    "fpow": "The first to the power of the second, as floating point.",
-    "atan2": "The angle of the point (second, first), in radians.",
 }
 
 
@@ -62,6 +59,21 @@ def _binary(name: str, doc: str) -> Callable[[Any, Any], Any]:
     return function
 
 
+def pow(base: Any, exponent: Any) -> Any:
+    """The first to the power of the second; integers stay integers."""
+    return apply("pow", base, exponent)
+
+
+def fpow(base: Any, exponent: Any) -> Any:
+    """The first to the power of the second, as floating point."""
+    return apply("fpow", base, exponent)
+
+
+def atan2(x: Any, y: Any) -> Any:
+    """The angle of the point (second, first), in radians."""
+    return apply("atan2", x, y)
+
+
 def clamp(value: Any, lo: Any, hi: Any) -> Any:
     """The value, or the nearer of the limits ``lo`` and ``hi`` where it is beyond them."""
     return apply("clamp", value, lo, hi)
@@ -70,4 +82,4 @@ def clamp(value: Any, lo: Any, hi: Any) -> Any:
 globals().update({name: _unary(name, doc) for name, doc in _UNARY.items()})
 globals().update({name: _binary(name, doc) for name, doc in _BINARY.items()})
 
-__all__ = ["clamp", *_UNARY, *_BINARY]
+__all__ = ["atan2", "clamp", "fpow", "pow", *_UNARY, *_BINARY]

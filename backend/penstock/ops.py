@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from penstock.external_source import ExternalSource
-from penstock.fn import submodule
 from penstock.graph import call_operator
 from penstock.graph.calls import DEVICES
 from penstock.graph.nodes import DataNode
 from penstock.operators.python._calling import from_dlpack, to_capsule
 from penstock.python_function import DLTensorPythonFunction, NumbaFunction, PythonFunction, TorchPythonFunction
 from penstock.schema import Schema
-from penstock.schema.documentation import docstring, signature
-from penstock.schema.registry import all_schemas, load_package, subscribe
+from penstock.schema.documentation import call_signature, constructor_signature, docstring, with_self
+from penstock.schema.faces import submodule
+from penstock.schema.registry import all_schemas, find_schema, load_package, subscribe
 from penstock.tfrecord import TFRecord, TFRecordReader
 
 __all__ = ["Compose", "ExternalSource", "cpu_ops", "gpu_ops", "mixed_ops"]
@@ -57,16 +59,22 @@ class OperatorFace:
         return self._device
 
     @property
+    def schema_name(self) -> str:
+        """The operator's name in saved pipelines."""
+        return self.schema.name
+
+    @property
     def preserve(self) -> bool:
         """Whether it stays even if no output depends on it."""
         return self.schema.no_prune or bool(self._arguments.get("preserve"))
 
-    def __call__(self, *inputs: Any, name: str | None = None, **arguments: Any) -> Any:
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """The operator's outputs for ``inputs``.
 
         Raises:
             ValueError: an argument was given at construction already; RuntimeError for one from the graph.
         """
+        name = arguments.pop("name", None)
         given = {key: value for key, value in arguments.items() if value is not None}
         known = [key for key in given if self._arguments.get(key) is not None]
         if name and self._name:
@@ -85,6 +93,18 @@ class OperatorFace:
         )
 
 
+def _method(inherited: Any, signature: inspect.Signature) -> Callable[..., Any]:
+    """The inherited method with the signature that it has for one operator.
+
+    It is a copy, for a function that called the inherited one would be one more frame between warnings and the user's line.
+    """
+    method = FunctionType(inherited.__code__, inherited.__globals__, inherited.__name__)
+    method.__kwdefaults__ = inherited.__kwdefaults__
+    method.__doc__ = inherited.__doc__
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    return method
+
+
 def _publish(schema: Schema) -> None:
     module = submodule(__name__, ".".join(schema.module))
     face = _SPECIAL.get(schema.name)
@@ -96,7 +116,8 @@ def _publish(schema: Schema) -> None:
                 "schema": schema,
                 "__doc__": docstring(schema),
                 "__module__": module.__name__,
-                "__signature__": signature(schema, inputs=False),
+                "__init__": _method(OperatorFace.__init__, with_self(constructor_signature(schema))),
+                "__call__": _method(OperatorFace.__call__, with_self(call_signature(schema))),
             },
         )
     setattr(module, schema.class_name, face)
@@ -104,12 +125,17 @@ def _publish(schema: Schema) -> None:
         setattr(submodule(__name__, ".".join((*schema.module, "hidden"))), schema.class_name, face)
 
 
-class Compose:
-    """Several operators called one after the other.
+def Compose(op_list: Sequence[Any]) -> Any:
+    """Several operators as one that calls them one after the other; of one operator that operator itself.
 
     Args:
         op_list: operators (or functions of nodes); each gets the outputs of the one before. Of none the inputs come back.
     """
+    return op_list[0] if len(op_list) == 1 else _Compound(op_list)
+
+
+class _Compound:
+    """What :func:`Compose` gives of several operators."""
 
     def __init__(self, op_list: Sequence[Any]) -> None:
         self._operators = list(op_list)
@@ -122,11 +148,6 @@ class Compose:
         for operator in self._operators[1:]:
             outputs = operator(*outputs) if isinstance(outputs, (list, tuple)) else operator(outputs)
         return outputs
-
-    @property
-    def device(self) -> str:
-        """Where the operators run: that of the first."""
-        return self._operators[0].device
 
 
 def _names(device: str) -> set[str]:
@@ -147,6 +168,14 @@ def mixed_ops() -> set[str]:
     """The names of operators that take data on CPU and give it on GPU."""
     return _names("mixed")
 
+
+def _op_name(schema_name: str, api: str = "fn") -> str:
+    """The dotted path of an operator in ``fn``, or in ``ops``."""
+    schema = find_schema(schema_name)
+    return schema.fn_path if api == "fn" else ".".join((*schema.module, schema.class_name))
+
+
+_DataNode = DataNode
 
 # What functions of DLPack capsules begin and end with in programs that were written for DALI.
 _dlpack_from_array = to_capsule

@@ -139,14 +139,33 @@ class _Face:
     """The class face: arguments are given at construction or at the call."""
 
     _call: Callable[..., Any]
+    schema_name: str
 
-    def __init__(self, function: Callable[..., Any], num_outputs: int = 1, device: str = "cpu", **arguments: Any):
-        self._arguments = dict(arguments, function=function, num_outputs=num_outputs, device=device)
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        num_outputs: int = 1,
+        device: str = "cpu",
+        batch_processing: bool = False,
+        **arguments: Any,
+    ) -> None:
+        own = {"num_outputs": num_outputs, "device": device, "batch_processing": batch_processing}
+        self._arguments = dict(arguments, function=function, **own)
 
     @property
     def device(self) -> str:
         """Where it runs."""
         return self._arguments["device"]
+
+    @property
+    def num_outputs(self) -> int:
+        """How many outputs each call has."""
+        return self._arguments["num_outputs"]
+
+    @property
+    def preserve(self) -> bool:
+        """Whether it stays even if no output depends on it: always, for the function may do something."""
+        return True
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """The nodes of the function's outputs."""
@@ -157,6 +176,7 @@ class PythonFunction(_Face):
     """:func:`python_function` as an operator class."""
 
     _call = staticmethod(python_function)
+    schema_name = "PythonFunction"
 
     @staticmethod
     def current_stream() -> Any:
@@ -168,12 +188,27 @@ class DLTensorPythonFunction(_Face):
     """:func:`dl_tensor_python_function` as an operator class."""
 
     _call = staticmethod(dl_tensor_python_function)
+    schema_name = "DLTensorPythonFunction"
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        num_outputs: int = 1,
+        device: str = "cpu",
+        synchronize_stream: bool = True,
+        batch_processing: bool = True,
+        **arguments: Any,
+    ) -> None:
+        super().__init__(
+            function, num_outputs, device, batch_processing, synchronize_stream=synchronize_stream, **arguments
+        )
 
 
 class TorchPythonFunction(_Face):
     """:func:`torch_python_function` as an operator class."""
 
     _call = staticmethod(torch_python_function)
+    schema_name = "TorchPythonFunction"
 
 
 def numba_function(
@@ -251,6 +286,8 @@ def _extents(name: str, value: Sequence[int] | None) -> list[int]:
 class NumbaFunction:
     """:func:`numba_function` as an operator class."""
 
+    schema_name = "NumbaFunction"
+
     def __init__(
         self,
         run_fn: Callable[..., Any],
@@ -260,6 +297,9 @@ class NumbaFunction:
         ins_ndim: Any,
         setup_fn: Callable[..., Any] | None = None,
         device: str = "cpu",
+        batch_processing: bool = False,
+        blocks: Sequence[int] | None = None,
+        threads_per_block: Sequence[int] | None = None,
         **arguments: Any,
     ) -> None:
         self._arguments = dict(
@@ -271,6 +311,9 @@ class NumbaFunction:
             ins_ndim=ins_ndim,
             setup_fn=setup_fn,
             device=device,
+            batch_processing=batch_processing,
+            blocks=blocks,
+            threads_per_block=threads_per_block,
         )
 
     @property

@@ -17,7 +17,7 @@ from typing import Any
 from penstock.graph import call_operator
 from penstock.kernels.codecs.tfrecord import FLOAT32, INT64, STRING, Feature
 
-__all__ = ["Feature", "FixedLenFeature", "TFRecord", "VarLenFeature", "float32", "int64", "read", "string"]
+__all__ = ["Feature", "FixedLenFeature", "TFRecord", "VarLenFeature", "float32", "int64", "string", "tfrecord"]
 
 int64, string, float32 = INT64, STRING, FLOAT32
 
@@ -60,7 +60,7 @@ def _feature(dtype: int, shape: list[int] | None, default: Any, partial_shape: l
     return Feature(dtype, shape, default, partial_shape)
 
 
-def read(
+def tfrecord(
     *,
     path: Any,
     index_path: Any,
@@ -88,10 +88,10 @@ def read(
     return dict(zip(features, nodes if isinstance(nodes, list) else [nodes]))
 
 
-def read_by_old_name(**arguments: Any) -> dict[str, Any]:
-    """Old name of :func:`read`."""
+def tfrecord_reader(**arguments: Any) -> dict[str, Any]:
+    """Old name of :func:`tfrecord`."""
     _warn_of_old_name("fn.tfrecord_reader")
-    return read(**arguments)
+    return tfrecord(**arguments)
 
 
 def _warn_of_old_name(name: str) -> None:
@@ -102,17 +102,29 @@ def _warn_of_old_name(name: str) -> None:
 class TFRecord:
     """The same as an operator class: ``ops.readers.TFRecord(...)()``."""
 
-    def __init__(self, *, path: Any, index_path: Any, features: dict[str, Feature], **arguments: Any) -> None:
+    schema_name = "readers__TFRecord"
+
+    def __init__(self, path: Any, index_path: Any, features: dict[str, Feature], **arguments: Any) -> None:
         self._arguments = {"path": path, "index_path": index_path, "features": features} | arguments
+
+    @property
+    def device(self) -> str:
+        """Where it runs."""
+        return self._arguments.get("device", "cpu")
+
+    @property
+    def preserve(self) -> bool:
+        """Whether it stays even if no output depends on it."""
+        return bool(self._arguments.get("preserve"))
 
     def __call__(self, **arguments: Any) -> dict[str, Any]:
         """A node for each feature, by name."""
-        return read(**(self._arguments | arguments))
+        return tfrecord(**(self._arguments | arguments))
 
 
 class TFRecordReader(TFRecord):
     """Old name of :class:`TFRecord`."""
 
-    def __init__(self, **arguments: Any) -> None:
+    def __init__(self, path: Any, index_path: Any, features: dict[str, Feature], **arguments: Any) -> None:
         _warn_of_old_name("ops.TFRecordReader")
-        super().__init__(**arguments)
+        super().__init__(path, index_path, features, **arguments)

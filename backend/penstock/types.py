@@ -253,6 +253,8 @@ def element_size(dtype: DALIDataType) -> int:
 
 def to_numpy_type(dali_type: DALIDataType) -> type:
     """The numpy scalar type for a DALI type, e.g. ``types.FLOAT`` -> ``numpy.float32``; raises KeyError where there is none."""
+    if dali_type in ENUM_TYPES:
+        raise KeyError(dali_type)
     return _NUMPY[dali_type].type
 
 
@@ -304,6 +306,7 @@ class CUDAStream:
 
     @property
     def ptr(self) -> int:
+        """The address, as a number."""
         return self._ptr
 
     def __cuda_stream__(self) -> tuple[int, int]:

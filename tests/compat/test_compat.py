@@ -129,6 +129,41 @@ def test_schemas_are_asked_as_in_dali(installed: None) -> None:
         backend.GetSchema("Nope")
 
 
+def test_schemas_tell_of_arguments(installed: None) -> None:
+    types = importlib.import_module("nvidia.dali.types")
+    backend = importlib.import_module("nvidia.dali.backend")
+    resize, uniform = backend.GetSchema("Resize"), backend.GetSchema("random__Uniform")
+    assert resize.GetArgumentType("size") == types.DALIDataType._FLOAT_VEC
+    assert resize.GetArgumentType("dtype") == types.DATA_TYPE
+    assert (resize.IsArgumentOptional("device"), resize.GetArgumentDefaultValueString("device")) == (True, "'cpu'")
+    assert resize.GetArgumentDefaultValueString("preserve") == "False"
+    assert uniform.HasArgument("_random_state")
+    assert not resize.HasArgument("_random_state")
+    assert uniform.GetInputName(0) == "shape_like"
+    assert "HWC" in resize.GetSupportedLayouts(0)
+    assert resize.AllowsSequences()
+    with pytest.raises(ValueError, match="has no default value"):
+        resize.GetArgumentDefaultValueString("size")
+    with pytest.raises(ValueError, match="No deprecation info"):
+        resize.DeprecatedArgInfo("size")
+    with pytest.raises(KeyError, match='Argument "zzz" is not defined for operator "Resize"'):
+        resize.GetArgumentType("zzz")
+
+
+def test_operators_of_the_faces_have_the_names_that_tools_ask_for(installed: None) -> None:
+    fn = importlib.import_module("nvidia.dali.fn")
+    ops = importlib.import_module("nvidia.dali.ops")
+    assert [fn._to_snake_case(name) for name in ("OneXYZTwo", "RandomBBoxCrop", "TFRecordReader", "XYZ1ABC")] == [
+        "one_xyz_two",
+        "random_bbox_crop",
+        "tfrecord_reader",
+        "xyz1abc",
+    ]
+    assert ops._op_name(fn.readers.tfrecord._schema_name) == "readers.tfrecord"
+    assert ops._op_name("readers__File", "ops") == "readers.File"
+    assert issubclass(importlib.import_module("nvidia.dali.data_node").DataNode, ops._DataNode)
+
+
 def test_settings_of_memory(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_settings", memory._Settings())
     backend = importlib.import_module("nvidia.dali.backend")

@@ -34,6 +34,35 @@ def test_functions_tell_their_arguments() -> None:
     assert "resize_shorter" in (fn.resize.__doc__ or "")
 
 
+def test_signatures_begin_with_device_and_name() -> None:
+    assert list(inspect.signature(fn.cast).parameters) == [
+        "input",
+        "device",
+        "name",
+        "bytes_per_sample_hint",
+        "dtype",
+        "preserve",
+    ]
+    assert "output_dtype" not in inspect.signature(fn.crop_mirror_normalize).parameters, "it is deprecated"
+
+
+def test_classes_tell_their_arguments() -> None:
+    assert inspect.signature(fn.cast).parameters["dtype"].default is inspect.Parameter.empty
+    assert inspect.signature(ops.Cast).parameters["dtype"].default is None
+    assert list(inspect.signature(ops.Cast.__init__).parameters)[:3] == ["self", "device", "name"]
+    assert list(inspect.signature(ops.Cast.__call__).parameters)[:4] == ["self", "input", "device", "name"]
+    assert inspect.signature(ops.Cast(dtype=types.FLOAT)) == inspect.signature(ops.Cast.__call__).replace(
+        parameters=list(inspect.signature(ops.Cast.__call__).parameters.values())[1:]
+    )
+
+
+def test_functions_listed_are_operators() -> None:
+    listed = [value for name, value in vars(fn).items() if inspect.isfunction(value) and not name.startswith("_")]
+    assert listed
+    for function in listed:
+        assert hasattr(function, "_schema_name"), function
+
+
 def test_submodules_can_be_imported() -> None:
     import penstock.fn.decoders
     import penstock.ops.decoders

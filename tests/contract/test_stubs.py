@@ -40,9 +40,17 @@ def test_functions_have_their_arguments() -> None:
     assert "class Image(OperatorFace):" in files[Path("ops/decoders/__init__.pyi")]
 
 
+def test_classes_are_called_with_what_their_functions_take() -> None:
+    module = ast.parse(stub_files()[Path("ops/__init__.pyi")])
+    cast = next(node for node in module.body if isinstance(node, ast.ClassDef) and node.name == "Cast")
+    calls = [node for node in cast.body if isinstance(node, ast.FunctionDef) and node.name == "__call__"]
+    assert [ast.unparse(call.returns or call) for call in calls] == ["DataNode", "list[DataNode]"]
+    assert {"device", "name", "dtype"} <= {argument.arg for argument in calls[0].args.kwonlyargs}
+
+
 def test_special_functions_stay_those_of_their_modules() -> None:
     assert "import external_source as external_source" in stub_files()[Path("fn/__init__.pyi")]
-    assert "tfrecord = _read" in stub_files()[Path("fn/readers/__init__.pyi")]
+    assert "import tfrecord as tfrecord" in stub_files()[Path("fn/readers/__init__.pyi")]
 
 
 def test_python_itself_takes_the_modules() -> None:

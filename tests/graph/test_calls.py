@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import Pipeline, fn, ops, pipeline_def, types
+from penstock import Pipeline, fn, math, ops, pipeline_def, types
 
 
 def images(**arguments: Any) -> Any:
@@ -75,6 +75,8 @@ def test_mistakes(define: Callable[[], Any], kind: type[Exception], text: str) -
         ({"output_dtype": [types.FLOAT, types.FLOAT]}, RuntimeError),
         ({"foo": 0}, TypeError),
         ({"device_id": 99}, RuntimeError),
+        ({"bytes_per_sample": -1}, TypeError),
+        ({"bytes_per_sample": 1.5}, TypeError),
     ],
 )
 def test_settings_that_are_refused(options: dict[str, Any], kind: type[BaseException]) -> None:
@@ -166,3 +168,36 @@ def test_class_faces_take_an_argument_once() -> None:
             build(define(**arguments))
     with pytest.raises(RuntimeError, match="already specified"):
         build(lambda: ops.Rotate(angle=3.0)(images(layout="HWC"), angle=fn.random.uniform()))
+
+
+def test_python_faces_take_their_settings_by_place() -> None:
+    pipe = Pipeline(batch_size=2, num_threads=1)
+    with pipe:
+        numbers = fn.external_source(source=[np.arange(6, dtype=np.int32).reshape(2, 3)])
+        by_batch = ops.PythonFunction(lambda batch: [sample + 1 for sample in batch], 1, "cpu", True)
+        capsules = ops.DLTensorPythonFunction(lambda batch: batch, 1, "cpu", True, True)
+        pipe.set_outputs(by_batch(numbers), capsules(numbers))
+    more, same = pipe.run()
+    assert more.as_array().tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert same.as_array().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert (by_batch.schema_name, by_batch.device, by_batch.preserve) == ("PythonFunction", "cpu", True)
+
+
+def test_unknown_arguments_are_found_before_the_inputs_are_looked_at() -> None:
+    for call in (lambda: fn.resize(foo=3), lambda: fn.resize("a", foo=3), lambda: ops.ExternalSource()(foo=3)):
+        with pytest.raises(KeyError, match='Argument "foo" is not defined for operator'):
+            call()
+
+
+def test_compose_of_one_is_that_operator() -> None:
+    cast = ops.Cast(dtype=types.FLOAT)
+    assert ops.Compose([cast]) is cast
+
+
+def test_functions_of_two_values_take_them_by_name() -> None:
+    pipe = Pipeline(batch_size=1, num_threads=1)
+    with pipe:
+        number = types.Constant(np.float32([2.0]), device="cpu")
+        pipe.set_outputs(math.atan2(x=number, y=number), math.pow(base=number, exponent=3), math.fpow(number, 2))
+    angle, cube, square = (batch.as_array()[0, 0] for batch in pipe.run())
+    assert (round(float(angle), 5), cube, square) == (0.7854, 8.0, 4.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -227,3 +228,11 @@ def test_settings_that_are_no_integers_are_refused(setting: dict[str, Any]) -> N
         pipeline.set_outputs(fn.random.uniform())
     with pytest.raises(TypeError, match=next(iter(setting))):
         pipeline.build()
+
+
+def test_a_graph_that_cannot_be_written(tmp_path: Path) -> None:
+    pipe = Pipeline(batch_size=1, num_threads=1)
+    with pipe:
+        pipe.set_outputs(fn.random.uniform())
+    with pytest.raises(RuntimeError, match=r"Cannot open .* for writing"):
+        pipe.save_graph_to_dot_file(str(tmp_path / "none" / "graph.dot"))

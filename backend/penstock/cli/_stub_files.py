@@ -21,7 +21,7 @@ from typing import Any
 
 from penstock.schema.arguments import Argument
 from penstock.schema.declaration import Schema
-from penstock.schema.documentation import docstring, shown_arguments, signature
+from penstock.schema.documentation import call_signature, constructor_signature, docstring, shown_arguments, signature
 from penstock.schema.registry import all_schemas
 
 _FACES = ("penstock.fn", "penstock.ops")
@@ -36,7 +36,7 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 '''
 
@@ -149,7 +149,7 @@ class _Bodiless(ast.NodeTransformer):
 def _entry_text(name: str, schema: Schema, target: Any) -> str:
     if inspect.isclass(target) and hasattr(target, "schema"):
         return _class_text(name, schema)
-    if hasattr(target, "_schema_name"):
+    if target.__module__.partition(".fn")[0] == "penstock" and "__signature__" in vars(target):
         return _function_text(name, schema)
     own = target.__name__
     if own == name:
@@ -158,13 +158,17 @@ def _entry_text(name: str, schema: Schema, target: Any) -> str:
 
 
 def _function_text(name: str, schema: Schema) -> str:
+    return _overloads(name, schema, signature(schema), [], _quoted(docstring(schema)))
+
+
+def _overloads(name: str, schema: Schema, own: inspect.Signature, first: list[str], document: str) -> str:
     """The function; where it has inputs, as two overloads, the second of which takes several sets of them."""
     one, several = _result_types(schema)
-    document = _quoted(docstring(schema))
-    single = _definition(name, _parameters(schema, sets=False), one, document)
+    single = _definition(name, first + _parameters(schema, own, sets=False), one, document)
     if not schema.inputs or one == several:
         return single
-    return f"@_overload\n{single}\n@_overload\n{_definition(name, _parameters(schema, sets=True), several, '')}"
+    multiple = _definition(name, first + _parameters(schema, own, sets=True), several, "")
+    return f"@_overload\n{single}\n@_overload\n{multiple}"
 
 
 def _result_types(schema: Schema) -> tuple[str, str]:
@@ -177,16 +181,21 @@ def _result_types(schema: Schema) -> tuple[str, str]:
 
 
 def _class_text(name: str, schema: Schema) -> str:
-    parameters = ["self", "*", *_keywords(schema, at_construction=True)]
-    body = textwrap.indent(f"{_quoted(docstring(schema))}\n\n{_definition('__init__', parameters, 'None', '')}", "    ")
-    return f"class {name}(OperatorFace):\n{body}"
+    constructor = ["self", "*", *_keywords(schema, constructor_signature(schema))]
+    parts = [
+        _quoted(docstring(schema)),
+        "",
+        _definition("__init__", constructor, "None", ""),
+        _overloads("__call__", schema, call_signature(schema), ["self"], ""),
+    ]
+    return f"class {name}(OperatorFace):\n{textwrap.indent(chr(10).join(parts), '    ')}"
 
 
-def _parameters(schema: Schema, sets: bool) -> list[str]:
+def _parameters(schema: Schema, own: inspect.Signature, sets: bool) -> list[str]:
     """The parameters of the function; with ``sets`` the first input is a list of nodes, and the others may be."""
-    accepted = "list[DataNode] | DataNode | _ndarray | float" if sets else "DataNode | _ndarray | float"
+    accepted = "list[DataNode] | DataNode | _TensorLike" if sets else "DataNode | _TensorLike"
     parameters: list[str] = []
-    for parameter in signature(schema).parameters.values():
+    for parameter in own.parameters.values():
         if parameter.kind is not parameter.POSITIONAL_ONLY:
             continue
         if sets and not parameters:
@@ -197,18 +206,20 @@ def _parameters(schema: Schema, sets: bool) -> list[str]:
     if parameters:
         parameters.append("/")
     parameters.append(f"*inputs: {accepted}" if schema.variadic else "*")
-    return [*parameters, *_keywords(schema, at_construction=False)]
+    return [*parameters, *_keywords(schema, own)]
 
 
-def _keywords(schema: Schema, at_construction: bool) -> Iterator[str]:
+def _keywords(schema: Schema, own: inspect.Signature) -> Iterator[str]:
     shown = {argument.name: argument for argument in shown_arguments(schema)}
-    for parameter in signature(schema, inputs=not at_construction).parameters.values():
+    for parameter in own.parameters.values():
         if parameter.kind is not parameter.KEYWORD_ONLY:
             continue
         argument = shown.get(parameter.name)
         text = f"{parameter.name}: {_annotation(parameter.annotation, argument)}"
-        required = parameter.default is parameter.empty and not at_construction
-        yield text if required else f"{text} = {_default(parameter.default)}"
+        if parameter.default is parameter.empty:
+            yield text
+        else:
+            yield f"{text} = {'...' if argument and argument.required else _default(parameter.default)}"
 
 
 def _annotation(text: str, argument: Argument | None) -> str:

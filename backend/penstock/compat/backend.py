@@ -23,10 +23,15 @@ from penstock.tensors.tensor import DLDeviceType
 __all__ = [
     "DLDeviceType",
     "GetCUDADeviceCount",
+    "GetCudaVersion",
+    "GetCufftVersion",
     "GetDeviceBufferGrowthFactor",
     "GetHostBufferGrowthFactor",
     "GetHostBufferShrinkThreshold",
+    "GetNppVersion",
+    "GetNvjpegVersion",
     "GetSchema",
+    "IsDriverInitialized",
     "OpSchema",
     "PreallocateDeviceMemory",
     "PreallocatePinnedMemory",
@@ -44,6 +49,7 @@ __all__ = [
     "TensorListCPU",
     "TensorListGPU",
     "TryGetSchema",
+    "initialized",
     "types",
 ]
 
@@ -66,3 +72,32 @@ def RegisteredMixedOps() -> list[str]:
 def GetCUDADeviceCount() -> int:
     """How many GPUs there are."""
     return cuda.device_count()
+
+
+def IsDriverInitialized() -> bool:
+    """Whether there is a GPU that can be used."""
+    return cuda.device_count() > 0
+
+
+def GetCudaVersion() -> int:
+    """The version of the CUDA runtime, 12020 for 12.2; 0 where there is none."""
+    return int(cuda.require_cupy("this").cuda.runtime.runtimeGetVersion()) if cuda.device_count() else 0
+
+
+def GetNvjpegVersion() -> int:
+    """-1: nvJPEG is not used by itself, but by way of nvImageCodec."""
+    return -1
+
+
+def GetNppVersion() -> int:
+    """-1: NPP is not used."""
+    return -1
+
+
+def GetCufftVersion() -> int:
+    """-1: cuFFT is not used."""
+    return -1
+
+
+# Importing DALI initializes its backend; here there is nothing to wait for.
+initialized = True

@@ -1,14 +1,16 @@
 # Made by `penstock stubs` from the operators' declarations.
 # ruff: noqa
 # fmt: off
-"""Operators as functions: ``fn.resize(images, size=(224, 224))``; one for each operator that is registered."""
+"""Operators as functions: ``fn.resize(images, size=(224, 224))``; one for each operator that is registered.
+
+Nothing else has a public name here, for whoever lists the module means its operators."""
 
 from collections.abc import Sequence as _Sequence
 from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from . import decoders as decoders
 from . import experimental as experimental
@@ -19,31 +21,21 @@ from . import readers as readers
 from . import reductions as reductions
 from . import segmentation as segmentation
 from . import transforms as transforms
-import inspect
-from types import ModuleType
 from penstock.external_source import external_source as external_source
-
-def submodule(root: str, path: str) -> ModuleType:
-    """The module ``root.path``, made if need be, so that it can also be imported."""
-    ...
-
-def signature_of(path: str) -> inspect.Signature:
-    """The signature of the function at ``path``, e.g. ``"decoders.image"``."""
-    ...
 
 @_overload
 def audio_decoder(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     downmix: bool | None = False,
     dtype: DALIDataType | None = DALIDataType.FLOAT,
     preserve: bool | None = False,
     quality: float | None = 50.0,
     sample_rate: float | DataNode | _ndarray | None = 0.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]:
     """Decodes audio files of any format that libsndfile reads: WAV, FLAC, Ogg, MP3, AIFF and others.
 
@@ -71,21 +63,23 @@ def audio_decoder(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     downmix: bool | None = False,
     dtype: DALIDataType | None = DALIDataType.FLOAT,
     preserve: bool | None = False,
     quality: float | None = 50.0,
     sample_rate: float | DataNode | _ndarray | None = 0.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[list[DataNode]]: ...
 
 @_overload
 def audio_resample(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     in_rate: float | DataNode | _ndarray | None = None,
@@ -94,8 +88,6 @@ def audio_resample(
     preserve: bool | None = False,
     quality: float | None = 50.0,
     scale: float | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Resamples signals with a windowed sinc filter.
 
@@ -125,6 +117,8 @@ def audio_resample(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     in_rate: float | DataNode | _ndarray | None = None,
@@ -133,19 +127,17 @@ def audio_resample(
     preserve: bool | None = False,
     quality: float | None = 50.0,
     scale: float | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 def batch_permutation(
     *,
+    device: str | None = None,
+    name: str | None = None,
     allow_repetitions: bool | None = False,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     no_fixed_points: bool | None = False,
     preserve: bool | None = False,
     seed: int | None = -1,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Gives each sample the index of a sample of its batch, as :func:`fn.permute_batch` takes it.
 
@@ -164,16 +156,16 @@ def batch_permutation(
 
 @_overload
 def bb_flip(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     horizontal: int | DataNode | _ndarray | None = 1,
     ltrb: bool | None = False,
     preserve: bool | None = False,
     vertical: int | DataNode | _ndarray | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Mirrors bounding boxes whose coordinates are fractions of the image's extents.
 
@@ -195,28 +187,28 @@ def bb_flip(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     horizontal: int | DataNode | _ndarray | None = 1,
     ltrb: bool | None = False,
     preserve: bool | None = False,
     vertical: int | DataNode | _ndarray | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def bbox_paste(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    ratio: float | DataNode | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     ltrb: bool | None = False,
     paste_x: float | DataNode | _ndarray | None = 0.5,
     paste_y: float | DataNode | _ndarray | None = 0.5,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
+    ratio: float | DataNode | _ndarray,
 ) -> DataNode:
     """Moves and scales boxes as ``paste`` moves and scales the image that they lie in.
 
@@ -242,34 +234,34 @@ def bbox_paste(
     input: list[DataNode],
     /,
     *,
-    ratio: float | DataNode | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     ltrb: bool | None = False,
     paste_x: float | DataNode | _ndarray | None = 0.5,
     paste_y: float | DataNode | _ndarray | None = 0.5,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
+    ratio: float | DataNode | _ndarray,
 ) -> list[DataNode]: ...
 
 def bbox_rotate(
-    bboxes: DataNode | _ndarray | float,
-    labels: DataNode | _ndarray | float | None = ...,
+    bboxes: DataNode | _TensorLike,
+    labels: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     angle: float | DataNode | _ndarray,
-    input_shape: int | _Sequence[int] | DataNode | _ndarray,
     bbox_layout: str | None = "xyXY",
     bbox_normalized: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    input_shape: int | _Sequence[int] | DataNode | _ndarray,
     keep_size: bool | None = False,
     mode: str | None = "expand",
     preserve: bool | None = False,
     remove_threshold: float | None = 0.1,
     shape_layout: str | None = "HW",
     size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Turns bounding boxes as `rotate` turns their image; boxes that leave the canvas are cut or removed.
 
@@ -296,10 +288,12 @@ def bbox_rotate(
 
 @_overload
 def box_encoder(
-    boxes: DataNode | _ndarray | float,
-    labels: DataNode | _ndarray | float,
+    boxes: DataNode | _TensorLike,
+    labels: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     anchors: float | _Sequence[float] | _ndarray,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     criteria: float | None = 0.5,
@@ -308,8 +302,6 @@ def box_encoder(
     preserve: bool | None = False,
     scale: float | None = 1.0,
     stds: float | _Sequence[float] | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]:
     """Matches boxes to anchors (default boxes) and gives each anchor the box and label to learn.
 
@@ -340,9 +332,11 @@ def box_encoder(
 @_overload
 def box_encoder(
     boxes: list[DataNode],
-    labels: list[DataNode] | DataNode | _ndarray | float,
+    labels: list[DataNode] | DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     anchors: float | _Sequence[float] | _ndarray,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     criteria: float | None = 0.5,
@@ -351,22 +345,20 @@ def box_encoder(
     preserve: bool | None = False,
     scale: float | None = 1.0,
     stds: float | _Sequence[float] | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[list[DataNode]]: ...
 
 @_overload
 def brightness(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     brightness: float | DataNode | _ndarray | None = 1.0,
     brightness_shift: float | DataNode | _ndarray | None = 0.0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Changes brightness: ``shift * range + brightness * x``.
 
@@ -389,20 +381,22 @@ def brightness(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     brightness: float | DataNode | _ndarray | None = 1.0,
     brightness_shift: float | DataNode | _ndarray | None = 0.0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def brightness_contrast(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     brightness: float | DataNode | _ndarray | None = 1.0,
     brightness_shift: float | DataNode | _ndarray | None = 0.0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -410,8 +404,6 @@ def brightness_contrast(
     contrast_center: float | DataNode | _ndarray | None = 0.5,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Changes brightness and contrast: ``shift * range + brightness * (center + contrast * (x - center))``.
 
@@ -436,6 +428,8 @@ def brightness_contrast(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     brightness: float | DataNode | _ndarray | None = 1.0,
     brightness_shift: float | DataNode | _ndarray | None = 0.0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -443,13 +437,12 @@ def brightness_contrast(
     contrast_center: float | DataNode | _ndarray | None = 0.5,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 def caffe2_reader(
     *,
-    path: str | _Sequence[str] | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     additional_inputs: int | None = 0,
     bbox: bool | None = False,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -461,6 +454,7 @@ def caffe2_reader(
     num_labels: int | None = 1,
     num_shards: int | None = 1,
     pad_last_batch: bool | None = False,
+    path: str | _Sequence[str] | _ndarray,
     prefetch_queue_depth: int | None = 1,
     preserve: bool | None = False,
     random_shuffle: bool | None = False,
@@ -470,8 +464,6 @@ def caffe2_reader(
     skip_cached_images: bool | None = False,
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Gives each record's image (encoded bytes, or pixels), its labels, further tensors, and a box.
 
@@ -509,7 +501,8 @@ def caffe2_reader(
 
 def caffe_reader(
     *,
-    path: str | _Sequence[str] | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dont_use_mmap: bool | None = False,
     image_available: bool | None = True,
@@ -518,6 +511,7 @@ def caffe_reader(
     lazy_init: bool | None = False,
     num_shards: int | None = 1,
     pad_last_batch: bool | None = False,
+    path: str | _Sequence[str] | _ndarray,
     prefetch_queue_depth: int | None = 1,
     preserve: bool | None = False,
     random_shuffle: bool | None = False,
@@ -527,8 +521,6 @@ def caffe_reader(
     skip_cached_images: bool | None = False,
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Gives each record's image (encoded, or pixels plane by plane: its bytes as stored) and its label.
 
@@ -560,14 +552,14 @@ def caffe_reader(
 
 @_overload
 def cast(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    dtype: DALIDataType,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    dtype: DALIDataType,
+    preserve: bool | None = False,
 ) -> DataNode:
     """The same values in another type: integers are rounded half away from zero and saturate.
 
@@ -587,23 +579,23 @@ def cast(
     input: list[DataNode],
     /,
     *,
-    dtype: DALIDataType,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    dtype: DALIDataType,
+    preserve: bool | None = False,
 ) -> list[DataNode]: ...
 
 @_overload
 def cast_like(
-    input_0: DataNode | _ndarray | float,
-    input_1: DataNode | _ndarray | float,
+    input_0: DataNode | _TensorLike,
+    input_1: DataNode | _TensorLike,
     /,
     *,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> DataNode:
     """The first input's values in the second's type: integers are rounded half away from zero and saturate.
 
@@ -621,26 +613,26 @@ def cast_like(
 @_overload
 def cast_like(
     input_0: list[DataNode],
-    input_1: list[DataNode] | DataNode | _ndarray | float,
+    input_1: list[DataNode] | DataNode | _TensorLike,
     /,
     *,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> list[DataNode]: ...
 
 @_overload
 def cat(
-    input_0: DataNode | _ndarray | float,
+    input_0: DataNode | _TensorLike,
     /,
-    *inputs: DataNode | _ndarray | float,
+    *inputs: DataNode | _TensorLike,
+    device: str | None = None,
+    name: str | None = None,
     axis: int | None = 0,
     axis_name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Joins the samples of all inputs along a dimension in which alone they may differ.
 
@@ -660,29 +652,29 @@ def cat(
 def cat(
     input_0: list[DataNode],
     /,
-    *inputs: list[DataNode] | DataNode | _ndarray | float,
+    *inputs: list[DataNode] | DataNode | _TensorLike,
+    device: str | None = None,
+    name: str | None = None,
     axis: int | None = 0,
     axis_name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def clahe(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    clip_limit: float,
-    tiles_x: int,
-    tiles_y: int,
-    bins: int | None = 256,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    luma_only: bool | None = True,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bins: int | None = 256,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    clip_limit: float,
+    luma_only: bool | None = True,
+    preserve: bool | None = False,
+    tiles_x: int,
+    tiles_y: int,
 ) -> DataNode:
     """Equalizes the histograms of tiles and blends between them, limiting the contrast that this adds.
 
@@ -708,25 +700,25 @@ def clahe(
     input: list[DataNode],
     /,
     *,
-    clip_limit: float,
-    tiles_x: int,
-    tiles_y: int,
-    bins: int | None = 256,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    luma_only: bool | None = True,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bins: int | None = 256,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    clip_limit: float,
+    luma_only: bool | None = True,
+    preserve: bool | None = False,
+    tiles_x: int,
+    tiles_y: int,
 ) -> list[DataNode]: ...
 
 def coco_reader(
     *,
+    device: str | None = None,
+    name: str | None = None,
     annotations_file: str | None = "",
     avoid_class_remapping: bool | None = False,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dont_use_mmap: bool | None = False,
-    dump_meta_files: bool | None = False,
-    dump_meta_files_path: str | None = "",
     file_root: str | None = None,
     image_ids: bool | None = False,
     images: str | _Sequence[str] | _ndarray | None = None,
@@ -734,8 +726,6 @@ def coco_reader(
     initial_fill: int | None = 1024,
     lazy_init: bool | None = False,
     ltrb: bool | None = False,
-    masks: bool | None = False,
-    meta_files_path: str | None = "",
     num_shards: int | None = 1,
     pad_last_batch: bool | None = False,
     pixelwise_masks: bool | None = False,
@@ -746,7 +736,6 @@ def coco_reader(
     random_shuffle: bool | None = False,
     ratio: bool | None = False,
     read_ahead: bool | None = False,
-    save_img_ids: bool | None = False,
     save_preprocessed_annotations: bool | None = False,
     save_preprocessed_annotations_dir: str | None = "",
     seed: int | None = -1,
@@ -758,8 +747,6 @@ def coco_reader(
     skip_empty: bool | None = False,
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Gives each image's bytes, its objects' boxes (float32, (n, 4)) and labels (int32, (n,)).
 
@@ -815,17 +802,17 @@ def coco_reader(
 
 @_overload
 def coin_flip(
-    shape_like: DataNode | _ndarray | float | None = ...,
+    shape_like: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     probability: float | DataNode | _ndarray | None = 0.5,
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """1 with the given probability, else 0.
 
@@ -850,27 +837,27 @@ def coin_flip(
     shape_like: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     probability: float | DataNode | _ndarray | None = 0.5,
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def color_space_conversion(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    image_type: DALIImageType,
-    output_type: DALIImageType,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    image_type: DALIImageType,
+    output_type: DALIImageType,
+    preserve: bool | None = False,
 ) -> DataNode:
     """Converts between colour spaces; YCbCr is that of ITU-R BT.601 in studio range.
 
@@ -891,19 +878,21 @@ def color_space_conversion(
     input: list[DataNode],
     /,
     *,
-    image_type: DALIImageType,
-    output_type: DALIImageType,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    image_type: DALIImageType,
+    output_type: DALIImageType,
+    preserve: bool | None = False,
 ) -> list[DataNode]: ...
 
 @_overload
 def color_twist(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     brightness: float | DataNode | _ndarray | None = 1.0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     contrast: float | DataNode | _ndarray | None = 1.0,
@@ -912,8 +901,6 @@ def color_twist(
     image_type: DALIImageType | None = DALIImageType.RGB,
     preserve: bool | None = False,
     saturation: float | DataNode | _ndarray | None = 1.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """``brightness * (contrast * M x + (1 - contrast) * center)``, M turning the hue and scaling the saturation.
 
@@ -939,6 +926,8 @@ def color_twist(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     brightness: float | DataNode | _ndarray | None = 1.0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     contrast: float | DataNode | _ndarray | None = 1.0,
@@ -947,12 +936,12 @@ def color_twist(
     image_type: DALIImageType | None = DALIImageType.RGB,
     preserve: bool | None = False,
     saturation: float | DataNode | _ndarray | None = 1.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 def constant(
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     fdata: float | _Sequence[float] | _ndarray | None = None,
@@ -960,8 +949,6 @@ def constant(
     layout: str | None = "",
     preserve: bool | None = False,
     shape: int | _Sequence[int] | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Gives a tensor that is known when the pipeline is built; all samples share its memory.
 
@@ -980,16 +967,16 @@ def constant(
 
 @_overload
 def contrast(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     contrast: float | DataNode | _ndarray | None = 1.0,
     contrast_center: float | DataNode | _ndarray | None = 0.5,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Changes contrast: ``center + contrast * (x - center)``.
 
@@ -1012,20 +999,22 @@ def contrast(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     contrast: float | DataNode | _ndarray | None = 1.0,
     contrast_center: float | DataNode | _ndarray | None = 0.5,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def coord_flip(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     center_x: float | DataNode | _ndarray | None = 0.5,
     center_y: float | DataNode | _ndarray | None = 0.5,
@@ -1035,8 +1024,6 @@ def coord_flip(
     flip_z: int | DataNode | _ndarray | None = 0,
     layout: str | None = "",
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Mirrors points: each coordinate c that is flipped becomes ``2 * center - c``.
 
@@ -1062,6 +1049,8 @@ def coord_flip(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     center_x: float | DataNode | _ndarray | None = 0.5,
     center_y: float | DataNode | _ndarray | None = 0.5,
@@ -1071,23 +1060,21 @@ def coord_flip(
     flip_z: int | DataNode | _ndarray | None = 0,
     layout: str | None = "",
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def coord_transform(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     M: float | _Sequence[float] | DataNode | _ndarray | None = None,
     MT: float | _Sequence[float] | DataNode | _ndarray | None = None,
     T: float | _Sequence[float] | DataNode | _ndarray | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = DALIDataType.FLOAT,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """``M x + T`` for each point x: the innermost dimension of the input holds the points' coordinates.
 
@@ -1111,25 +1098,25 @@ def coord_transform(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     M: float | _Sequence[float] | DataNode | _ndarray | None = None,
     MT: float | _Sequence[float] | DataNode | _ndarray | None = None,
     T: float | _Sequence[float] | DataNode | _ndarray | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = DALIDataType.FLOAT,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def copy(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> DataNode:
     """A copy of each sample, on the device where the operator runs.
 
@@ -1148,17 +1135,19 @@ def copy(
     input: list[DataNode],
     /,
     *,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> list[DataNode]: ...
 
 @_overload
 def crop(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
     crop_d: float | DataNode | _ndarray | None = 0.0,
@@ -1169,13 +1158,9 @@ def crop(
     crop_w: float | DataNode | _ndarray | None = 0.0,
     dtype: DALIDataType | None = None,
     fill_values: float | _Sequence[float] | _ndarray | None = ...,
-    image_type: DALIImageType | None = None,
     out_of_bounds_policy: str | None = "error",
-    output_dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     rounding: str | None = "round",
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Takes a window of the given extents, placed by its relative position.
 
@@ -1207,6 +1192,8 @@ def crop(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
     crop_d: float | DataNode | _ndarray | None = 0.0,
@@ -1217,20 +1204,18 @@ def crop(
     crop_w: float | DataNode | _ndarray | None = 0.0,
     dtype: DALIDataType | None = None,
     fill_values: float | _Sequence[float] | _ndarray | None = ...,
-    image_type: DALIImageType | None = None,
     out_of_bounds_policy: str | None = "error",
-    output_dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     rounding: str | None = "round",
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def crop_mirror_normalize(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
     crop_d: float | DataNode | _ndarray | None = 0.0,
@@ -1241,11 +1226,9 @@ def crop_mirror_normalize(
     crop_w: float | DataNode | _ndarray | None = 0.0,
     dtype: DALIDataType | None = DALIDataType.FLOAT,
     fill_values: float | _Sequence[float] | _ndarray | None = ...,
-    image_type: DALIImageType | None = None,
     mean: float | _Sequence[float] | DataNode | _ndarray | None = ...,
     mirror: int | DataNode | _ndarray | None = 0,
     out_of_bounds_policy: str | None = "error",
-    output_dtype: DALIDataType | None = DALIDataType.FLOAT,
     output_layout: str | None = "CHW",
     pad_output: bool | None = False,
     preserve: bool | None = False,
@@ -1253,8 +1236,6 @@ def crop_mirror_normalize(
     scale: float | None = 1.0,
     shift: float | None = 0.0,
     std: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Takes a window, mirrors it, computes ``(x - mean) / std * scale + shift``, converts and transposes it.
 
@@ -1293,6 +1274,8 @@ def crop_mirror_normalize(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
     crop_d: float | DataNode | _ndarray | None = 0.0,
@@ -1303,11 +1286,9 @@ def crop_mirror_normalize(
     crop_w: float | DataNode | _ndarray | None = 0.0,
     dtype: DALIDataType | None = DALIDataType.FLOAT,
     fill_values: float | _Sequence[float] | _ndarray | None = ...,
-    image_type: DALIImageType | None = None,
     mean: float | _Sequence[float] | DataNode | _ndarray | None = ...,
     mirror: int | DataNode | _ndarray | None = 0,
     out_of_bounds_policy: str | None = "error",
-    output_dtype: DALIDataType | None = DALIDataType.FLOAT,
     output_layout: str | None = "CHW",
     pad_output: bool | None = False,
     preserve: bool | None = False,
@@ -1315,21 +1296,19 @@ def crop_mirror_normalize(
     scale: float | None = 1.0,
     shift: float | None = 0.0,
     std: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def debayer(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    blue_position: int | _Sequence[int] | DataNode | _ndarray,
-    algorithm: str | None = None,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    algorithm: str | None = None,
+    blue_position: int | _Sequence[int] | DataNode | _ndarray,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> DataNode:
     """RGB images from those that a sensor took through a mosaic of colour filters (Bayer's).
 
@@ -1351,27 +1330,27 @@ def debayer(
     input: list[DataNode],
     /,
     *,
-    blue_position: int | _Sequence[int] | DataNode | _ndarray,
-    algorithm: str | None = None,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    algorithm: str | None = None,
+    blue_position: int | _Sequence[int] | DataNode | _ndarray,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> list[DataNode]: ...
 
 from penstock.python_function import dl_tensor_python_function as dl_tensor_python_function
 
 @_overload
 def dump_image(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     input_layout: str | None = "HWC",
     preserve: bool | None = False,
     suffix: str | None = "",
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Writes each image to ``<index in the batch>-<suffix>-0.ppm`` in the current folder, and passes it on.
 
@@ -1394,23 +1373,23 @@ def dump_image(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     input_layout: str | None = "HWC",
     preserve: bool | None = False,
     suffix: str | None = "",
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 def element_extract(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    element_map: int | _Sequence[int] | _ndarray,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    element_map: int | _Sequence[int] | _ndarray,
+    preserve: bool | None = False,
 ) -> Any:
     """Output i is frame ``element_map[i]`` of each sequence; nothing is copied.
 
@@ -1430,13 +1409,13 @@ def element_extract(
 
 @_overload
 def equalize(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> DataNode:
     """Spreads each channel's values so that its histogram is as flat as can be.
 
@@ -1456,17 +1435,19 @@ def equalize(
     input: list[DataNode],
     /,
     *,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> list[DataNode]: ...
 
 @_overload
 def erase(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     anchor: float | _Sequence[float] | DataNode | _ndarray | None = ...,
     axes: int | _Sequence[int] | _ndarray | None = ...,
     axis_names: str | None = "HW",
@@ -1478,8 +1459,6 @@ def erase(
     normalized_shape: bool | None = False,
     preserve: bool | None = False,
     shape: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Fills boxes of each sample with a value.
 
@@ -1512,6 +1491,8 @@ def erase(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     anchor: float | _Sequence[float] | DataNode | _ndarray | None = ...,
     axes: int | _Sequence[int] | _ndarray | None = ...,
     axis_names: str | None = "HW",
@@ -1523,21 +1504,19 @@ def erase(
     normalized_shape: bool | None = False,
     preserve: bool | None = False,
     shape: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def expand_dims(
-    data: DataNode | _ndarray | float,
+    data: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     new_axis_names: str | None = "",
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Inserts dimensions of extent 1; nothing is copied.
 
@@ -1558,21 +1537,23 @@ def expand_dims(
     data: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     new_axis_names: str | None = "",
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 from penstock.external_source import external_source as external_source
 
 @_overload
 def fast_resize_crop_mirror(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     antialias: bool | None = False,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
@@ -1603,8 +1584,6 @@ def fast_resize_crop_mirror(
     size: float | _Sequence[float] | DataNode | _ndarray | None = None,
     subpixel_scale: bool | None = True,
     temp_buffer_hint: int | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Resizes images, takes a window of the result and mirrors it.
 
@@ -1660,6 +1639,8 @@ def fast_resize_crop_mirror(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     antialias: bool | None = False,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
@@ -1690,12 +1671,12 @@ def fast_resize_crop_mirror(
     size: float | _Sequence[float] | DataNode | _ndarray | None = None,
     subpixel_scale: bool | None = True,
     temp_buffer_hint: int | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 def file_reader(
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     case_sensitive_filter: bool | None = False,
     dir_filters: str | _Sequence[str] | _ndarray | None = None,
@@ -1720,8 +1701,6 @@ def file_reader(
     skip_cached_images: bool | None = False,
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]:
     """Gives each file's bytes, and its label as a vector of one number.
 
@@ -1762,19 +1741,19 @@ def file_reader(
 
 @_overload
 def filter(
-    data: DataNode | _ndarray | float,
-    filter: DataNode | _ndarray | float,
-    fill_value: DataNode | _ndarray | float | None = ...,
+    data: DataNode | _TensorLike,
+    filter: DataNode | _TensorLike,
+    fill_value: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
     border: str | None = "reflect_101",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     mode: str | None = "same",
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Correlates images with a filter; integers are rounded to the nearest, ties to even, and saturate.
 
@@ -1798,32 +1777,32 @@ def filter(
 @_overload
 def filter(
     data: list[DataNode],
-    filter: list[DataNode] | DataNode | _ndarray | float,
-    fill_value: list[DataNode] | DataNode | _ndarray | float | None = ...,
+    filter: list[DataNode] | DataNode | _TensorLike,
+    fill_value: list[DataNode] | DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
     border: str | None = "reflect_101",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     mode: str | None = "same",
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def flip(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     depthwise: int | DataNode | _ndarray | None = 0,
     horizontal: int | DataNode | _ndarray | None = 1,
     preserve: bool | None = False,
     vertical: int | DataNode | _ndarray | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Mirrors images horizontally, vertically or in depth.
 
@@ -1845,26 +1824,26 @@ def flip(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     depthwise: int | DataNode | _ndarray | None = 0,
     horizontal: int | DataNode | _ndarray | None = 1,
     preserve: bool | None = False,
     vertical: int | DataNode | _ndarray | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def full(
-    fill_value: DataNode | _ndarray | float,
+    fill_value: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     layout: str | None = None,
     preserve: bool | None = False,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """A tensor for each sample that holds a value throughout, or a smaller tensor broadcast.
 
@@ -1887,24 +1866,24 @@ def full(
     fill_value: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     layout: str | None = None,
     preserve: bool | None = False,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def full_like(
-    data_like: DataNode | _ndarray | float,
-    fill_value: DataNode | _ndarray | float,
+    data_like: DataNode | _TensorLike,
+    fill_value: DataNode | _TensorLike,
     /,
     *,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> DataNode:
     """A tensor of the shape, layout and type of the first input that holds the second, broadcast.
 
@@ -1922,27 +1901,27 @@ def full_like(
 @_overload
 def full_like(
     data_like: list[DataNode],
-    fill_value: list[DataNode] | DataNode | _ndarray | float,
+    fill_value: list[DataNode] | DataNode | _TensorLike,
     /,
     *,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> list[DataNode]: ...
 
 @_overload
 def gaussian_blur(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     sigma: float | _Sequence[float] | DataNode | _ndarray | None = ...,
     window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Blurs with a Gaussian along all dimensions but channels; reflected at the border without repeating the edge.
 
@@ -1965,25 +1944,25 @@ def gaussian_blur(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     sigma: float | _Sequence[float] | DataNode | _ndarray | None = ...,
     window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def get_property(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    key: str,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    key: str,
+    preserve: bool | None = False,
 ) -> DataNode:
     """A property of each sample, as a 1-D tensor of UINT8 characters: ``layout``, or ``source_info`` (a file's name).
 
@@ -2003,18 +1982,20 @@ def get_property(
     input: list[DataNode],
     /,
     *,
-    key: str,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    key: str,
+    preserve: bool | None = False,
 ) -> list[DataNode]: ...
 
 @_overload
 def grid_mask(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     angle: float | DataNode | _ndarray | None = 0.0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
@@ -2022,8 +2003,6 @@ def grid_mask(
     shift_x: float | DataNode | _ndarray | None = 0.0,
     shift_y: float | DataNode | _ndarray | None = 0.0,
     tile: int | DataNode | _ndarray | None = 100,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Sets squares on a regular grid to zero; Chen et al., "GridMask data augmentation", 2020.
 
@@ -2052,6 +2031,8 @@ def grid_mask(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     angle: float | DataNode | _ndarray | None = 0.0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
@@ -2059,23 +2040,21 @@ def grid_mask(
     shift_x: float | DataNode | _ndarray | None = 0.0,
     shift_y: float | DataNode | _ndarray | None = 0.0,
     tile: int | DataNode | _ndarray | None = 100,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def hsv(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = DALIDataType.UINT8,
     hue: float | DataNode | _ndarray | None = 0.0,
     preserve: bool | None = False,
     saturation: float | DataNode | _ndarray | None = 1.0,
     value: float | DataNode | _ndarray | None = 1.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Turns the hue, and scales saturation and value.
 
@@ -2099,28 +2078,28 @@ def hsv(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = DALIDataType.UINT8,
     hue: float | DataNode | _ndarray | None = 0.0,
     preserve: bool | None = False,
     saturation: float | DataNode | _ndarray | None = 1.0,
     value: float | DataNode | _ndarray | None = 1.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def hue(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     hue: float | DataNode | _ndarray | None = 0.0,
     image_type: DALIImageType | None = DALIImageType.RGB,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Turns the hue.
 
@@ -2143,20 +2122,22 @@ def hue(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     hue: float | DataNode | _ndarray | None = 0.0,
     image_type: DALIImageType | None = DALIImageType.RGB,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def image_decoder(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -2173,16 +2154,11 @@ def image_decoder(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
     preallocate_width_hint: int | None = 0,
     preserve: bool | None = False,
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Decodes JPEG, PNG, TIFF, BMP, WebP, JPEG 2000, PNM, GIF, AVIF and ICO to images of layout HWC.
 
@@ -2228,6 +2204,8 @@ def image_decoder(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -2244,23 +2222,20 @@ def image_decoder(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
     preallocate_width_hint: int | None = 0,
     preserve: bool | None = False,
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def image_decoder_crop(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -2279,17 +2254,12 @@ def image_decoder_crop(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
     preallocate_width_hint: int | None = 0,
     preserve: bool | None = False,
     rounding: str | None = "round",
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Decodes a window of each image: what ``crop`` would take of the whole, for less work.
 
@@ -2335,6 +2305,8 @@ def image_decoder_crop(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -2353,24 +2325,21 @@ def image_decoder_crop(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
     preallocate_width_hint: int | None = 0,
     preserve: bool | None = False,
     rounding: str | None = "round",
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def image_decoder_random_crop(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -2382,7 +2351,6 @@ def image_decoder_random_crop(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     num_attempts: int | None = 10,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
@@ -2391,11 +2359,7 @@ def image_decoder_random_crop(
     random_area: float | _Sequence[float] | _ndarray | None = ...,
     random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
     seed: int | None = -1,
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Decodes a random window of each image, with an area and an aspect ratio drawn from ranges.
 
@@ -2437,6 +2401,8 @@ def image_decoder_random_crop(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -2448,7 +2414,6 @@ def image_decoder_random_crop(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     num_attempts: int | None = 10,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
@@ -2457,20 +2422,18 @@ def image_decoder_random_crop(
     random_area: float | _Sequence[float] | _ndarray | None = ...,
     random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
     seed: int | None = -1,
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def image_decoder_slice(
-    data: DataNode | _ndarray | float,
-    anchor: DataNode | _ndarray | float | None = ...,
-    shape_input: DataNode | _ndarray | float | None = ...,
+    data: DataNode | _TensorLike,
+    anchor: DataNode | _TensorLike | None = ...,
+    shape_input: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
@@ -2485,7 +2448,6 @@ def image_decoder_slice(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     normalized_anchor: bool | None = True,
     normalized_shape: bool | None = True,
     output_type: DALIImageType | None = DALIImageType.RGB,
@@ -2496,12 +2458,8 @@ def image_decoder_slice(
     rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
     rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    split_stages: bool | None = False,
     start: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Decodes a box of each image: what ``slice`` would take of the whole, for less work.
 
@@ -2551,10 +2509,12 @@ def image_decoder_slice(
 @_overload
 def image_decoder_slice(
     data: list[DataNode],
-    anchor: list[DataNode] | DataNode | _ndarray | float | None = ...,
-    shape_input: list[DataNode] | DataNode | _ndarray | float | None = ...,
+    anchor: list[DataNode] | DataNode | _TensorLike | None = ...,
+    shape_input: list[DataNode] | DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
@@ -2569,7 +2529,6 @@ def image_decoder_slice(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     normalized_anchor: bool | None = True,
     normalized_shape: bool | None = True,
     output_type: DALIImageType | None = DALIImageType.RGB,
@@ -2580,19 +2539,17 @@ def image_decoder_slice(
     rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
     rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    split_stages: bool | None = False,
     start: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def jitter(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     fill_value: float | None = 0.0,
     interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
@@ -2600,8 +2557,6 @@ def jitter(
     nDegree: int | None = 2,
     preserve: bool | None = False,
     seed: int | None = -1,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Takes each pixel from a place up to ``nDegree / 2`` pixels away in x and in y, drawn evenly.
 
@@ -2630,6 +2585,8 @@ def jitter(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     fill_value: float | None = 0.0,
     interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
@@ -2637,20 +2594,18 @@ def jitter(
     nDegree: int | None = 2,
     preserve: bool | None = False,
     seed: int | None = -1,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def jpeg_compression_distortion(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
     quality: int | DataNode | _ndarray | None = 50,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Encodes images as JPEG and decodes them again, for the artefacts that this leaves.
 
@@ -2671,18 +2626,20 @@ def jpeg_compression_distortion(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
     quality: int | DataNode | _ndarray | None = 50,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def laplacian(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     normalized_kernel: bool | None = False,
@@ -2690,8 +2647,6 @@ def laplacian(
     scale: float | _Sequence[float] | DataNode | _ndarray | None = ...,
     smoothing_size: int | _Sequence[int] | DataNode | _ndarray | None = None,
     window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The sum of the second derivatives along all dimensions but channels, each smoothed along the other dimensions.
 
@@ -2718,6 +2673,8 @@ def laplacian(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     normalized_kernel: bool | None = False,
@@ -2725,24 +2682,21 @@ def laplacian(
     scale: float | _Sequence[float] | DataNode | _ndarray | None = ...,
     smoothing_size: int | _Sequence[int] | DataNode | _ndarray | None = None,
     window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def lookup_table(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     default_value: float | None = 0.0,
     dtype: DALIDataType | None = DALIDataType.FLOAT,
     keys: int | _Sequence[int] | _ndarray | None = ...,
-    output_dtype: DALIDataType | None = DALIDataType.FLOAT,
     preserve: bool | None = False,
     values: float | _Sequence[float] | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Each element becomes the value whose key it is; elements that are no key become ``default_value``.
 
@@ -2768,26 +2722,25 @@ def lookup_table(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     default_value: float | None = 0.0,
     dtype: DALIDataType | None = DALIDataType.FLOAT,
     keys: int | _Sequence[int] | _ndarray | None = ...,
-    output_dtype: DALIDataType | None = DALIDataType.FLOAT,
     preserve: bool | None = False,
     values: float | _Sequence[float] | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def make_contiguous(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> DataNode:
     """A copy of each sample, on the device where the operator runs.
 
@@ -2806,17 +2759,19 @@ def make_contiguous(
     input: list[DataNode],
     /,
     *,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> list[DataNode]: ...
 
 @_overload
 def mel_filter_bank(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     freq_high: float | None = 0.0,
     freq_low: float | None = 0.0,
@@ -2825,8 +2780,6 @@ def mel_filter_bank(
     normalize: bool | None = True,
     preserve: bool | None = False,
     sample_rate: float | None = 44100.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Sums the power in triangular bands that are evenly spaced on the mel scale.
 
@@ -2855,6 +2808,8 @@ def mel_filter_bank(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     freq_high: float | None = 0.0,
     freq_low: float | None = 0.0,
@@ -2863,15 +2818,15 @@ def mel_filter_bank(
     normalize: bool | None = True,
     preserve: bool | None = False,
     sample_rate: float | None = 44100.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def mfcc(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axis: int | None = 0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dct_type: int | None = 2,
@@ -2879,8 +2834,6 @@ def mfcc(
     n_mfcc: int | None = 20,
     normalize: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The first coefficients of the discrete cosine transform along one axis, optionally liftered.
 
@@ -2908,6 +2861,8 @@ def mfcc(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axis: int | None = 0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dct_type: int | None = 2,
@@ -2915,15 +2870,15 @@ def mfcc(
     n_mfcc: int | None = 20,
     normalize: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def multi_paste(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
-    *inputs: DataNode | _ndarray | float,
+    *inputs: DataNode | _TensorLike,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     in_anchors: int | DataNode | _ndarray | None = None,
@@ -2935,8 +2890,6 @@ def multi_paste(
     preserve: bool | None = False,
     shapes: int | DataNode | _ndarray | None = None,
     shapes_rel: float | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Makes each output of regions of the inputs, one pasted over the other on a ground of zeros.
 
@@ -2969,7 +2922,9 @@ def multi_paste(
 def multi_paste(
     input: list[DataNode],
     /,
-    *inputs: list[DataNode] | DataNode | _ndarray | float,
+    *inputs: list[DataNode] | DataNode | _TensorLike,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     in_anchors: int | DataNode | _ndarray | None = None,
@@ -2981,20 +2936,20 @@ def multi_paste(
     preserve: bool | None = False,
     shapes: int | DataNode | _ndarray | None = None,
     shapes_rel: float | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 def mxnet_reader(
     *,
-    index_path: str | _Sequence[str] | _ndarray,
-    path: str | _Sequence[str] | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dont_use_mmap: bool | None = False,
+    index_path: str | _Sequence[str] | _ndarray,
     initial_fill: int | None = 1024,
     lazy_init: bool | None = False,
     num_shards: int | None = 1,
     pad_last_batch: bool | None = False,
+    path: str | _Sequence[str] | _ndarray,
     prefetch_queue_depth: int | None = 1,
     preserve: bool | None = False,
     random_shuffle: bool | None = False,
@@ -3006,8 +2961,6 @@ def mxnet_reader(
     skip_cached_images: bool | None = False,
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]:
     """Gives each record's encoded image, and its labels as float32.
 
@@ -3042,16 +2995,17 @@ def mxnet_reader(
 
 def nemo_asr_reader(
     *,
-    manifest_filepaths: str | _Sequence[str] | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dont_use_mmap: bool | None = False,
     downmix: bool | None = True,
     dtype: DALIDataType | None = DALIDataType.FLOAT,
     initial_fill: int | None = 1024,
     lazy_init: bool | None = False,
+    manifest_filepaths: str | _Sequence[str] | _ndarray,
     max_duration: float | None = 0.0,
     min_duration: float | None = 0.0,
-    normalize_text: bool | None = None,
     num_shards: int | None = 1,
     pad_last_batch: bool | None = False,
     prefetch_queue_depth: int | None = 1,
@@ -3070,8 +3024,6 @@ def nemo_asr_reader(
     skip_cached_images: bool | None = False,
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Gives each recording, its own sample rate (a float), its transcript (UTF-8 bytes) and its number in the manifest.
 
@@ -3116,17 +3068,17 @@ def nemo_asr_reader(
 
 @_overload
 def nonsilent_region(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     cutoff_db: float | None = -60.0,
     preserve: bool | None = False,
     reference_power: float | None = 0.0,
     reset_interval: int | None = 8192,
     window_length: int | None = 2048,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]:
     """The start and the length of the part between the first and the last time when the power, averaged over a window,
     comes up to the threshold.
@@ -3152,21 +3104,23 @@ def nonsilent_region(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     cutoff_db: float | None = -60.0,
     preserve: bool | None = False,
     reference_power: float | None = 0.0,
     reset_interval: int | None = 8192,
     window_length: int | None = 2048,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[list[DataNode]]: ...
 
 @_overload
 def normal_distribution(
-    shape_like: DataNode | _ndarray | float | None = ...,
+    shape_like: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     mean: float | DataNode | _ndarray | None = 0.0,
@@ -3174,8 +3128,6 @@ def normal_distribution(
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     stddev: float | DataNode | _ndarray | None = 1.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Normally distributed numbers. For integer types they are rounded and saturate.
 
@@ -3201,6 +3153,8 @@ def normal_distribution(
     shape_like: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     mean: float | DataNode | _ndarray | None = 0.0,
@@ -3208,15 +3162,15 @@ def normal_distribution(
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     stddev: float | DataNode | _ndarray | None = 1.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def normalize(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     batch: bool | None = False,
@@ -3229,8 +3183,6 @@ def normalize(
     scale: float | None = 1.0,
     shift: float | None = 0.0,
     stddev: float | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """``(input - mean) / sqrt(variance + epsilon) * scale + shift``, the mean and variance taken over some dimensions.
 
@@ -3262,6 +3214,8 @@ def normalize(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     batch: bool | None = False,
@@ -3274,14 +3228,14 @@ def normalize(
     scale: float | None = 1.0,
     shift: float | None = 0.0,
     stddev: float | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 from penstock.python_function import numba_function as numba_function
 
 def numpy_reader(
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     cache_header_information: bool | None = False,
     dont_use_mmap: bool | None = False,
@@ -3315,8 +3269,6 @@ def numpy_reader(
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
     use_o_direct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Reads arrays, or regions of them; all arrays of a batch must be of one type and rank.
 
@@ -3366,9 +3318,11 @@ def numpy_reader(
 
 @_overload
 def one_hot(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axis: int | None = -1,
     axis_name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -3377,8 +3331,6 @@ def one_hot(
     off_value: float | None = 0.0,
     on_value: float | None = 1.0,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """A new dimension of ``num_classes`` entries: ``on_value`` at the class's position, ``off_value`` elsewhere.
 
@@ -3406,6 +3358,8 @@ def one_hot(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axis: int | None = -1,
     axis_name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -3414,19 +3368,17 @@ def one_hot(
     off_value: float | None = 0.0,
     on_value: float | None = 1.0,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 def ones(
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = DALIDataType.INT32,
     layout: str | None = None,
     preserve: bool | None = False,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """A tensor of ones for each sample.
 
@@ -3445,14 +3397,14 @@ def ones(
 
 @_overload
 def ones_like(
-    data_like: DataNode | _ndarray | float,
+    data_like: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """A tensor of ones for each sample, of the shape, layout and, unless told otherwise, type of the input.
 
@@ -3472,30 +3424,29 @@ def ones_like(
     data_like: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def optical_flow(
-    input_0: DataNode | _ndarray | float,
-    input_1: DataNode | _ndarray | float | None = ...,
+    input_0: DataNode | _TensorLike,
+    input_1: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     enable_external_hints: bool | None = False,
     enable_temporal_hints: bool | None = False,
     hint_grid: int | None = 4,
     image_type: DALIImageType | None = DALIImageType.RGB,
-    output_format: int | None = 4,
     output_grid: int | None = 4,
     preserve: bool | None = False,
     preset: float | None = 0.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Refuses to run: NVIDIA's optical flow engine has no Python interface. `python_function` can call OpenCV's instead.
 
@@ -3520,27 +3471,28 @@ def optical_flow(
 @_overload
 def optical_flow(
     input_0: list[DataNode],
-    input_1: list[DataNode] | DataNode | _ndarray | float | None = ...,
+    input_1: list[DataNode] | DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     enable_external_hints: bool | None = False,
     enable_temporal_hints: bool | None = False,
     hint_grid: int | None = 4,
     image_type: DALIImageType | None = DALIImageType.RGB,
-    output_format: int | None = 4,
     output_grid: int | None = 4,
     preserve: bool | None = False,
     preset: float | None = 0.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def pad(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     align: int | _Sequence[int] | DataNode | _ndarray | None = None,
     axes: int | _Sequence[int] | DataNode | _ndarray | None = None,
     axis_names: str | None = None,
@@ -3548,8 +3500,6 @@ def pad(
     fill_value: float | DataNode | _ndarray | None = 0.0,
     preserve: bool | None = False,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Adds elements at the end of dimensions: up to the greatest extent in the batch, to ``shape``, to a multiple of ``align``.
 
@@ -3573,6 +3523,8 @@ def pad(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     align: int | _Sequence[int] | DataNode | _ndarray | None = None,
     axes: int | _Sequence[int] | DataNode | _ndarray | None = None,
     axis_names: str | None = None,
@@ -3580,25 +3532,23 @@ def pad(
     fill_value: float | DataNode | _ndarray | None = 0.0,
     preserve: bool | None = False,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def paste(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    fill_value: int | _Sequence[int] | _ndarray,
-    ratio: float | DataNode | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    fill_value: int | _Sequence[int] | _ndarray,
     min_canvas_size: float | DataNode | _ndarray | None = 0.0,
     n_channels: int | None = 3,
     paste_x: float | DataNode | _ndarray | None = 0.5,
     paste_y: float | DataNode | _ndarray | None = 0.5,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
+    ratio: float | DataNode | _ndarray,
 ) -> DataNode:
     """Puts each image on a canvas that is ``ratio`` times as large.
 
@@ -3625,30 +3575,30 @@ def paste(
     input: list[DataNode],
     /,
     *,
-    fill_value: int | _Sequence[int] | _ndarray,
-    ratio: float | DataNode | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    fill_value: int | _Sequence[int] | _ndarray,
     min_canvas_size: float | DataNode | _ndarray | None = 0.0,
     n_channels: int | None = 3,
     paste_x: float | DataNode | _ndarray | None = 0.5,
     paste_y: float | DataNode | _ndarray | None = 0.5,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
+    ratio: float | DataNode | _ndarray,
 ) -> list[DataNode]: ...
 
 @_overload
 def peek_image_shape(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = DALIDataType.INT64,
     image_type: DALIImageType | None = DALIImageType.RGB,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Tells the shape (height, width, channels) of the decoded image without decoding it.
 
@@ -3672,25 +3622,25 @@ def peek_image_shape(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = DALIDataType.INT64,
     image_type: DALIImageType | None = DALIImageType.RGB,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def per_frame(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
     replace: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Names the first dimension F, so that each frame of a sequence takes its own value of an argument.
 
@@ -3710,23 +3660,23 @@ def per_frame(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
     replace: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def permute_batch(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    indices: int | _Sequence[int] | DataNode | _ndarray,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    indices: int | _Sequence[int] | DataNode | _ndarray,
+    preserve: bool | None = False,
 ) -> DataNode:
     """Output sample i is input sample ``indices[i]``; nothing is copied.
 
@@ -3748,25 +3698,25 @@ def permute_batch(
     input: list[DataNode],
     /,
     *,
-    indices: int | _Sequence[int] | DataNode | _ndarray,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    indices: int | _Sequence[int] | DataNode | _ndarray,
+    preserve: bool | None = False,
 ) -> list[DataNode]: ...
 
 @_overload
 def power_spectrum(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axis: int | None = -1,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     nfft: int | None = None,
     power: int | None = 2,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Squared magnitudes of the Fourier transform along one axis.
 
@@ -3790,27 +3740,27 @@ def power_spectrum(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axis: int | None = -1,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     nfft: int | None = None,
     power: int | None = 2,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def preemphasis_filter(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     border: str | None = "clamp",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = DALIDataType.FLOAT,
     preemph_coeff: float | DataNode | _ndarray | None = 0.97,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """``y[t] = x[t] - coefficient * x[t - 1]``.
 
@@ -3836,22 +3786,24 @@ def preemphasis_filter(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     border: str | None = "clamp",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = DALIDataType.FLOAT,
     preemph_coeff: float | DataNode | _ndarray | None = 0.97,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 from penstock.python_function import python_function as python_function
 
 def random_bbox_crop(
-    boxes: DataNode | _ndarray | float,
-    labels: DataNode | _ndarray | float | None = ...,
+    boxes: DataNode | _TensorLike,
+    labels: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     all_boxes_above_threshold: bool | None = True,
     allow_no_crop: bool | None = True,
     aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
@@ -3860,7 +3812,6 @@ def random_bbox_crop(
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     crop_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     input_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    ltrb: bool | None = True,
     num_attempts: int | None = 1,
     output_bbox_indices: bool | None = False,
     preserve: bool | None = False,
@@ -3871,8 +3822,6 @@ def random_bbox_crop(
     threshold_type: str | None = "iou",
     thresholds: float | _Sequence[float] | _ndarray | None = ...,
     total_num_attempts: int | None = -1,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Draws windows until one overlaps the boxes enough; gives the window and the boxes as they lie in it.
 
@@ -3914,17 +3863,17 @@ def random_bbox_crop(
 
 @_overload
 def random_crop_generator(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     num_attempts: int | None = 10,
     preserve: bool | None = False,
     random_area: float | _Sequence[float] | _ndarray | None = ...,
     random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
     seed: int | None = -1,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]:
     """The start and the extents, each (height, width), of a random window: a part of the image's area, of an aspect
     ratio, at any place of the image.
@@ -3950,22 +3899,23 @@ def random_crop_generator(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     num_attempts: int | None = 10,
     preserve: bool | None = False,
     random_area: float | _Sequence[float] | _ndarray | None = ...,
     random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
     seed: int | None = -1,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[list[DataNode]]: ...
 
 @_overload
 def random_resized_crop(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    size: int | _Sequence[int] | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     antialias: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
@@ -3978,9 +3928,8 @@ def random_resized_crop(
     random_area: float | _Sequence[float] | _ndarray | None = ...,
     random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
     seed: int | None = -1,
+    size: int | _Sequence[int] | _ndarray,
     temp_buffer_hint: int | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Resizes a window of each image whose area and aspect ratio are drawn from ranges; one window for a sequence.
 
@@ -4015,7 +3964,8 @@ def random_resized_crop(
     input: list[DataNode],
     /,
     *,
-    size: int | _Sequence[int] | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     antialias: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
@@ -4028,17 +3978,18 @@ def random_resized_crop(
     random_area: float | _Sequence[float] | _ndarray | None = ...,
     random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
     seed: int | None = -1,
+    size: int | _Sequence[int] | _ndarray,
     temp_buffer_hint: int | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def reinterpret(
-    data: DataNode | _ndarray | float,
-    shape_input: DataNode | _ndarray | float | None = ...,
+    data: DataNode | _TensorLike,
+    shape_input: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     layout: str | None = None,
@@ -4046,8 +3997,6 @@ def reinterpret(
     rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     src_dims: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The same bytes read as another type, and in another shape; nothing is copied.
 
@@ -4070,9 +4019,11 @@ def reinterpret(
 @_overload
 def reinterpret(
     data: list[DataNode],
-    shape_input: list[DataNode] | DataNode | _ndarray | float | None = ...,
+    shape_input: list[DataNode] | DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     layout: str | None = None,
@@ -4080,24 +4031,22 @@ def reinterpret(
     rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     src_dims: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def reshape(
-    data: DataNode | _ndarray | float,
-    shape_input: DataNode | _ndarray | float | None = ...,
+    data: DataNode | _TensorLike,
+    shape_input: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     layout: str | None = None,
     preserve: bool | None = False,
     rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     src_dims: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The same elements in another shape, or under another layout; nothing is copied.
 
@@ -4119,27 +4068,28 @@ def reshape(
 @_overload
 def reshape(
     data: list[DataNode],
-    shape_input: list[DataNode] | DataNode | _ndarray | float | None = ...,
+    shape_input: list[DataNode] | DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     layout: str | None = None,
     preserve: bool | None = False,
     rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     src_dims: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 def resize(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     antialias: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
-    image_type: DALIImageType | None = None,
     interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
     mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
     max_size: float | _Sequence[float] | _ndarray | None = None,
@@ -4159,8 +4109,6 @@ def resize(
     size: float | _Sequence[float] | DataNode | _ndarray | None = None,
     subpixel_scale: bool | None = True,
     temp_buffer_hint: int | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Resamples images to another size with a separable filter.
 
@@ -4201,9 +4149,11 @@ def resize(
 
 @_overload
 def resize_crop_mirror(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     antialias: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
@@ -4234,8 +4184,6 @@ def resize_crop_mirror(
     size: float | _Sequence[float] | DataNode | _ndarray | None = None,
     subpixel_scale: bool | None = True,
     temp_buffer_hint: int | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Resizes images, takes a window of the result and mirrors it.
 
@@ -4291,6 +4239,8 @@ def resize_crop_mirror(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     antialias: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
@@ -4321,25 +4271,23 @@ def resize_crop_mirror(
     size: float | _Sequence[float] | DataNode | _ndarray | None = None,
     subpixel_scale: bool | None = True,
     temp_buffer_hint: int | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def roi_random_crop(
-    input: DataNode | _ndarray | float | None = ...,
+    input: DataNode | _TensorLike | None = ...,
     /,
     *,
-    crop_shape: int | _Sequence[int] | DataNode | _ndarray,
-    roi_start: int | _Sequence[int] | DataNode | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    crop_shape: int | _Sequence[int] | DataNode | _ndarray,
     in_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     preserve: bool | None = False,
     roi_end: int | _Sequence[int] | DataNode | _ndarray | None = None,
     roi_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    roi_start: int | _Sequence[int] | DataNode | _ndarray,
     seed: int | None = -1,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The start of a window of given extents: in each axis it lies in the region of interest where it is smaller
     than that, and contains it where it is larger; never outside of the input, where that is given.
@@ -4367,23 +4315,25 @@ def roi_random_crop(
     input: list[DataNode],
     /,
     *,
-    crop_shape: int | _Sequence[int] | DataNode | _ndarray,
-    roi_start: int | _Sequence[int] | DataNode | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    crop_shape: int | _Sequence[int] | DataNode | _ndarray,
     in_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     preserve: bool | None = False,
     roi_end: int | _Sequence[int] | DataNode | _ndarray | None = None,
     roi_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    roi_start: int | _Sequence[int] | DataNode | _ndarray,
     seed: int | None = -1,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def rotate(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     angle: float | DataNode | _ndarray,
     axis: float | _Sequence[float] | DataNode | _ndarray | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -4391,11 +4341,8 @@ def rotate(
     fill_value: float | None = None,
     interp_type: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
     keep_size: bool | None = False,
-    output_dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Turns images counter-clockwise about their middle; the canvas grows to hold them, unless told otherwise.
 
@@ -4423,6 +4370,8 @@ def rotate(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     angle: float | DataNode | _ndarray,
     axis: float | _Sequence[float] | DataNode | _ndarray | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -4430,25 +4379,22 @@ def rotate(
     fill_value: float | None = None,
     interp_type: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
     keep_size: bool | None = False,
-    output_dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def saturation(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     image_type: DALIImageType | None = DALIImageType.RGB,
     preserve: bool | None = False,
     saturation: float | DataNode | _ndarray | None = 1.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Scales the saturation.
 
@@ -4471,21 +4417,22 @@ def saturation(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     image_type: DALIImageType | None = DALIImageType.RGB,
     preserve: bool | None = False,
     saturation: float | DataNode | _ndarray | None = 1.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 def sequence_reader(
     *,
-    file_root: str,
-    sequence_length: int,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dont_use_mmap: bool | None = False,
+    file_root: str,
     image_type: DALIImageType | None = DALIImageType.RGB,
     initial_fill: int | None = 1024,
     lazy_init: bool | None = False,
@@ -4496,14 +4443,13 @@ def sequence_reader(
     random_shuffle: bool | None = False,
     read_ahead: bool | None = False,
     seed: int | None = -1,
+    sequence_length: int,
     shard_id: int | None = 0,
     skip_cached_images: bool | None = False,
     step: int | None = 1,
     stick_to_shard: bool | None = False,
     stride: int | None = 1,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Gives sequences of decoded frames of uint8, layout FHWC; each folder in ``file_root`` is a stream of frames.
 
@@ -4537,14 +4483,14 @@ def sequence_reader(
 
 @_overload
 def sequence_rearrange(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    new_order: int | _Sequence[int] | DataNode | _ndarray,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    new_order: int | _Sequence[int] | DataNode | _ndarray,
+    preserve: bool | None = False,
 ) -> DataNode:
     """Output frame i is input frame ``new_order[i]``.
 
@@ -4566,24 +4512,23 @@ def sequence_rearrange(
     input: list[DataNode],
     /,
     *,
-    new_order: int | _Sequence[int] | DataNode | _ndarray,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    new_order: int | _Sequence[int] | DataNode | _ndarray,
+    preserve: bool | None = False,
 ) -> list[DataNode]: ...
 
 @_overload
 def shapes(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = DALIDataType.INT64,
     preserve: bool | None = False,
-    type: DALIDataType | None = DALIDataType.INT64,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The extents of each sample, as a 1-D tensor.
 
@@ -4604,40 +4549,37 @@ def shapes(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = DALIDataType.INT64,
     preserve: bool | None = False,
-    type: DALIDataType | None = DALIDataType.INT64,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def slice(
-    data: DataNode | _ndarray | float,
-    anchor: DataNode | _ndarray | float | None = ...,
-    shape_input: DataNode | _ndarray | float | None = ...,
+    data: DataNode | _TensorLike,
+    anchor: DataNode | _TensorLike | None = ...,
+    shape_input: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
     axis_names: str | None = "WH",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     end: int | _Sequence[int] | DataNode | _ndarray | None = None,
     fill_values: float | _Sequence[float] | _ndarray | None = ...,
-    image_type: DALIImageType | None = None,
     normalized_anchor: bool | None = True,
     normalized_shape: bool | None = True,
     out_of_bounds_policy: str | None = "error",
-    output_dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     rel_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
     rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
     rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     start: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Takes a box of each sample.
 
@@ -4675,36 +4617,36 @@ def slice(
 @_overload
 def slice(
     data: list[DataNode],
-    anchor: list[DataNode] | DataNode | _ndarray | float | None = ...,
-    shape_input: list[DataNode] | DataNode | _ndarray | float | None = ...,
+    anchor: list[DataNode] | DataNode | _TensorLike | None = ...,
+    shape_input: list[DataNode] | DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
     axis_names: str | None = "WH",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     end: int | _Sequence[int] | DataNode | _ndarray | None = None,
     fill_values: float | _Sequence[float] | _ndarray | None = ...,
-    image_type: DALIImageType | None = None,
     normalized_anchor: bool | None = True,
     normalized_shape: bool | None = True,
     out_of_bounds_policy: str | None = "error",
-    output_dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     rel_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
     rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
     rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     start: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def spectrogram(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     center_windows: bool | None = True,
     layout: str | None = "ft",
@@ -4715,8 +4657,6 @@ def spectrogram(
     window_fn: float | _Sequence[float] | _ndarray | None = None,
     window_length: int | None = 512,
     window_step: int | None = 256,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Short-time Fourier transform: windows of the signal, transformed, squared.
 
@@ -4749,6 +4689,8 @@ def spectrogram(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     center_windows: bool | None = True,
     layout: str | None = "ft",
@@ -4759,22 +4701,20 @@ def spectrogram(
     window_fn: float | _Sequence[float] | _ndarray | None = None,
     window_length: int | None = 512,
     window_step: int | None = 256,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def sphere(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     fill_value: float | None = 0.0,
     interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
     mask: int | DataNode | _ndarray | None = 1,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Bulges images as if they were on a ball.
 
@@ -4796,26 +4736,26 @@ def sphere(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     fill_value: float | None = 0.0,
     interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
     mask: int | DataNode | _ndarray | None = 1,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def squeeze(
-    data: DataNode | _ndarray | float,
+    data: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | DataNode | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Removes dimensions of extent 1; nothing is copied.
 
@@ -4836,27 +4776,27 @@ def squeeze(
     data: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | DataNode | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def ssd_random_crop(
-    images: DataNode | _ndarray | float,
-    boxes: DataNode | _ndarray | float,
-    labels: DataNode | _ndarray | float,
+    images: DataNode | _TensorLike,
+    boxes: DataNode | _TensorLike,
+    labels: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     num_attempts: int | None = 1,
     preserve: bool | None = False,
     seed: int | None = -1,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]:
     """``random_bbox_crop`` with the settings of SSD (Liu et al., 2016), and the image cropped at once.
 
@@ -4879,29 +4819,29 @@ def ssd_random_crop(
 @_overload
 def ssd_random_crop(
     images: list[DataNode],
-    boxes: list[DataNode] | DataNode | _ndarray | float,
-    labels: list[DataNode] | DataNode | _ndarray | float,
+    boxes: list[DataNode] | DataNode | _TensorLike,
+    labels: list[DataNode] | DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     num_attempts: int | None = 1,
     preserve: bool | None = False,
     seed: int | None = -1,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[list[DataNode]]: ...
 
 @_overload
 def stack(
-    input_0: DataNode | _ndarray | float,
+    input_0: DataNode | _TensorLike,
     /,
-    *inputs: DataNode | _ndarray | float,
+    *inputs: DataNode | _TensorLike,
+    device: str | None = None,
+    name: str | None = None,
     axis: int | None = 0,
     axis_name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Joins the samples of all inputs, which have equal shapes, along a new dimension.
 
@@ -4921,20 +4861,22 @@ def stack(
 def stack(
     input_0: list[DataNode],
     /,
-    *inputs: list[DataNode] | DataNode | _ndarray | float,
+    *inputs: list[DataNode] | DataNode | _TensorLike,
+    device: str | None = None,
+    name: str | None = None,
     axis: int | None = 0,
     axis_name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def tensor_resize(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     alignment: float | _Sequence[float] | DataNode | _ndarray | None = ...,
     antialias: bool | None = True,
     axes: int | _Sequence[int] | _ndarray | None = None,
@@ -4956,8 +4898,6 @@ def tensor_resize(
     sizes: float | _Sequence[float] | DataNode | _ndarray | None = None,
     subpixel_scale: bool | None = True,
     temp_buffer_hint: int | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Resamples chosen dimensions of tensors with a separable filter; layouts do not matter.
 
@@ -4999,6 +4939,8 @@ def tensor_resize(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     alignment: float | _Sequence[float] | DataNode | _ndarray | None = ...,
     antialias: bool | None = True,
     axes: int | _Sequence[int] | _ndarray | None = None,
@@ -5020,26 +4962,22 @@ def tensor_resize(
     sizes: float | _Sequence[float] | DataNode | _ndarray | None = None,
     subpixel_scale: bool | None = True,
     temp_buffer_hint: int | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
-from penstock.tfrecord import read_by_old_name as _read_by_old_name
-
-tfrecord_reader = _read_by_old_name
+from penstock.tfrecord import tfrecord_reader as tfrecord_reader
 
 @_overload
 def to_decibels(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     cutoff_db: float | None = -200.0,
     multiplier: float | None = 10.0,
     preserve: bool | None = False,
     reference: float | None = 0.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """``multiplier * log10(max(ratio, x / reference))``, where the smallest ratio is the one that gives the cutoff.
 
@@ -5063,28 +5001,28 @@ def to_decibels(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     cutoff_db: float | None = -200.0,
     multiplier: float | None = 10.0,
     preserve: bool | None = False,
     reference: float | None = 0.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 from penstock.python_function import torch_python_function as torch_python_function
 
 @_overload
 def transform_translation(
-    input: DataNode | _ndarray | float | None = ...,
+    input: DataNode | _TensorLike | None = ...,
     /,
     *,
-    offset: float | _Sequence[float] | DataNode | _ndarray,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
-    reverse_order: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    offset: float | _Sequence[float] | DataNode | _ndarray,
+    preserve: bool | None = False,
+    reverse_order: bool | None = False,
 ) -> DataNode:
     """The affine matrix of a shift.
 
@@ -5106,26 +5044,26 @@ def transform_translation(
     input: list[DataNode],
     /,
     *,
-    offset: float | _Sequence[float] | DataNode | _ndarray,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
-    reverse_order: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    offset: float | _Sequence[float] | DataNode | _ndarray,
+    preserve: bool | None = False,
+    reverse_order: bool | None = False,
 ) -> list[DataNode]: ...
 
 @_overload
 def transpose(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     output_layout: str | None = None,
     perm: int | _Sequence[int] | _ndarray | None = None,
     preserve: bool | None = False,
     transpose_layout: bool | None = True,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Reorders the dimensions of each sample; by default reverses them.
 
@@ -5147,20 +5085,22 @@ def transpose(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     output_layout: str | None = None,
     perm: int | _Sequence[int] | _ndarray | None = None,
     preserve: bool | None = False,
     transpose_layout: bool | None = True,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def uniform(
-    shape_like: DataNode | _ndarray | float | None = ...,
+    shape_like: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
@@ -5168,8 +5108,6 @@ def uniform(
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     values: float | _Sequence[float] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Numbers evenly distributed over a range, or picked with equal chances from a list of values.
 
@@ -5198,6 +5136,8 @@ def uniform(
     shape_like: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
@@ -5205,13 +5145,12 @@ def uniform(
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     values: float | _Sequence[float] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 def video_reader(
     *,
-    sequence_length: int,
+    device: str | None = None,
+    name: str | None = None,
     additional_decode_surfaces: int | None = 2,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     channels: int | None = 3,
@@ -5237,6 +5176,7 @@ def video_reader(
     random_shuffle: bool | None = False,
     read_ahead: bool | None = False,
     seed: int | None = -1,
+    sequence_length: int,
     shard_id: int | None = 0,
     skip_cached_images: bool | None = False,
     skip_vfr_check: bool | None = False,
@@ -5244,8 +5184,6 @@ def video_reader(
     stick_to_shard: bool | None = False,
     stride: int | None = 1,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Refuses to run: use `experimental.readers.video`, which gives the same sequences of frames, decoded on the CPU.
 
@@ -5292,7 +5230,8 @@ def video_reader(
 
 def video_reader_resize(
     *,
-    sequence_length: int,
+    device: str | None = None,
+    name: str | None = None,
     additional_decode_surfaces: int | None = 2,
     antialias: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -5333,6 +5272,7 @@ def video_reader_resize(
     roi_relative: bool | None = False,
     roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
     seed: int | None = -1,
+    sequence_length: int,
     shard_id: int | None = 0,
     size: float | _Sequence[float] | DataNode | _ndarray | None = None,
     skip_cached_images: bool | None = False,
@@ -5343,8 +5283,6 @@ def video_reader_resize(
     subpixel_scale: bool | None = True,
     temp_buffer_hint: int | None = 0,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Refuses to run: use `experimental.readers.video`, and `resize` behind it.
 
@@ -5409,21 +5347,20 @@ def video_reader_resize(
 
 @_overload
 def warp_affine(
-    data: DataNode | _ndarray | float,
-    mtx: DataNode | _ndarray | float | None = ...,
+    data: DataNode | _TensorLike,
+    mtx: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     fill_value: float | None = None,
     interp_type: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
     inverse_map: bool | None = True,
     matrix: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    output_dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Moves pixels by an affine matrix, which maps output to input coordinates unless ``inverse_map=False``.
 
@@ -5449,27 +5386,28 @@ def warp_affine(
 @_overload
 def warp_affine(
     data: list[DataNode],
-    mtx: list[DataNode] | DataNode | _ndarray | float | None = ...,
+    mtx: list[DataNode] | DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     fill_value: float | None = None,
     interp_type: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
     inverse_map: bool | None = True,
     matrix: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    output_dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def water(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     ampl_x: float | None = 10.0,
     ampl_y: float | None = 10.0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -5481,8 +5419,6 @@ def water(
     phase_x: float | None = 0.0,
     phase_y: float | None = 0.0,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Displaces pixels by ``ampl_x * sin(freq_x * y + phase_x)`` and ``ampl_y * cos(freq_y * x + phase_y)``.
 
@@ -5510,6 +5446,8 @@ def water(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     ampl_x: float | None = 10.0,
     ampl_y: float | None = 10.0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -5521,19 +5459,17 @@ def water(
     phase_x: float | None = 0.0,
     phase_y: float | None = 0.0,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 def zeros(
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = DALIDataType.INT32,
     layout: str | None = None,
     preserve: bool | None = False,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """A tensor of zeros for each sample.
 
@@ -5552,14 +5488,14 @@ def zeros(
 
 @_overload
 def zeros_like(
-    data_like: DataNode | _ndarray | float,
+    data_like: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """A tensor of zeros for each sample, of the shape, layout and, unless told otherwise, type of the input.
 
@@ -5579,9 +5515,9 @@ def zeros_like(
     data_like: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...

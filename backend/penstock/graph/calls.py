@@ -44,6 +44,7 @@ def call_operator(
     """
     schema = find_schema(operator) if isinstance(operator, str) else operator
     display = display or f"penstock.fn.{schema.fn_path}"
+    _check_arguments_known(schema, arguments)
     scope = current_scope()
     inputs = list(inputs) if scope.debug is None else scope.debug.adopt(list(inputs))
     _check_name(name)
@@ -86,6 +87,12 @@ def call_operator(
     if not any(map(_is_input_set, inputs)):
         return results[0]
     return [list(column) for column in zip(*results)] if isinstance(results[0], list) else results
+
+
+def _check_arguments_known(schema: Schema, arguments: dict[str, Any]) -> None:
+    for key, value in arguments.items():
+        if value is not None and key not in schema.all_arguments:
+            raise KeyError(f'Argument "{key}" is not defined for operator "{schema.name}".')
 
 
 def _check_name(name: Any) -> None:
@@ -220,19 +227,15 @@ def _current_arguments(schema: Schema, arguments: dict[str, Any], display: str) 
     for key, value in arguments.items():
         if value is None:
             continue
-        argument = schema.all_arguments.get(key)
-        if argument is None:
-            raise KeyError(f'Argument "{key}" is not defined for operator "{schema.name}".')
+        argument = schema.all_arguments[key]
         deprecation = argument.deprecated
         if deprecation is None:
             yield argument, value
             continue
         if deprecation.removed:
-            text = (
-                f"The argument `{key}` is deprecated and is no longer used: since {deprecation.since} it has no effect."
-            )
+            text = f"The argument `{key}` is no longer used and will be removed in a future release: it has no effect."
             if key == "seed":
-                text = 'The argument "seed" should not be used with operators that draw no random numbers: it has no effect.'
+                text = 'The argument "seed" should not be used with operators that don\'t use random numbers: it has no effect.'
             warnings.warn(text, DeprecationWarning, stacklevel=5)
         elif deprecation.renamed_to:
             new = deprecation.renamed_to

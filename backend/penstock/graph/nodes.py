@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from penstock.errors import Frame
 from penstock.graph.expressions import Expression
 from penstock.graph.origin import CallSite, frames
 from penstock.schema import Schema
 from penstock.types import DALIDataType
+
+
+class SupportsArray(Protocol):
+    """Whatever numpy can take: its own arrays, those of PyTorch, of JAX."""
+
+    def __array__(self) -> Any:
+        """The data as an array."""
+        ...
+
+
+# What stands for a constant node where an operator takes data.
+TensorLike = SupportsArray | Sequence[float] | float
 
 
 @dataclass(eq=False)

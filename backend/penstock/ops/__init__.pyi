@@ -8,7 +8,7 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from . import decoders as decoders
 from . import experimental as experimental
@@ -43,11 +43,16 @@ class OperatorFace:
         ...
 
     @property
+    def schema_name(self) -> str:
+        """The operator's name in saved pipelines."""
+        ...
+
+    @property
     def preserve(self) -> bool:
         """Whether it stays even if no output depends on it."""
         ...
 
-    def __call__(self, *inputs: Any, name: str | None=None, **arguments: Any) -> Any:
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """The operator's outputs for ``inputs``.
 
         Raises:
@@ -55,24 +60,13 @@ class OperatorFace:
         """
         ...
 
-class Compose:
-    """Several operators called one after the other.
+def Compose(op_list: Sequence[Any]) -> Any:
+    """Several operators as one that calls them one after the other; of one operator that operator itself.
 
     Args:
         op_list: operators (or functions of nodes); each gets the outputs of the one before. Of none the inputs come back.
     """
-
-    def __init__(self, op_list: Sequence[Any]) -> None:
-        ...
-
-    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """The outputs of the last operator; keyword arguments go to the first."""
-        ...
-
-    @property
-    def device(self) -> str:
-        """Where the operators run: that of the first."""
-        ...
+    ...
 
 def cpu_ops() -> set[str]:
     """The names of operators that run on CPU."""
@@ -105,14 +99,42 @@ class ArithmeticGenericOp(OperatorFace):
     def __init__(
         self,
         *,
-        expression_desc: str = ...,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        expression_desc: str = ...,
         integer_constants: int | _Sequence[int] | _ndarray | None = None,
         preserve: bool | None = False,
         real_constants: float | _Sequence[float] | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input_0: DataNode | _TensorLike,
+        /,
+        *inputs: DataNode | _TensorLike,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        expression_desc: str = ...,
+        integer_constants: int | _Sequence[int] | _ndarray | None = None,
+        preserve: bool | None = False,
+        real_constants: float | _Sequence[float] | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input_0: list[DataNode],
+        /,
+        *inputs: list[DataNode] | DataNode | _TensorLike,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        expression_desc: str = ...,
+        integer_constants: int | _Sequence[int] | _ndarray | None = None,
+        preserve: bool | None = False,
+        real_constants: float | _Sequence[float] | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class AudioDecoder(OperatorFace):
     """Decodes audio files of any format that libsndfile reads: WAV, FLAC, Ogg, MP3, AIFF and others.
@@ -139,15 +161,45 @@ class AudioDecoder(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         downmix: bool | None = False,
         dtype: DALIDataType | None = DALIDataType.FLOAT,
         preserve: bool | None = False,
         quality: float | None = 50.0,
         sample_rate: float | DataNode | _ndarray | None = 0.0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        downmix: bool | None = False,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        preserve: bool | None = False,
+        quality: float | None = 50.0,
+        sample_rate: float | DataNode | _ndarray | None = 0.0,
+    ) -> list[DataNode]: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        downmix: bool | None = False,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        preserve: bool | None = False,
+        quality: float | None = 50.0,
+        sample_rate: float | DataNode | _ndarray | None = 0.0,
+    ) -> list[list[DataNode]]: ...
 
 class AudioResample(OperatorFace):
     """Resamples signals with a windowed sinc filter.
@@ -176,6 +228,8 @@ class AudioResample(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         in_rate: float | DataNode | _ndarray | None = None,
@@ -184,9 +238,41 @@ class AudioResample(OperatorFace):
         preserve: bool | None = False,
         quality: float | None = 50.0,
         scale: float | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        in_rate: float | DataNode | _ndarray | None = None,
+        out_length: int | DataNode | _ndarray | None = None,
+        out_rate: float | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        quality: float | None = 50.0,
+        scale: float | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        in_rate: float | DataNode | _ndarray | None = None,
+        out_length: int | DataNode | _ndarray | None = None,
+        out_rate: float | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        quality: float | None = 50.0,
+        scale: float | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class BBoxPaste(OperatorFace):
     """Moves and scales boxes as ``paste`` moves and scales the image that they lie in.
@@ -211,15 +297,45 @@ class BBoxPaste(OperatorFace):
     def __init__(
         self,
         *,
-        ratio: float | DataNode | _ndarray = ...,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         ltrb: bool | None = False,
         paste_x: float | DataNode | _ndarray | None = 0.5,
         paste_y: float | DataNode | _ndarray | None = 0.5,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
+        ratio: float | DataNode | _ndarray = ...,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        ltrb: bool | None = False,
+        paste_x: float | DataNode | _ndarray | None = 0.5,
+        paste_y: float | DataNode | _ndarray | None = 0.5,
+        preserve: bool | None = False,
+        ratio: float | DataNode | _ndarray = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        ltrb: bool | None = False,
+        paste_x: float | DataNode | _ndarray | None = 0.5,
+        paste_y: float | DataNode | _ndarray | None = 0.5,
+        preserve: bool | None = False,
+        ratio: float | DataNode | _ndarray = ...,
+    ) -> list[DataNode]: ...
 
 class BBoxRotate(OperatorFace):
     """Turns bounding boxes as `rotate` turns their image; boxes that leave the canvas are cut or removed.
@@ -247,20 +363,40 @@ class BBoxRotate(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         angle: float | DataNode | _ndarray = ...,
-        input_shape: int | _Sequence[int] | DataNode | _ndarray = ...,
         bbox_layout: str | None = "xyXY",
         bbox_normalized: bool | None = True,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        input_shape: int | _Sequence[int] | DataNode | _ndarray = ...,
         keep_size: bool | None = False,
         mode: str | None = "expand",
         preserve: bool | None = False,
         remove_threshold: float | None = 0.1,
         shape_layout: str | None = "HW",
         size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        bboxes: DataNode | _TensorLike,
+        labels: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        angle: float | DataNode | _ndarray = ...,
+        bbox_layout: str | None = "xyXY",
+        bbox_normalized: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        input_shape: int | _Sequence[int] | DataNode | _ndarray = ...,
+        keep_size: bool | None = False,
+        mode: str | None = "expand",
+        preserve: bool | None = False,
+        remove_threshold: float | None = 0.1,
+        shape_layout: str | None = "HW",
+        size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    ) -> Any: ...
 
 class BatchPermutation(OperatorFace):
     """Gives each sample the index of a sample of its batch, as :func:`fn.permute_batch` takes it.
@@ -280,14 +416,25 @@ class BatchPermutation(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         allow_repetitions: bool | None = False,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         no_fixed_points: bool | None = False,
         preserve: bool | None = False,
         seed: int | None = -1,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        allow_repetitions: bool | None = False,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        no_fixed_points: bool | None = False,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+    ) -> DataNode: ...
 
 class BbFlip(OperatorFace):
     """Mirrors bounding boxes whose coordinates are fractions of the image's extents.
@@ -308,14 +455,42 @@ class BbFlip(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         horizontal: int | DataNode | _ndarray | None = 1,
         ltrb: bool | None = False,
         preserve: bool | None = False,
         vertical: int | DataNode | _ndarray | None = 0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        horizontal: int | DataNode | _ndarray | None = 1,
+        ltrb: bool | None = False,
+        preserve: bool | None = False,
+        vertical: int | DataNode | _ndarray | None = 0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        horizontal: int | DataNode | _ndarray | None = 1,
+        ltrb: bool | None = False,
+        preserve: bool | None = False,
+        vertical: int | DataNode | _ndarray | None = 0,
+    ) -> list[DataNode]: ...
 
 class BoxEncoder(OperatorFace):
     """Matches boxes to anchors (default boxes) and gives each anchor the box and label to learn.
@@ -347,6 +522,8 @@ class BoxEncoder(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         anchors: float | _Sequence[float] | _ndarray = ...,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         criteria: float | None = 0.5,
@@ -355,9 +532,43 @@ class BoxEncoder(OperatorFace):
         preserve: bool | None = False,
         scale: float | None = 1.0,
         stds: float | _Sequence[float] | _ndarray | None = ...,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        boxes: DataNode | _TensorLike,
+        labels: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        anchors: float | _Sequence[float] | _ndarray = ...,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        criteria: float | None = 0.5,
+        means: float | _Sequence[float] | _ndarray | None = ...,
+        offset: bool | None = False,
+        preserve: bool | None = False,
+        scale: float | None = 1.0,
+        stds: float | _Sequence[float] | _ndarray | None = ...,
+    ) -> list[DataNode]: ...
+    @_overload
+    def __call__(
+        self,
+        boxes: list[DataNode],
+        labels: list[DataNode] | DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        anchors: float | _Sequence[float] | _ndarray = ...,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        criteria: float | None = 0.5,
+        means: float | _Sequence[float] | _ndarray | None = ...,
+        offset: bool | None = False,
+        preserve: bool | None = False,
+        scale: float | None = 1.0,
+        stds: float | _Sequence[float] | _ndarray | None = ...,
+    ) -> list[list[DataNode]]: ...
 
 class Brightness(OperatorFace):
     """Changes brightness: ``shift * range + brightness * x``.
@@ -379,14 +590,42 @@ class Brightness(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         brightness: float | DataNode | _ndarray | None = 1.0,
         brightness_shift: float | DataNode | _ndarray | None = 0.0,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        brightness: float | DataNode | _ndarray | None = 1.0,
+        brightness_shift: float | DataNode | _ndarray | None = 0.0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        brightness: float | DataNode | _ndarray | None = 1.0,
+        brightness_shift: float | DataNode | _ndarray | None = 0.0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class BrightnessContrast(OperatorFace):
     """Changes brightness and contrast: ``shift * range + brightness * (center + contrast * (x - center))``.
@@ -410,6 +649,8 @@ class BrightnessContrast(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         brightness: float | DataNode | _ndarray | None = 1.0,
         brightness_shift: float | DataNode | _ndarray | None = 0.0,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -417,9 +658,39 @@ class BrightnessContrast(OperatorFace):
         contrast_center: float | DataNode | _ndarray | None = 0.5,
         dtype: DALIDataType | None = None,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        brightness: float | DataNode | _ndarray | None = 1.0,
+        brightness_shift: float | DataNode | _ndarray | None = 0.0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        contrast: float | DataNode | _ndarray | None = 1.0,
+        contrast_center: float | DataNode | _ndarray | None = 0.5,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        brightness: float | DataNode | _ndarray | None = 1.0,
+        brightness_shift: float | DataNode | _ndarray | None = 0.0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        contrast: float | DataNode | _ndarray | None = 1.0,
+        contrast_center: float | DataNode | _ndarray | None = 0.5,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class COCOReader(OperatorFace):
     """Gives each image's bytes, its objects' boxes (float32, (n, 4)) and labels (int32, (n,)).
@@ -476,12 +747,12 @@ class COCOReader(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         annotations_file: str | None = "",
         avoid_class_remapping: bool | None = False,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dont_use_mmap: bool | None = False,
-        dump_meta_files: bool | None = False,
-        dump_meta_files_path: str | None = "",
         file_root: str | None = None,
         image_ids: bool | None = False,
         images: str | _Sequence[str] | _ndarray | None = None,
@@ -489,8 +760,6 @@ class COCOReader(OperatorFace):
         initial_fill: int | None = 1024,
         lazy_init: bool | None = False,
         ltrb: bool | None = False,
-        masks: bool | None = False,
-        meta_files_path: str | None = "",
         num_shards: int | None = 1,
         pad_last_batch: bool | None = False,
         pixelwise_masks: bool | None = False,
@@ -501,7 +770,6 @@ class COCOReader(OperatorFace):
         random_shuffle: bool | None = False,
         ratio: bool | None = False,
         read_ahead: bool | None = False,
-        save_img_ids: bool | None = False,
         save_preprocessed_annotations: bool | None = False,
         save_preprocessed_annotations_dir: str | None = "",
         seed: int | None = -1,
@@ -513,9 +781,45 @@ class COCOReader(OperatorFace):
         skip_empty: bool | None = False,
         stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        annotations_file: str | None = "",
+        avoid_class_remapping: bool | None = False,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dont_use_mmap: bool | None = False,
+        file_root: str | None = None,
+        image_ids: bool | None = False,
+        images: str | _Sequence[str] | _ndarray | None = None,
+        include_iscrowd: bool | None = True,
+        initial_fill: int | None = 1024,
+        lazy_init: bool | None = False,
+        ltrb: bool | None = False,
+        num_shards: int | None = 1,
+        pad_last_batch: bool | None = False,
+        pixelwise_masks: bool | None = False,
+        polygon_masks: bool | None = False,
+        prefetch_queue_depth: int | None = 1,
+        preprocessed_annotations: str | None = "",
+        preserve: bool | None = False,
+        random_shuffle: bool | None = False,
+        ratio: bool | None = False,
+        read_ahead: bool | None = False,
+        save_preprocessed_annotations: bool | None = False,
+        save_preprocessed_annotations_dir: str | None = "",
+        seed: int | None = -1,
+        shard_id: int | None = 0,
+        shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None,
+        size_threshold: float | None = 0.1,
+        skip_cached_images: bool | None = False,
+        skip_empty: bool | None = False,
+        stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576,
+    ) -> Any: ...
 
 class Caffe2Reader(OperatorFace):
     """Gives each record's image (encoded bytes, or pixels), its labels, further tensors, and a box.
@@ -554,7 +858,8 @@ class Caffe2Reader(OperatorFace):
     def __init__(
         self,
         *,
-        path: str | _Sequence[str] | _ndarray = ...,
+        device: str | None = None,
+        name: str | None = None,
         additional_inputs: int | None = 0,
         bbox: bool | None = False,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -566,6 +871,7 @@ class Caffe2Reader(OperatorFace):
         num_labels: int | None = 1,
         num_shards: int | None = 1,
         pad_last_batch: bool | None = False,
+        path: str | _Sequence[str] | _ndarray = ...,
         prefetch_queue_depth: int | None = 1,
         preserve: bool | None = False,
         random_shuffle: bool | None = False,
@@ -575,9 +881,34 @@ class Caffe2Reader(OperatorFace):
         skip_cached_images: bool | None = False,
         stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        additional_inputs: int | None = 0,
+        bbox: bool | None = False,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dont_use_mmap: bool | None = False,
+        image_available: bool | None = True,
+        initial_fill: int | None = 1024,
+        label_type: int | None = 0,
+        lazy_init: bool | None = False,
+        num_labels: int | None = 1,
+        num_shards: int | None = 1,
+        pad_last_batch: bool | None = False,
+        path: str | _Sequence[str] | _ndarray = ...,
+        prefetch_queue_depth: int | None = 1,
+        preserve: bool | None = False,
+        random_shuffle: bool | None = False,
+        read_ahead: bool | None = False,
+        seed: int | None = -1,
+        shard_id: int | None = 0,
+        skip_cached_images: bool | None = False,
+        stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576,
+    ) -> Any: ...
 
 class CaffeReader(OperatorFace):
     """Gives each record's image (encoded, or pixels plane by plane: its bytes as stored) and its label.
@@ -610,7 +941,8 @@ class CaffeReader(OperatorFace):
     def __init__(
         self,
         *,
-        path: str | _Sequence[str] | _ndarray = ...,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dont_use_mmap: bool | None = False,
         image_available: bool | None = True,
@@ -619,6 +951,7 @@ class CaffeReader(OperatorFace):
         lazy_init: bool | None = False,
         num_shards: int | None = 1,
         pad_last_batch: bool | None = False,
+        path: str | _Sequence[str] | _ndarray = ...,
         prefetch_queue_depth: int | None = 1,
         preserve: bool | None = False,
         random_shuffle: bool | None = False,
@@ -628,9 +961,31 @@ class CaffeReader(OperatorFace):
         skip_cached_images: bool | None = False,
         stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dont_use_mmap: bool | None = False,
+        image_available: bool | None = True,
+        initial_fill: int | None = 1024,
+        label_available: bool | None = True,
+        lazy_init: bool | None = False,
+        num_shards: int | None = 1,
+        pad_last_batch: bool | None = False,
+        path: str | _Sequence[str] | _ndarray = ...,
+        prefetch_queue_depth: int | None = 1,
+        preserve: bool | None = False,
+        random_shuffle: bool | None = False,
+        read_ahead: bool | None = False,
+        seed: int | None = -1,
+        shard_id: int | None = 0,
+        skip_cached_images: bool | None = False,
+        stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576,
+    ) -> Any: ...
 
 class Cast(OperatorFace):
     """The same values in another type: integers are rounded half away from zero and saturate.
@@ -649,12 +1004,36 @@ class Cast(OperatorFace):
     def __init__(
         self,
         *,
-        dtype: DALIDataType = ...,
-        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-        preserve: bool | None = False,
-        device: str | None = "cpu",
+        device: str | None = None,
         name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType = ...,
+        preserve: bool | None = False,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class CastLike(OperatorFace):
     """The first input's values in the second's type: integers are rounded half away from zero and saturate.
@@ -673,11 +1052,35 @@ class CastLike(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input_0: DataNode | _TensorLike,
+        input_1: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input_0: list[DataNode],
+        input_1: list[DataNode] | DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Cat(OperatorFace):
     """Joins the samples of all inputs along a dimension in which alone they may differ.
@@ -697,13 +1100,39 @@ class Cat(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axis: int | None = 0,
         axis_name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input_0: DataNode | _TensorLike,
+        /,
+        *inputs: DataNode | _TensorLike,
+        device: str | None = None,
+        name: str | None = None,
+        axis: int | None = 0,
+        axis_name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input_0: list[DataNode],
+        /,
+        *inputs: list[DataNode] | DataNode | _TensorLike,
+        device: str | None = None,
+        name: str | None = None,
+        axis: int | None = 0,
+        axis_name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Clahe(OperatorFace):
     """Equalizes the histograms of tiles and blends between them, limiting the contrast that this adds.
@@ -728,16 +1157,48 @@ class Clahe(OperatorFace):
     def __init__(
         self,
         *,
-        clip_limit: float = ...,
-        tiles_x: int = ...,
-        tiles_y: int = ...,
+        device: str | None = None,
+        name: str | None = None,
         bins: int | None = 256,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        clip_limit: float = ...,
         luma_only: bool | None = True,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
+        tiles_x: int = ...,
+        tiles_y: int = ...,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bins: int | None = 256,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        clip_limit: float = ...,
+        luma_only: bool | None = True,
+        preserve: bool | None = False,
+        tiles_x: int = ...,
+        tiles_y: int = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bins: int | None = 256,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        clip_limit: float = ...,
+        luma_only: bool | None = True,
+        preserve: bool | None = False,
+        tiles_x: int = ...,
+        tiles_y: int = ...,
+    ) -> list[DataNode]: ...
 
 class CoinFlip(OperatorFace):
     """1 with the given probability, else 0.
@@ -761,15 +1222,45 @@ class CoinFlip(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         preserve: bool | None = False,
         probability: float | DataNode | _ndarray | None = 0.5,
         seed: int | None = -1,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        shape_like: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+        probability: float | DataNode | _ndarray | None = 0.5,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        shape_like: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+        probability: float | DataNode | _ndarray | None = 0.5,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class ColorSpaceConversion(OperatorFace):
     """Converts between colour spaces; YCbCr is that of ITU-R BT.601 in studio range.
@@ -789,13 +1280,39 @@ class ColorSpaceConversion(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         image_type: DALIImageType = ...,
         output_type: DALIImageType = ...,
-        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        image_type: DALIImageType = ...,
+        output_type: DALIImageType = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        image_type: DALIImageType = ...,
+        output_type: DALIImageType = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class ColorTwist(OperatorFace):
     """``brightness * (contrast * M x + (1 - contrast) * center)``, M turning the hue and scaling the saturation.
@@ -820,6 +1337,8 @@ class ColorTwist(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         brightness: float | DataNode | _ndarray | None = 1.0,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         contrast: float | DataNode | _ndarray | None = 1.0,
@@ -828,9 +1347,41 @@ class ColorTwist(OperatorFace):
         image_type: DALIImageType | None = DALIImageType.RGB,
         preserve: bool | None = False,
         saturation: float | DataNode | _ndarray | None = 1.0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        brightness: float | DataNode | _ndarray | None = 1.0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        contrast: float | DataNode | _ndarray | None = 1.0,
+        dtype: DALIDataType | None = None,
+        hue: float | DataNode | _ndarray | None = 0.0,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        preserve: bool | None = False,
+        saturation: float | DataNode | _ndarray | None = 1.0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        brightness: float | DataNode | _ndarray | None = 1.0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        contrast: float | DataNode | _ndarray | None = 1.0,
+        dtype: DALIDataType | None = None,
+        hue: float | DataNode | _ndarray | None = 0.0,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        preserve: bool | None = False,
+        saturation: float | DataNode | _ndarray | None = 1.0,
+    ) -> list[DataNode]: ...
 
 class Constant(OperatorFace):
     """Gives a tensor that is known when the pipeline is built; all samples share its memory.
@@ -850,6 +1401,8 @@ class Constant(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         fdata: float | _Sequence[float] | _ndarray | None = None,
@@ -857,9 +1410,20 @@ class Constant(OperatorFace):
         layout: str | None = "",
         preserve: bool | None = False,
         shape: int | _Sequence[int] | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        fdata: float | _Sequence[float] | _ndarray | None = None,
+        idata: int | _Sequence[int] | _ndarray | None = None,
+        layout: str | None = "",
+        preserve: bool | None = False,
+        shape: int | _Sequence[int] | _ndarray | None = None,
+    ) -> DataNode: ...
 
 class Contrast(OperatorFace):
     """Changes contrast: ``center + contrast * (x - center)``.
@@ -881,14 +1445,42 @@ class Contrast(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         contrast: float | DataNode | _ndarray | None = 1.0,
         contrast_center: float | DataNode | _ndarray | None = 0.5,
         dtype: DALIDataType | None = None,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        contrast: float | DataNode | _ndarray | None = 1.0,
+        contrast_center: float | DataNode | _ndarray | None = 0.5,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        contrast: float | DataNode | _ndarray | None = 1.0,
+        contrast_center: float | DataNode | _ndarray | None = 0.5,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class CoordFlip(OperatorFace):
     """Mirrors points: each coordinate c that is flipped becomes ``2 * center - c``.
@@ -913,6 +1505,8 @@ class CoordFlip(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         center_x: float | DataNode | _ndarray | None = 0.5,
         center_y: float | DataNode | _ndarray | None = 0.5,
@@ -922,9 +1516,43 @@ class CoordFlip(OperatorFace):
         flip_z: int | DataNode | _ndarray | None = 0,
         layout: str | None = "",
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        center_x: float | DataNode | _ndarray | None = 0.5,
+        center_y: float | DataNode | _ndarray | None = 0.5,
+        center_z: float | DataNode | _ndarray | None = 0.5,
+        flip_x: int | DataNode | _ndarray | None = 1,
+        flip_y: int | DataNode | _ndarray | None = 0,
+        flip_z: int | DataNode | _ndarray | None = 0,
+        layout: str | None = "",
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        center_x: float | DataNode | _ndarray | None = 0.5,
+        center_y: float | DataNode | _ndarray | None = 0.5,
+        center_z: float | DataNode | _ndarray | None = 0.5,
+        flip_x: int | DataNode | _ndarray | None = 1,
+        flip_y: int | DataNode | _ndarray | None = 0,
+        flip_z: int | DataNode | _ndarray | None = 0,
+        layout: str | None = "",
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class CoordTransform(OperatorFace):
     """``M x + T`` for each point x: the innermost dimension of the input holds the points' coordinates.
@@ -947,15 +1575,45 @@ class CoordTransform(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         M: float | _Sequence[float] | DataNode | _ndarray | None = None,
         MT: float | _Sequence[float] | DataNode | _ndarray | None = None,
         T: float | _Sequence[float] | DataNode | _ndarray | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = DALIDataType.FLOAT,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        M: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        MT: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        T: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        M: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        MT: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        T: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Copy(OperatorFace):
     """A copy of each sample, on the device where the operator runs.
@@ -973,11 +1631,33 @@ class Copy(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Crop(OperatorFace):
     """Takes a window of the given extents, placed by its relative position.
@@ -1008,6 +1688,8 @@ class Crop(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
         crop_d: float | DataNode | _ndarray | None = 0.0,
@@ -1018,14 +1700,54 @@ class Crop(OperatorFace):
         crop_w: float | DataNode | _ndarray | None = 0.0,
         dtype: DALIDataType | None = None,
         fill_values: float | _Sequence[float] | _ndarray | None = ...,
-        image_type: DALIImageType | None = None,
         out_of_bounds_policy: str | None = "error",
-        output_dtype: DALIDataType | None = None,
         preserve: bool | None = False,
         rounding: str | None = "round",
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        crop_d: float | DataNode | _ndarray | None = 0.0,
+        crop_h: float | DataNode | _ndarray | None = 0.0,
+        crop_pos_x: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_y: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_z: float | DataNode | _ndarray | None = 0.5,
+        crop_w: float | DataNode | _ndarray | None = 0.0,
+        dtype: DALIDataType | None = None,
+        fill_values: float | _Sequence[float] | _ndarray | None = ...,
+        out_of_bounds_policy: str | None = "error",
+        preserve: bool | None = False,
+        rounding: str | None = "round",
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        crop_d: float | DataNode | _ndarray | None = 0.0,
+        crop_h: float | DataNode | _ndarray | None = 0.0,
+        crop_pos_x: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_y: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_z: float | DataNode | _ndarray | None = 0.5,
+        crop_w: float | DataNode | _ndarray | None = 0.0,
+        dtype: DALIDataType | None = None,
+        fill_values: float | _Sequence[float] | _ndarray | None = ...,
+        out_of_bounds_policy: str | None = "error",
+        preserve: bool | None = False,
+        rounding: str | None = "round",
+    ) -> list[DataNode]: ...
 
 class CropMirrorNormalize(OperatorFace):
     """Takes a window, mirrors it, computes ``(x - mean) / std * scale + shift``, converts and transposes it.
@@ -1063,6 +1785,8 @@ class CropMirrorNormalize(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
         crop_d: float | DataNode | _ndarray | None = 0.0,
@@ -1073,11 +1797,9 @@ class CropMirrorNormalize(OperatorFace):
         crop_w: float | DataNode | _ndarray | None = 0.0,
         dtype: DALIDataType | None = DALIDataType.FLOAT,
         fill_values: float | _Sequence[float] | _ndarray | None = ...,
-        image_type: DALIImageType | None = None,
         mean: float | _Sequence[float] | DataNode | _ndarray | None = ...,
         mirror: int | DataNode | _ndarray | None = 0,
         out_of_bounds_policy: str | None = "error",
-        output_dtype: DALIDataType | None = DALIDataType.FLOAT,
         output_layout: str | None = "CHW",
         pad_output: bool | None = False,
         preserve: bool | None = False,
@@ -1085,9 +1807,65 @@ class CropMirrorNormalize(OperatorFace):
         scale: float | None = 1.0,
         shift: float | None = 0.0,
         std: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        crop_d: float | DataNode | _ndarray | None = 0.0,
+        crop_h: float | DataNode | _ndarray | None = 0.0,
+        crop_pos_x: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_y: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_z: float | DataNode | _ndarray | None = 0.5,
+        crop_w: float | DataNode | _ndarray | None = 0.0,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        fill_values: float | _Sequence[float] | _ndarray | None = ...,
+        mean: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        mirror: int | DataNode | _ndarray | None = 0,
+        out_of_bounds_policy: str | None = "error",
+        output_layout: str | None = "CHW",
+        pad_output: bool | None = False,
+        preserve: bool | None = False,
+        rounding: str | None = "round",
+        scale: float | None = 1.0,
+        shift: float | None = 0.0,
+        std: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        crop_d: float | DataNode | _ndarray | None = 0.0,
+        crop_h: float | DataNode | _ndarray | None = 0.0,
+        crop_pos_x: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_y: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_z: float | DataNode | _ndarray | None = 0.5,
+        crop_w: float | DataNode | _ndarray | None = 0.0,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        fill_values: float | _Sequence[float] | _ndarray | None = ...,
+        mean: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        mirror: int | DataNode | _ndarray | None = 0,
+        out_of_bounds_policy: str | None = "error",
+        output_layout: str | None = "CHW",
+        pad_output: bool | None = False,
+        preserve: bool | None = False,
+        rounding: str | None = "round",
+        scale: float | None = 1.0,
+        shift: float | None = 0.0,
+        std: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    ) -> list[DataNode]: ...
 
 from penstock.python_function import DLTensorPythonFunction as DLTensorPythonFunction
 
@@ -1110,13 +1888,39 @@ class Debayer(OperatorFace):
     def __init__(
         self,
         *,
-        blue_position: int | _Sequence[int] | DataNode | _ndarray = ...,
+        device: str | None = None,
+        name: str | None = None,
         algorithm: str | None = None,
+        blue_position: int | _Sequence[int] | DataNode | _ndarray = ...,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        algorithm: str | None = None,
+        blue_position: int | _Sequence[int] | DataNode | _ndarray = ...,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        algorithm: str | None = None,
+        blue_position: int | _Sequence[int] | DataNode | _ndarray = ...,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class DumpImage(OperatorFace):
     """Writes each image to ``<index in the batch>-<suffix>-0.ppm`` in the current folder, and passes it on.
@@ -1138,13 +1942,39 @@ class DumpImage(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         input_layout: str | None = "HWC",
         preserve: bool | None = False,
         suffix: str | None = "",
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        input_layout: str | None = "HWC",
+        preserve: bool | None = False,
+        suffix: str | None = "",
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        input_layout: str | None = "HWC",
+        preserve: bool | None = False,
+        suffix: str | None = "",
+    ) -> list[DataNode]: ...
 
 class ElementExtract(OperatorFace):
     """Output i is frame ``element_map[i]`` of each sequence; nothing is copied.
@@ -1165,12 +1995,23 @@ class ElementExtract(OperatorFace):
     def __init__(
         self,
         *,
-        element_map: int | _Sequence[int] | _ndarray = ...,
-        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-        preserve: bool | None = False,
-        device: str | None = "cpu",
+        device: str | None = None,
         name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        element_map: int | _Sequence[int] | _ndarray = ...,
+        preserve: bool | None = False,
     ) -> None: ...
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        element_map: int | _Sequence[int] | _ndarray = ...,
+        preserve: bool | None = False,
+    ) -> Any: ...
 
 class Equalize(OperatorFace):
     """Spreads each channel's values so that its histogram is as flat as can be.
@@ -1189,11 +2030,33 @@ class Equalize(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Erase(OperatorFace):
     """Fills boxes of each sample with a value.
@@ -1225,6 +2088,8 @@ class Erase(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         anchor: float | _Sequence[float] | DataNode | _ndarray | None = ...,
         axes: int | _Sequence[int] | _ndarray | None = ...,
         axis_names: str | None = "HW",
@@ -1236,9 +2101,47 @@ class Erase(OperatorFace):
         normalized_shape: bool | None = False,
         preserve: bool | None = False,
         shape: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        anchor: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        axes: int | _Sequence[int] | _ndarray | None = ...,
+        axis_names: str | None = "HW",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        centered_anchor: bool | None = False,
+        fill_value: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        normalized: bool | None = False,
+        normalized_anchor: bool | None = False,
+        normalized_shape: bool | None = False,
+        preserve: bool | None = False,
+        shape: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        anchor: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        axes: int | _Sequence[int] | _ndarray | None = ...,
+        axis_names: str | None = "HW",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        centered_anchor: bool | None = False,
+        fill_value: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        normalized: bool | None = False,
+        normalized_anchor: bool | None = False,
+        normalized_shape: bool | None = False,
+        preserve: bool | None = False,
+        shape: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    ) -> list[DataNode]: ...
 
 class ExpandDims(OperatorFace):
     """Inserts dimensions of extent 1; nothing is copied.
@@ -1258,13 +2161,39 @@ class ExpandDims(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axes: int | _Sequence[int] | _ndarray = ...,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         new_axis_names: str | None = "",
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray = ...,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        new_axis_names: str | None = "",
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray = ...,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        new_axis_names: str | None = "",
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 from penstock.external_source import ExternalSource as ExternalSource
 
@@ -1321,6 +2250,8 @@ class FastResizeCropMirror(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         antialias: bool | None = False,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
@@ -1351,9 +2282,85 @@ class FastResizeCropMirror(OperatorFace):
         size: float | _Sequence[float] | DataNode | _ndarray | None = None,
         subpixel_scale: bool | None = True,
         temp_buffer_hint: int | None = 0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        antialias: bool | None = False,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        crop_d: float | DataNode | _ndarray | None = 0.0,
+        crop_h: float | DataNode | _ndarray | None = 0.0,
+        crop_pos_x: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_y: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_z: float | DataNode | _ndarray | None = 0.5,
+        crop_w: float | DataNode | _ndarray | None = 0.0,
+        dtype: DALIDataType | None = None,
+        interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        max_size: float | _Sequence[float] | _ndarray | None = None,
+        min_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        minibatch_size: int | None = 32,
+        mirror: int | DataNode | _ndarray | None = 0,
+        mode: str | None = "default",
+        preserve: bool | None = False,
+        resize_longer: float | DataNode | _ndarray | None = 0.0,
+        resize_shorter: float | DataNode | _ndarray | None = 0.0,
+        resize_x: float | DataNode | _ndarray | None = 0.0,
+        resize_y: float | DataNode | _ndarray | None = 0.0,
+        resize_z: float | DataNode | _ndarray | None = 0.0,
+        roi_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        roi_relative: bool | None = False,
+        roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rounding: str | None = "round",
+        size: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        subpixel_scale: bool | None = True,
+        temp_buffer_hint: int | None = 0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        antialias: bool | None = False,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        crop_d: float | DataNode | _ndarray | None = 0.0,
+        crop_h: float | DataNode | _ndarray | None = 0.0,
+        crop_pos_x: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_y: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_z: float | DataNode | _ndarray | None = 0.5,
+        crop_w: float | DataNode | _ndarray | None = 0.0,
+        dtype: DALIDataType | None = None,
+        interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        max_size: float | _Sequence[float] | _ndarray | None = None,
+        min_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        minibatch_size: int | None = 32,
+        mirror: int | DataNode | _ndarray | None = 0,
+        mode: str | None = "default",
+        preserve: bool | None = False,
+        resize_longer: float | DataNode | _ndarray | None = 0.0,
+        resize_shorter: float | DataNode | _ndarray | None = 0.0,
+        resize_x: float | DataNode | _ndarray | None = 0.0,
+        resize_y: float | DataNode | _ndarray | None = 0.0,
+        resize_z: float | DataNode | _ndarray | None = 0.0,
+        roi_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        roi_relative: bool | None = False,
+        roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rounding: str | None = "round",
+        size: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        subpixel_scale: bool | None = True,
+        temp_buffer_hint: int | None = 0,
+    ) -> list[DataNode]: ...
 
 class FileReader(OperatorFace):
     """Gives each file's bytes, and its label as a vector of one number.
@@ -1395,6 +2402,8 @@ class FileReader(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         case_sensitive_filter: bool | None = False,
         dir_filters: str | _Sequence[str] | _ndarray | None = None,
@@ -1419,9 +2428,37 @@ class FileReader(OperatorFace):
         skip_cached_images: bool | None = False,
         stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        case_sensitive_filter: bool | None = False,
+        dir_filters: str | _Sequence[str] | _ndarray | None = None,
+        dont_use_mmap: bool | None = False,
+        file_filters: str | _Sequence[str] | _ndarray | None = ...,
+        file_list: str | None = None,
+        file_root: str | None = None,
+        files: str | _Sequence[str] | _ndarray | None = None,
+        initial_fill: int | None = 1024,
+        labels: int | _Sequence[int] | _ndarray | None = None,
+        lazy_init: bool | None = False,
+        num_shards: int | None = 1,
+        pad_last_batch: bool | None = False,
+        prefetch_queue_depth: int | None = 1,
+        preserve: bool | None = False,
+        random_shuffle: bool | None = False,
+        read_ahead: bool | None = False,
+        seed: int | None = -1,
+        shard_id: int | None = 0,
+        shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False,
+        stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576,
+    ) -> list[DataNode]: ...
 
 class Filter(OperatorFace):
     """Correlates images with a filter; integers are rounded to the nearest, ties to even, and saturate.
@@ -1446,15 +2483,49 @@ class Filter(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
         border: str | None = "reflect_101",
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         mode: str | None = "same",
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data: DataNode | _TensorLike,
+        filter: DataNode | _TensorLike,
+        fill_value: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        border: str | None = "reflect_101",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        mode: str | None = "same",
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data: list[DataNode],
+        filter: list[DataNode] | DataNode | _TensorLike,
+        fill_value: list[DataNode] | DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        border: str | None = "reflect_101",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        mode: str | None = "same",
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Flip(OperatorFace):
     """Mirrors images horizontally, vertically or in depth.
@@ -1475,14 +2546,42 @@ class Flip(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         depthwise: int | DataNode | _ndarray | None = 0,
         horizontal: int | DataNode | _ndarray | None = 1,
         preserve: bool | None = False,
         vertical: int | DataNode | _ndarray | None = 0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        depthwise: int | DataNode | _ndarray | None = 0,
+        horizontal: int | DataNode | _ndarray | None = 1,
+        preserve: bool | None = False,
+        vertical: int | DataNode | _ndarray | None = 0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        depthwise: int | DataNode | _ndarray | None = 0,
+        horizontal: int | DataNode | _ndarray | None = 1,
+        preserve: bool | None = False,
+        vertical: int | DataNode | _ndarray | None = 0,
+    ) -> list[DataNode]: ...
 
 class Full(OperatorFace):
     """A tensor for each sample that holds a value throughout, or a smaller tensor broadcast.
@@ -1504,13 +2603,39 @@ class Full(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         layout: str | None = None,
         preserve: bool | None = False,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        fill_value: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        layout: str | None = None,
+        preserve: bool | None = False,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        fill_value: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        layout: str | None = None,
+        preserve: bool | None = False,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class FullLike(OperatorFace):
     """A tensor of the shape, layout and type of the first input that holds the second, broadcast.
@@ -1529,11 +2654,35 @@ class FullLike(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data_like: DataNode | _TensorLike,
+        fill_value: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data_like: list[DataNode],
+        fill_value: list[DataNode] | DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class GaussianBlur(OperatorFace):
     """Blurs with a Gaussian along all dimensions but channels; reflected at the border without repeating the edge.
@@ -1555,14 +2704,42 @@ class GaussianBlur(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         preserve: bool | None = False,
         sigma: float | _Sequence[float] | DataNode | _ndarray | None = ...,
         window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+        sigma: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+        sigma: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+    ) -> list[DataNode]: ...
 
 class GetProperty(OperatorFace):
     """A property of each sample, as a 1-D tensor of UINT8 characters: ``layout``, or ``source_info`` (a file's name).
@@ -1581,12 +2758,36 @@ class GetProperty(OperatorFace):
     def __init__(
         self,
         *,
-        key: str = ...,
-        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-        preserve: bool | None = False,
-        device: str | None = "cpu",
+        device: str | None = None,
         name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        key: str = ...,
+        preserve: bool | None = False,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        key: str = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        key: str = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class GridMask(OperatorFace):
     """Sets squares on a regular grid to zero; Chen et al., "GridMask data augmentation", 2020.
@@ -1614,6 +2815,8 @@ class GridMask(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         angle: float | DataNode | _ndarray | None = 0.0,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
@@ -1621,9 +2824,39 @@ class GridMask(OperatorFace):
         shift_x: float | DataNode | _ndarray | None = 0.0,
         shift_y: float | DataNode | _ndarray | None = 0.0,
         tile: int | DataNode | _ndarray | None = 100,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        angle: float | DataNode | _ndarray | None = 0.0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+        ratio: float | DataNode | _ndarray | None = 0.5,
+        shift_x: float | DataNode | _ndarray | None = 0.0,
+        shift_y: float | DataNode | _ndarray | None = 0.0,
+        tile: int | DataNode | _ndarray | None = 100,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        angle: float | DataNode | _ndarray | None = 0.0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+        ratio: float | DataNode | _ndarray | None = 0.5,
+        shift_x: float | DataNode | _ndarray | None = 0.0,
+        shift_y: float | DataNode | _ndarray | None = 0.0,
+        tile: int | DataNode | _ndarray | None = 100,
+    ) -> list[DataNode]: ...
 
 class Hsv(OperatorFace):
     """Turns the hue, and scales saturation and value.
@@ -1646,15 +2879,45 @@ class Hsv(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = DALIDataType.UINT8,
         hue: float | DataNode | _ndarray | None = 0.0,
         preserve: bool | None = False,
         saturation: float | DataNode | _ndarray | None = 1.0,
         value: float | DataNode | _ndarray | None = 1.0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        hue: float | DataNode | _ndarray | None = 0.0,
+        preserve: bool | None = False,
+        saturation: float | DataNode | _ndarray | None = 1.0,
+        value: float | DataNode | _ndarray | None = 1.0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        hue: float | DataNode | _ndarray | None = 0.0,
+        preserve: bool | None = False,
+        saturation: float | DataNode | _ndarray | None = 1.0,
+        value: float | DataNode | _ndarray | None = 1.0,
+    ) -> list[DataNode]: ...
 
 class Hue(OperatorFace):
     """Turns the hue.
@@ -1676,14 +2939,42 @@ class Hue(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         hue: float | DataNode | _ndarray | None = 0.0,
         image_type: DALIImageType | None = DALIImageType.RGB,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        hue: float | DataNode | _ndarray | None = 0.0,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        hue: float | DataNode | _ndarray | None = 0.0,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class ImageDecoder(OperatorFace):
     """Decodes JPEG, PNG, TIFF, BMP, WebP, JPEG 2000, PNM, GIF, AVIF and ICO to images of layout HWC.
@@ -1728,6 +3019,8 @@ class ImageDecoder(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         adjust_orientation: bool | None = True,
         affine: bool | None = True,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -1744,17 +3037,72 @@ class ImageDecoder(OperatorFace):
         hw_decoder_load: float | None = 0.65,
         hybrid_huffman_threshold: int | None = 1000000,
         jpeg_fancy_upsampling: bool | None = False,
-        memory_stats: bool | None = False,
         output_type: DALIImageType | None = DALIImageType.RGB,
         preallocate_height_hint: int | None = 0,
         preallocate_width_hint: int | None = 0,
         preserve: bool | None = False,
-        split_stages: bool | None = False,
-        use_chunk_allocator: bool | None = False,
         use_fast_idct: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        adjust_orientation: bool | None = True,
+        affine: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        cache_batch_copy: bool | None = True,
+        cache_debug: bool | None = False,
+        cache_size: int | None = 0,
+        cache_threshold: int | None = 0,
+        cache_type: str | None = "",
+        device_memory_padding: int | None = 16777216,
+        device_memory_padding_jpeg2k: int | None = 0,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        host_memory_padding: int | None = 8388608,
+        host_memory_padding_jpeg2k: int | None = 0,
+        hw_decoder_load: float | None = 0.65,
+        hybrid_huffman_threshold: int | None = 1000000,
+        jpeg_fancy_upsampling: bool | None = False,
+        output_type: DALIImageType | None = DALIImageType.RGB,
+        preallocate_height_hint: int | None = 0,
+        preallocate_width_hint: int | None = 0,
+        preserve: bool | None = False,
+        use_fast_idct: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        adjust_orientation: bool | None = True,
+        affine: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        cache_batch_copy: bool | None = True,
+        cache_debug: bool | None = False,
+        cache_size: int | None = 0,
+        cache_threshold: int | None = 0,
+        cache_type: str | None = "",
+        device_memory_padding: int | None = 16777216,
+        device_memory_padding_jpeg2k: int | None = 0,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        host_memory_padding: int | None = 8388608,
+        host_memory_padding_jpeg2k: int | None = 0,
+        hw_decoder_load: float | None = 0.65,
+        hybrid_huffman_threshold: int | None = 1000000,
+        jpeg_fancy_upsampling: bool | None = False,
+        output_type: DALIImageType | None = DALIImageType.RGB,
+        preallocate_height_hint: int | None = 0,
+        preallocate_width_hint: int | None = 0,
+        preserve: bool | None = False,
+        use_fast_idct: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class ImageDecoderCrop(OperatorFace):
     """Decodes a window of each image: what ``crop`` would take of the whole, for less work.
@@ -1799,6 +3147,8 @@ class ImageDecoderCrop(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         adjust_orientation: bool | None = True,
         affine: bool | None = True,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -1817,18 +3167,79 @@ class ImageDecoderCrop(OperatorFace):
         hw_decoder_load: float | None = 0.65,
         hybrid_huffman_threshold: int | None = 1000000,
         jpeg_fancy_upsampling: bool | None = False,
-        memory_stats: bool | None = False,
         output_type: DALIImageType | None = DALIImageType.RGB,
         preallocate_height_hint: int | None = 0,
         preallocate_width_hint: int | None = 0,
         preserve: bool | None = False,
         rounding: str | None = "round",
-        split_stages: bool | None = False,
-        use_chunk_allocator: bool | None = False,
         use_fast_idct: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        adjust_orientation: bool | None = True,
+        affine: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        crop_d: float | DataNode | _ndarray | None = 0.0,
+        crop_h: float | DataNode | _ndarray | None = 0.0,
+        crop_pos_x: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_y: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_z: float | DataNode | _ndarray | None = 0.5,
+        crop_w: float | DataNode | _ndarray | None = 0.0,
+        device_memory_padding: int | None = 16777216,
+        device_memory_padding_jpeg2k: int | None = 0,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        host_memory_padding: int | None = 8388608,
+        host_memory_padding_jpeg2k: int | None = 0,
+        hw_decoder_load: float | None = 0.65,
+        hybrid_huffman_threshold: int | None = 1000000,
+        jpeg_fancy_upsampling: bool | None = False,
+        output_type: DALIImageType | None = DALIImageType.RGB,
+        preallocate_height_hint: int | None = 0,
+        preallocate_width_hint: int | None = 0,
+        preserve: bool | None = False,
+        rounding: str | None = "round",
+        use_fast_idct: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        adjust_orientation: bool | None = True,
+        affine: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        crop_d: float | DataNode | _ndarray | None = 0.0,
+        crop_h: float | DataNode | _ndarray | None = 0.0,
+        crop_pos_x: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_y: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_z: float | DataNode | _ndarray | None = 0.5,
+        crop_w: float | DataNode | _ndarray | None = 0.0,
+        device_memory_padding: int | None = 16777216,
+        device_memory_padding_jpeg2k: int | None = 0,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        host_memory_padding: int | None = 8388608,
+        host_memory_padding_jpeg2k: int | None = 0,
+        hw_decoder_load: float | None = 0.65,
+        hybrid_huffman_threshold: int | None = 1000000,
+        jpeg_fancy_upsampling: bool | None = False,
+        output_type: DALIImageType | None = DALIImageType.RGB,
+        preallocate_height_hint: int | None = 0,
+        preallocate_width_hint: int | None = 0,
+        preserve: bool | None = False,
+        rounding: str | None = "round",
+        use_fast_idct: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class ImageDecoderRandomCrop(OperatorFace):
     """Decodes a random window of each image, with an area and an aspect ratio drawn from ranges.
@@ -1869,6 +3280,8 @@ class ImageDecoderRandomCrop(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         adjust_orientation: bool | None = True,
         affine: bool | None = True,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -1880,7 +3293,6 @@ class ImageDecoderRandomCrop(OperatorFace):
         hw_decoder_load: float | None = 0.65,
         hybrid_huffman_threshold: int | None = 1000000,
         jpeg_fancy_upsampling: bool | None = False,
-        memory_stats: bool | None = False,
         num_attempts: int | None = 10,
         output_type: DALIImageType | None = DALIImageType.RGB,
         preallocate_height_hint: int | None = 0,
@@ -1889,12 +3301,66 @@ class ImageDecoderRandomCrop(OperatorFace):
         random_area: float | _Sequence[float] | _ndarray | None = ...,
         random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
         seed: int | None = -1,
-        split_stages: bool | None = False,
-        use_chunk_allocator: bool | None = False,
         use_fast_idct: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        adjust_orientation: bool | None = True,
+        affine: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        device_memory_padding: int | None = 16777216,
+        device_memory_padding_jpeg2k: int | None = 0,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        host_memory_padding: int | None = 8388608,
+        host_memory_padding_jpeg2k: int | None = 0,
+        hw_decoder_load: float | None = 0.65,
+        hybrid_huffman_threshold: int | None = 1000000,
+        jpeg_fancy_upsampling: bool | None = False,
+        num_attempts: int | None = 10,
+        output_type: DALIImageType | None = DALIImageType.RGB,
+        preallocate_height_hint: int | None = 0,
+        preallocate_width_hint: int | None = 0,
+        preserve: bool | None = False,
+        random_area: float | _Sequence[float] | _ndarray | None = ...,
+        random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
+        seed: int | None = -1,
+        use_fast_idct: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        adjust_orientation: bool | None = True,
+        affine: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        device_memory_padding: int | None = 16777216,
+        device_memory_padding_jpeg2k: int | None = 0,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        host_memory_padding: int | None = 8388608,
+        host_memory_padding_jpeg2k: int | None = 0,
+        hw_decoder_load: float | None = 0.65,
+        hybrid_huffman_threshold: int | None = 1000000,
+        jpeg_fancy_upsampling: bool | None = False,
+        num_attempts: int | None = 10,
+        output_type: DALIImageType | None = DALIImageType.RGB,
+        preallocate_height_hint: int | None = 0,
+        preallocate_width_hint: int | None = 0,
+        preserve: bool | None = False,
+        random_area: float | _Sequence[float] | _ndarray | None = ...,
+        random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
+        seed: int | None = -1,
+        use_fast_idct: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class ImageDecoderSlice(OperatorFace):
     """Decodes a box of each image: what ``slice`` would take of the whole, for less work.
@@ -1945,6 +3411,8 @@ class ImageDecoderSlice(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         adjust_orientation: bool | None = True,
         affine: bool | None = True,
         axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
@@ -1959,7 +3427,6 @@ class ImageDecoderSlice(OperatorFace):
         hw_decoder_load: float | None = 0.65,
         hybrid_huffman_threshold: int | None = 1000000,
         jpeg_fancy_upsampling: bool | None = False,
-        memory_stats: bool | None = False,
         normalized_anchor: bool | None = True,
         normalized_shape: bool | None = True,
         output_type: DALIImageType | None = DALIImageType.RGB,
@@ -1970,13 +3437,83 @@ class ImageDecoderSlice(OperatorFace):
         rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
         rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        split_stages: bool | None = False,
         start: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        use_chunk_allocator: bool | None = False,
         use_fast_idct: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data: DataNode | _TensorLike,
+        anchor: DataNode | _TensorLike | None = ...,
+        shape_input: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        adjust_orientation: bool | None = True,
+        affine: bool | None = True,
+        axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        axis_names: str | None = "WH",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        device_memory_padding: int | None = 16777216,
+        device_memory_padding_jpeg2k: int | None = 0,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        end: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        host_memory_padding: int | None = 8388608,
+        host_memory_padding_jpeg2k: int | None = 0,
+        hw_decoder_load: float | None = 0.65,
+        hybrid_huffman_threshold: int | None = 1000000,
+        jpeg_fancy_upsampling: bool | None = False,
+        normalized_anchor: bool | None = True,
+        normalized_shape: bool | None = True,
+        output_type: DALIImageType | None = DALIImageType.RGB,
+        preallocate_height_hint: int | None = 0,
+        preallocate_width_hint: int | None = 0,
+        preserve: bool | None = False,
+        rel_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        start: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        use_fast_idct: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data: list[DataNode],
+        anchor: list[DataNode] | DataNode | _TensorLike | None = ...,
+        shape_input: list[DataNode] | DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        adjust_orientation: bool | None = True,
+        affine: bool | None = True,
+        axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        axis_names: str | None = "WH",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        device_memory_padding: int | None = 16777216,
+        device_memory_padding_jpeg2k: int | None = 0,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        end: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        host_memory_padding: int | None = 8388608,
+        host_memory_padding_jpeg2k: int | None = 0,
+        hw_decoder_load: float | None = 0.65,
+        hybrid_huffman_threshold: int | None = 1000000,
+        jpeg_fancy_upsampling: bool | None = False,
+        normalized_anchor: bool | None = True,
+        normalized_shape: bool | None = True,
+        output_type: DALIImageType | None = DALIImageType.RGB,
+        preallocate_height_hint: int | None = 0,
+        preallocate_width_hint: int | None = 0,
+        preserve: bool | None = False,
+        rel_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        start: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        use_fast_idct: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Jitter(OperatorFace):
     """Takes each pixel from a place up to ``nDegree / 2`` pixels away in x and in y, drawn evenly.
@@ -2004,6 +3541,8 @@ class Jitter(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         fill_value: float | None = 0.0,
         interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
@@ -2011,9 +3550,39 @@ class Jitter(OperatorFace):
         nDegree: int | None = 2,
         preserve: bool | None = False,
         seed: int | None = -1,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        fill_value: float | None = 0.0,
+        interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
+        mask: int | DataNode | _ndarray | None = 1,
+        nDegree: int | None = 2,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        fill_value: float | None = 0.0,
+        interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
+        mask: int | DataNode | _ndarray | None = 1,
+        nDegree: int | None = 2,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+    ) -> list[DataNode]: ...
 
 class JpegCompressionDistortion(OperatorFace):
     """Encodes images as JPEG and decodes them again, for the artefacts that this leaves.
@@ -2033,12 +3602,36 @@ class JpegCompressionDistortion(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
         quality: int | DataNode | _ndarray | None = 50,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+        quality: int | DataNode | _ndarray | None = 50,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+        quality: int | DataNode | _ndarray | None = 50,
+    ) -> list[DataNode]: ...
 
 class Laplacian(OperatorFace):
     """The sum of the second derivatives along all dimensions but channels, each smoothed along the other dimensions.
@@ -2064,6 +3657,8 @@ class Laplacian(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         normalized_kernel: bool | None = False,
@@ -2071,9 +3666,39 @@ class Laplacian(OperatorFace):
         scale: float | _Sequence[float] | DataNode | _ndarray | None = ...,
         smoothing_size: int | _Sequence[int] | DataNode | _ndarray | None = None,
         window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        normalized_kernel: bool | None = False,
+        preserve: bool | None = False,
+        scale: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        smoothing_size: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        normalized_kernel: bool | None = False,
+        preserve: bool | None = False,
+        scale: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        smoothing_size: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+    ) -> list[DataNode]: ...
 
 class LookupTable(OperatorFace):
     """Each element becomes the value whose key it is; elements that are no key become ``default_value``.
@@ -2098,16 +3723,45 @@ class LookupTable(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         default_value: float | None = 0.0,
         dtype: DALIDataType | None = DALIDataType.FLOAT,
         keys: int | _Sequence[int] | _ndarray | None = ...,
-        output_dtype: DALIDataType | None = DALIDataType.FLOAT,
         preserve: bool | None = False,
         values: float | _Sequence[float] | _ndarray | None = ...,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        default_value: float | None = 0.0,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        keys: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+        values: float | _Sequence[float] | _ndarray | None = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        default_value: float | None = 0.0,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        keys: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+        values: float | _Sequence[float] | _ndarray | None = ...,
+    ) -> list[DataNode]: ...
 
 class MFCC(OperatorFace):
     """The first coefficients of the discrete cosine transform along one axis, optionally liftered.
@@ -2134,6 +3788,8 @@ class MFCC(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axis: int | None = 0,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dct_type: int | None = 2,
@@ -2141,9 +3797,39 @@ class MFCC(OperatorFace):
         n_mfcc: int | None = 20,
         normalize: bool | None = False,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axis: int | None = 0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dct_type: int | None = 2,
+        lifter: float | None = 0.0,
+        n_mfcc: int | None = 20,
+        normalize: bool | None = False,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axis: int | None = 0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dct_type: int | None = 2,
+        lifter: float | None = 0.0,
+        n_mfcc: int | None = 20,
+        normalize: bool | None = False,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class MXNetReader(OperatorFace):
     """Gives each record's encoded image, and its labels as float32.
@@ -2179,14 +3865,16 @@ class MXNetReader(OperatorFace):
     def __init__(
         self,
         *,
-        index_path: str | _Sequence[str] | _ndarray = ...,
-        path: str | _Sequence[str] | _ndarray = ...,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dont_use_mmap: bool | None = False,
+        index_path: str | _Sequence[str] | _ndarray = ...,
         initial_fill: int | None = 1024,
         lazy_init: bool | None = False,
         num_shards: int | None = 1,
         pad_last_batch: bool | None = False,
+        path: str | _Sequence[str] | _ndarray = ...,
         prefetch_queue_depth: int | None = 1,
         preserve: bool | None = False,
         random_shuffle: bool | None = False,
@@ -2198,9 +3886,32 @@ class MXNetReader(OperatorFace):
         skip_cached_images: bool | None = False,
         stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dont_use_mmap: bool | None = False,
+        index_path: str | _Sequence[str] | _ndarray = ...,
+        initial_fill: int | None = 1024,
+        lazy_init: bool | None = False,
+        num_shards: int | None = 1,
+        pad_last_batch: bool | None = False,
+        path: str | _Sequence[str] | _ndarray = ...,
+        prefetch_queue_depth: int | None = 1,
+        preserve: bool | None = False,
+        random_shuffle: bool | None = False,
+        read_ahead: bool | None = False,
+        seed: int | None = -1,
+        shard_id: int | None = 0,
+        shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False,
+        stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576,
+    ) -> list[DataNode]: ...
 
 class MakeContiguous(OperatorFace):
     """A copy of each sample, on the device where the operator runs.
@@ -2218,11 +3929,33 @@ class MakeContiguous(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class MelFilterBank(OperatorFace):
     """Sums the power in triangular bands that are evenly spaced on the mel scale.
@@ -2250,6 +3983,8 @@ class MelFilterBank(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         freq_high: float | None = 0.0,
         freq_low: float | None = 0.0,
@@ -2258,9 +3993,41 @@ class MelFilterBank(OperatorFace):
         normalize: bool | None = True,
         preserve: bool | None = False,
         sample_rate: float | None = 44100.0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        freq_high: float | None = 0.0,
+        freq_low: float | None = 0.0,
+        mel_formula: str | None = "slaney",
+        nfilter: int | None = 128,
+        normalize: bool | None = True,
+        preserve: bool | None = False,
+        sample_rate: float | None = 44100.0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        freq_high: float | None = 0.0,
+        freq_low: float | None = 0.0,
+        mel_formula: str | None = "slaney",
+        nfilter: int | None = 128,
+        normalize: bool | None = True,
+        preserve: bool | None = False,
+        sample_rate: float | None = 44100.0,
+    ) -> list[DataNode]: ...
 
 class MultiPaste(OperatorFace):
     """Makes each output of regions of the inputs, one pasted over the other on a ground of zeros.
@@ -2293,6 +4060,8 @@ class MultiPaste(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         in_anchors: int | DataNode | _ndarray | None = None,
@@ -2304,9 +4073,47 @@ class MultiPaste(OperatorFace):
         preserve: bool | None = False,
         shapes: int | DataNode | _ndarray | None = None,
         shapes_rel: float | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *inputs: DataNode | _TensorLike,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        in_anchors: int | DataNode | _ndarray | None = None,
+        in_anchors_rel: float | DataNode | _ndarray | None = None,
+        in_ids: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        out_anchors: int | DataNode | _ndarray | None = None,
+        out_anchors_rel: float | DataNode | _ndarray | None = None,
+        output_size: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        shapes: int | DataNode | _ndarray | None = None,
+        shapes_rel: float | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *inputs: list[DataNode] | DataNode | _TensorLike,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        in_anchors: int | DataNode | _ndarray | None = None,
+        in_anchors_rel: float | DataNode | _ndarray | None = None,
+        in_ids: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        out_anchors: int | DataNode | _ndarray | None = None,
+        out_anchors_rel: float | DataNode | _ndarray | None = None,
+        output_size: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        shapes: int | DataNode | _ndarray | None = None,
+        shapes_rel: float | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class NemoAsrReader(OperatorFace):
     """Gives each recording, its own sample rate (a float), its transcript (UTF-8 bytes) and its number in the manifest.
@@ -2352,16 +4159,17 @@ class NemoAsrReader(OperatorFace):
     def __init__(
         self,
         *,
-        manifest_filepaths: str | _Sequence[str] | _ndarray = ...,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dont_use_mmap: bool | None = False,
         downmix: bool | None = True,
         dtype: DALIDataType | None = DALIDataType.FLOAT,
         initial_fill: int | None = 1024,
         lazy_init: bool | None = False,
+        manifest_filepaths: str | _Sequence[str] | _ndarray = ...,
         max_duration: float | None = 0.0,
         min_duration: float | None = 0.0,
-        normalize_text: bool | None = None,
         num_shards: int | None = 1,
         pad_last_batch: bool | None = False,
         prefetch_queue_depth: int | None = 1,
@@ -2380,9 +4188,40 @@ class NemoAsrReader(OperatorFace):
         skip_cached_images: bool | None = False,
         stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dont_use_mmap: bool | None = False,
+        downmix: bool | None = True,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        initial_fill: int | None = 1024,
+        lazy_init: bool | None = False,
+        manifest_filepaths: str | _Sequence[str] | _ndarray = ...,
+        max_duration: float | None = 0.0,
+        min_duration: float | None = 0.0,
+        num_shards: int | None = 1,
+        pad_last_batch: bool | None = False,
+        prefetch_queue_depth: int | None = 1,
+        preserve: bool | None = False,
+        quality: float | None = 50.0,
+        random_shuffle: bool | None = False,
+        read_ahead: bool | None = False,
+        read_idxs: bool | None = False,
+        read_sample_rate: bool | None = True,
+        read_text: bool | None = True,
+        sample_rate: float | None = -1.0,
+        seed: int | None = -1,
+        shard_id: int | None = 0,
+        shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False,
+        stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576,
+    ) -> Any: ...
 
 class NonsilentRegion(OperatorFace):
     """The start and the length of the part between the first and the last time when the power, averaged over a window,
@@ -2407,15 +4246,45 @@ class NonsilentRegion(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         cutoff_db: float | None = -60.0,
         preserve: bool | None = False,
         reference_power: float | None = 0.0,
         reset_interval: int | None = 8192,
         window_length: int | None = 2048,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        cutoff_db: float | None = -60.0,
+        preserve: bool | None = False,
+        reference_power: float | None = 0.0,
+        reset_interval: int | None = 8192,
+        window_length: int | None = 2048,
+    ) -> list[DataNode]: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        cutoff_db: float | None = -60.0,
+        preserve: bool | None = False,
+        reference_power: float | None = 0.0,
+        reset_interval: int | None = 8192,
+        window_length: int | None = 2048,
+    ) -> list[list[DataNode]]: ...
 
 class NormalDistribution(OperatorFace):
     """Normally distributed numbers. For integer types they are rounded and saturate.
@@ -2440,6 +4309,8 @@ class NormalDistribution(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         mean: float | DataNode | _ndarray | None = 0.0,
@@ -2447,9 +4318,39 @@ class NormalDistribution(OperatorFace):
         seed: int | None = -1,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
         stddev: float | DataNode | _ndarray | None = 1.0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        shape_like: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        mean: float | DataNode | _ndarray | None = 0.0,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        stddev: float | DataNode | _ndarray | None = 1.0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        shape_like: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        mean: float | DataNode | _ndarray | None = 0.0,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        stddev: float | DataNode | _ndarray | None = 1.0,
+    ) -> list[DataNode]: ...
 
 class Normalize(OperatorFace):
     """``(input - mean) / sqrt(variance + epsilon) * scale + shift``, the mean and variance taken over some dimensions.
@@ -2480,6 +4381,8 @@ class Normalize(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axes: int | _Sequence[int] | _ndarray | None = None,
         axis_names: str | None = None,
         batch: bool | None = False,
@@ -2492,9 +4395,49 @@ class Normalize(OperatorFace):
         scale: float | None = 1.0,
         shift: float | None = 0.0,
         stddev: float | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        batch: bool | None = False,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        ddof: int | None = 0,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        epsilon: float | None = 0.0,
+        mean: float | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        scale: float | None = 1.0,
+        shift: float | None = 0.0,
+        stddev: float | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        batch: bool | None = False,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        ddof: int | None = 0,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        epsilon: float | None = 0.0,
+        mean: float | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        scale: float | None = 1.0,
+        shift: float | None = 0.0,
+        stddev: float | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 from penstock.python_function import NumbaFunction as NumbaFunction
 
@@ -2547,6 +4490,8 @@ class NumpyReader(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         cache_header_information: bool | None = False,
         dont_use_mmap: bool | None = False,
@@ -2580,9 +4525,46 @@ class NumpyReader(OperatorFace):
         stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576,
         use_o_direct: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        cache_header_information: bool | None = False,
+        dont_use_mmap: bool | None = False,
+        file_filter: str | None = "*.npy",
+        file_list: str | None = None,
+        file_root: str | None = None,
+        files: str | _Sequence[str] | _ndarray | None = None,
+        fill_value: float | None = 0.0,
+        initial_fill: int | None = 1024,
+        lazy_init: bool | None = False,
+        num_shards: int | None = 1,
+        out_of_bounds_policy: str | None = "error",
+        pad_last_batch: bool | None = False,
+        prefetch_queue_depth: int | None = 1,
+        preserve: bool | None = False,
+        random_shuffle: bool | None = False,
+        read_ahead: bool | None = False,
+        register_buffers: bool | None = True,
+        rel_roi_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rel_roi_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rel_roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        roi_axes: int | _Sequence[int] | _ndarray | None = ...,
+        roi_end: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        roi_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        roi_start: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        seed: int | None = -1,
+        shard_id: int | None = 0,
+        shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False,
+        stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576,
+        use_o_direct: bool | None = False,
+    ) -> DataNode: ...
 
 class OneHot(OperatorFace):
     """A new dimension of ``num_classes`` entries: ``on_value`` at the class's position, ``off_value`` elsewhere.
@@ -2609,6 +4591,8 @@ class OneHot(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axis: int | None = -1,
         axis_name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -2617,9 +4601,41 @@ class OneHot(OperatorFace):
         off_value: float | None = 0.0,
         on_value: float | None = 1.0,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axis: int | None = -1,
+        axis_name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        num_classes: int | None = 0,
+        off_value: float | None = 0.0,
+        on_value: float | None = 1.0,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axis: int | None = -1,
+        axis_name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        num_classes: int | None = 0,
+        off_value: float | None = 0.0,
+        on_value: float | None = 1.0,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Ones(OperatorFace):
     """A tensor of ones for each sample.
@@ -2639,14 +4655,25 @@ class Ones(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = DALIDataType.INT32,
         layout: str | None = None,
         preserve: bool | None = False,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.INT32,
+        layout: str | None = None,
+        preserve: bool | None = False,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
 
 class OnesLike(OperatorFace):
     """A tensor of ones for each sample, of the shape, layout and, unless told otherwise, type of the input.
@@ -2665,12 +4692,36 @@ class OnesLike(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data_like: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data_like: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class OpticalFlow(OperatorFace):
     """Refuses to run: NVIDIA's optical flow engine has no Python interface. `python_function` can call OpenCV's instead.
@@ -2696,18 +4747,53 @@ class OpticalFlow(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         enable_external_hints: bool | None = False,
         enable_temporal_hints: bool | None = False,
         hint_grid: int | None = 4,
         image_type: DALIImageType | None = DALIImageType.RGB,
-        output_format: int | None = 4,
         output_grid: int | None = 4,
         preserve: bool | None = False,
         preset: float | None = 0.0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input_0: DataNode | _TensorLike,
+        input_1: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        enable_external_hints: bool | None = False,
+        enable_temporal_hints: bool | None = False,
+        hint_grid: int | None = 4,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        output_grid: int | None = 4,
+        preserve: bool | None = False,
+        preset: float | None = 0.0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input_0: list[DataNode],
+        input_1: list[DataNode] | DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        enable_external_hints: bool | None = False,
+        enable_temporal_hints: bool | None = False,
+        hint_grid: int | None = 4,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        output_grid: int | None = 4,
+        preserve: bool | None = False,
+        preset: float | None = 0.0,
+    ) -> list[DataNode]: ...
 
 class Pad(OperatorFace):
     """Adds elements at the end of dimensions: up to the greatest extent in the batch, to ``shape``, to a multiple of ``align``.
@@ -2730,6 +4816,8 @@ class Pad(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         align: int | _Sequence[int] | DataNode | _ndarray | None = None,
         axes: int | _Sequence[int] | DataNode | _ndarray | None = None,
         axis_names: str | None = None,
@@ -2737,9 +4825,39 @@ class Pad(OperatorFace):
         fill_value: float | DataNode | _ndarray | None = 0.0,
         preserve: bool | None = False,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        align: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        axes: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        fill_value: float | DataNode | _ndarray | None = 0.0,
+        preserve: bool | None = False,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        align: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        axes: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        fill_value: float | DataNode | _ndarray | None = 0.0,
+        preserve: bool | None = False,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class Paste(OperatorFace):
     """Puts each image on a canvas that is ``ratio`` times as large.
@@ -2765,17 +4883,51 @@ class Paste(OperatorFace):
     def __init__(
         self,
         *,
-        fill_value: int | _Sequence[int] | _ndarray = ...,
-        ratio: float | DataNode | _ndarray = ...,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        fill_value: int | _Sequence[int] | _ndarray = ...,
         min_canvas_size: float | DataNode | _ndarray | None = 0.0,
         n_channels: int | None = 3,
         paste_x: float | DataNode | _ndarray | None = 0.5,
         paste_y: float | DataNode | _ndarray | None = 0.5,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
+        ratio: float | DataNode | _ndarray = ...,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        fill_value: int | _Sequence[int] | _ndarray = ...,
+        min_canvas_size: float | DataNode | _ndarray | None = 0.0,
+        n_channels: int | None = 3,
+        paste_x: float | DataNode | _ndarray | None = 0.5,
+        paste_y: float | DataNode | _ndarray | None = 0.5,
+        preserve: bool | None = False,
+        ratio: float | DataNode | _ndarray = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        fill_value: int | _Sequence[int] | _ndarray = ...,
+        min_canvas_size: float | DataNode | _ndarray | None = 0.0,
+        n_channels: int | None = 3,
+        paste_x: float | DataNode | _ndarray | None = 0.5,
+        paste_y: float | DataNode | _ndarray | None = 0.5,
+        preserve: bool | None = False,
+        ratio: float | DataNode | _ndarray = ...,
+    ) -> list[DataNode]: ...
 
 class PeekImageShape(OperatorFace):
     """Tells the shape (height, width, channels) of the decoded image without decoding it.
@@ -2798,14 +4950,42 @@ class PeekImageShape(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         adjust_orientation: bool | None = True,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = DALIDataType.INT64,
         image_type: DALIImageType | None = DALIImageType.RGB,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        adjust_orientation: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.INT64,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        adjust_orientation: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.INT64,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class PerFrame(OperatorFace):
     """Names the first dimension F, so that each frame of a sequence takes its own value of an argument.
@@ -2824,12 +5004,36 @@ class PerFrame(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
         replace: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+        replace: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+        replace: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class PermuteBatch(OperatorFace):
     """Output sample i is input sample ``indices[i]``; nothing is copied.
@@ -2850,12 +5054,36 @@ class PermuteBatch(OperatorFace):
     def __init__(
         self,
         *,
-        indices: int | _Sequence[int] | DataNode | _ndarray = ...,
-        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-        preserve: bool | None = False,
-        device: str | None = "cpu",
+        device: str | None = None,
         name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        indices: int | _Sequence[int] | DataNode | _ndarray = ...,
+        preserve: bool | None = False,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        indices: int | _Sequence[int] | DataNode | _ndarray = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        indices: int | _Sequence[int] | DataNode | _ndarray = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class PowerSpectrum(OperatorFace):
     """Squared magnitudes of the Fourier transform along one axis.
@@ -2878,14 +5106,42 @@ class PowerSpectrum(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axis: int | None = -1,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         nfft: int | None = None,
         power: int | None = 2,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axis: int | None = -1,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        nfft: int | None = None,
+        power: int | None = 2,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axis: int | None = -1,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        nfft: int | None = None,
+        power: int | None = 2,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class PreemphasisFilter(OperatorFace):
     """``y[t] = x[t] - coefficient * x[t - 1]``.
@@ -2910,14 +5166,42 @@ class PreemphasisFilter(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         border: str | None = "clamp",
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = DALIDataType.FLOAT,
         preemph_coeff: float | DataNode | _ndarray | None = 0.97,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        border: str | None = "clamp",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        preemph_coeff: float | DataNode | _ndarray | None = 0.97,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        border: str | None = "clamp",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.FLOAT,
+        preemph_coeff: float | DataNode | _ndarray | None = 0.97,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 from penstock.python_function import PythonFunction as PythonFunction
 
@@ -2946,17 +5230,51 @@ class ROIRandomCrop(OperatorFace):
     def __init__(
         self,
         *,
-        crop_shape: int | _Sequence[int] | DataNode | _ndarray = ...,
-        roi_start: int | _Sequence[int] | DataNode | _ndarray = ...,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop_shape: int | _Sequence[int] | DataNode | _ndarray = ...,
         in_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
         preserve: bool | None = False,
         roi_end: int | _Sequence[int] | DataNode | _ndarray | None = None,
         roi_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        roi_start: int | _Sequence[int] | DataNode | _ndarray = ...,
         seed: int | None = -1,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop_shape: int | _Sequence[int] | DataNode | _ndarray = ...,
+        in_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        roi_end: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        roi_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        roi_start: int | _Sequence[int] | DataNode | _ndarray = ...,
+        seed: int | None = -1,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop_shape: int | _Sequence[int] | DataNode | _ndarray = ...,
+        in_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        roi_end: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        roi_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        roi_start: int | _Sequence[int] | DataNode | _ndarray = ...,
+        seed: int | None = -1,
+    ) -> list[DataNode]: ...
 
 class RandomBBoxCrop(OperatorFace):
     """Draws windows until one overlaps the boxes enough; gives the window and the boxes as they lie in it.
@@ -2999,6 +5317,8 @@ class RandomBBoxCrop(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         all_boxes_above_threshold: bool | None = True,
         allow_no_crop: bool | None = True,
         aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
@@ -3007,7 +5327,6 @@ class RandomBBoxCrop(OperatorFace):
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         crop_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
         input_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        ltrb: bool | None = True,
         num_attempts: int | None = 1,
         output_bbox_indices: bool | None = False,
         preserve: bool | None = False,
@@ -3018,9 +5337,34 @@ class RandomBBoxCrop(OperatorFace):
         threshold_type: str | None = "iou",
         thresholds: float | _Sequence[float] | _ndarray | None = ...,
         total_num_attempts: int | None = -1,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        boxes: DataNode | _TensorLike,
+        labels: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        all_boxes_above_threshold: bool | None = True,
+        allow_no_crop: bool | None = True,
+        aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
+        bbox_layout: str | None = None,
+        bbox_prune_threshold: float | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        input_shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        num_attempts: int | None = 1,
+        output_bbox_indices: bool | None = False,
+        preserve: bool | None = False,
+        quiet: bool | None = False,
+        scaling: float | _Sequence[float] | _ndarray | None = ...,
+        seed: int | None = -1,
+        shape_layout: str | None = None,
+        threshold_type: str | None = "iou",
+        thresholds: float | _Sequence[float] | _ndarray | None = ...,
+        total_num_attempts: int | None = -1,
+    ) -> Any: ...
 
 class RandomCropGenerator(OperatorFace):
     """The start and the extents, each (height, width), of a random window: a part of the image's area, of an aspect
@@ -3045,15 +5389,45 @@ class RandomCropGenerator(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         num_attempts: int | None = 10,
         preserve: bool | None = False,
         random_area: float | _Sequence[float] | _ndarray | None = ...,
         random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
         seed: int | None = -1,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        num_attempts: int | None = 10,
+        preserve: bool | None = False,
+        random_area: float | _Sequence[float] | _ndarray | None = ...,
+        random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
+        seed: int | None = -1,
+    ) -> list[DataNode]: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        num_attempts: int | None = 10,
+        preserve: bool | None = False,
+        random_area: float | _Sequence[float] | _ndarray | None = ...,
+        random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
+        seed: int | None = -1,
+    ) -> list[list[DataNode]]: ...
 
 class RandomResizedCrop(OperatorFace):
     """Resizes a window of each image whose area and aspect ratio are drawn from ranges; one window for a sequence.
@@ -3087,7 +5461,8 @@ class RandomResizedCrop(OperatorFace):
     def __init__(
         self,
         *,
-        size: int | _Sequence[int] | _ndarray = ...,
+        device: str | None = None,
+        name: str | None = None,
         antialias: bool | None = True,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
@@ -3100,10 +5475,55 @@ class RandomResizedCrop(OperatorFace):
         random_area: float | _Sequence[float] | _ndarray | None = ...,
         random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
         seed: int | None = -1,
+        size: int | _Sequence[int] | _ndarray = ...,
         temp_buffer_hint: int | None = 0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        antialias: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        min_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        minibatch_size: int | None = 32,
+        num_attempts: int | None = 10,
+        preserve: bool | None = False,
+        random_area: float | _Sequence[float] | _ndarray | None = ...,
+        random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
+        seed: int | None = -1,
+        size: int | _Sequence[int] | _ndarray = ...,
+        temp_buffer_hint: int | None = 0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        antialias: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        min_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        minibatch_size: int | None = 32,
+        num_attempts: int | None = 10,
+        preserve: bool | None = False,
+        random_area: float | _Sequence[float] | _ndarray | None = ...,
+        random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
+        seed: int | None = -1,
+        size: int | _Sequence[int] | _ndarray = ...,
+        temp_buffer_hint: int | None = 0,
+    ) -> list[DataNode]: ...
 
 class Reinterpret(OperatorFace):
     """The same bytes read as another type, and in another shape; nothing is copied.
@@ -3127,6 +5547,8 @@ class Reinterpret(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         layout: str | None = None,
@@ -3134,9 +5556,41 @@ class Reinterpret(OperatorFace):
         rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
         src_dims: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data: DataNode | _TensorLike,
+        shape_input: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        layout: str | None = None,
+        preserve: bool | None = False,
+        rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        src_dims: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data: list[DataNode],
+        shape_input: list[DataNode] | DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        layout: str | None = None,
+        preserve: bool | None = False,
+        rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        src_dims: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class Reshape(OperatorFace):
     """The same elements in another shape, or under another layout; nothing is copied.
@@ -3159,15 +5613,47 @@ class Reshape(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         layout: str | None = None,
         preserve: bool | None = False,
         rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
         src_dims: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data: DataNode | _TensorLike,
+        shape_input: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        layout: str | None = None,
+        preserve: bool | None = False,
+        rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        src_dims: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data: list[DataNode],
+        shape_input: list[DataNode] | DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        layout: str | None = None,
+        preserve: bool | None = False,
+        rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        src_dims: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class Resize(OperatorFace):
     """Resamples images to another size with a separable filter.
@@ -3209,10 +5695,11 @@ class Resize(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         antialias: bool | None = True,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
-        image_type: DALIImageType | None = None,
         interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
         mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
         max_size: float | _Sequence[float] | _ndarray | None = None,
@@ -3232,9 +5719,37 @@ class Resize(OperatorFace):
         size: float | _Sequence[float] | DataNode | _ndarray | None = None,
         subpixel_scale: bool | None = True,
         temp_buffer_hint: int | None = 0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        antialias: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        max_size: float | _Sequence[float] | _ndarray | None = None,
+        min_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        minibatch_size: int | None = 32,
+        mode: str | None = "default",
+        preserve: bool | None = False,
+        resize_longer: float | DataNode | _ndarray | None = 0.0,
+        resize_shorter: float | DataNode | _ndarray | None = 0.0,
+        resize_x: float | DataNode | _ndarray | None = 0.0,
+        resize_y: float | DataNode | _ndarray | None = 0.0,
+        resize_z: float | DataNode | _ndarray | None = 0.0,
+        roi_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        roi_relative: bool | None = False,
+        roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        save_attrs: bool | None = False,
+        size: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        subpixel_scale: bool | None = True,
+        temp_buffer_hint: int | None = 0,
+    ) -> Any: ...
 
 class ResizeCropMirror(OperatorFace):
     """Resizes images, takes a window of the result and mirrors it.
@@ -3289,6 +5804,8 @@ class ResizeCropMirror(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         antialias: bool | None = True,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
@@ -3319,9 +5836,85 @@ class ResizeCropMirror(OperatorFace):
         size: float | _Sequence[float] | DataNode | _ndarray | None = None,
         subpixel_scale: bool | None = True,
         temp_buffer_hint: int | None = 0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        antialias: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        crop_d: float | DataNode | _ndarray | None = 0.0,
+        crop_h: float | DataNode | _ndarray | None = 0.0,
+        crop_pos_x: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_y: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_z: float | DataNode | _ndarray | None = 0.5,
+        crop_w: float | DataNode | _ndarray | None = 0.0,
+        dtype: DALIDataType | None = None,
+        interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        max_size: float | _Sequence[float] | _ndarray | None = None,
+        min_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        minibatch_size: int | None = 32,
+        mirror: int | DataNode | _ndarray | None = 0,
+        mode: str | None = "default",
+        preserve: bool | None = False,
+        resize_longer: float | DataNode | _ndarray | None = 0.0,
+        resize_shorter: float | DataNode | _ndarray | None = 0.0,
+        resize_x: float | DataNode | _ndarray | None = 0.0,
+        resize_y: float | DataNode | _ndarray | None = 0.0,
+        resize_z: float | DataNode | _ndarray | None = 0.0,
+        roi_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        roi_relative: bool | None = False,
+        roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rounding: str | None = "round",
+        size: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        subpixel_scale: bool | None = True,
+        temp_buffer_hint: int | None = 0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        antialias: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        crop: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        crop_d: float | DataNode | _ndarray | None = 0.0,
+        crop_h: float | DataNode | _ndarray | None = 0.0,
+        crop_pos_x: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_y: float | DataNode | _ndarray | None = 0.5,
+        crop_pos_z: float | DataNode | _ndarray | None = 0.5,
+        crop_w: float | DataNode | _ndarray | None = 0.0,
+        dtype: DALIDataType | None = None,
+        interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        max_size: float | _Sequence[float] | _ndarray | None = None,
+        min_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        minibatch_size: int | None = 32,
+        mirror: int | DataNode | _ndarray | None = 0,
+        mode: str | None = "default",
+        preserve: bool | None = False,
+        resize_longer: float | DataNode | _ndarray | None = 0.0,
+        resize_shorter: float | DataNode | _ndarray | None = 0.0,
+        resize_x: float | DataNode | _ndarray | None = 0.0,
+        resize_y: float | DataNode | _ndarray | None = 0.0,
+        resize_z: float | DataNode | _ndarray | None = 0.0,
+        roi_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        roi_relative: bool | None = False,
+        roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rounding: str | None = "round",
+        size: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        subpixel_scale: bool | None = True,
+        temp_buffer_hint: int | None = 0,
+    ) -> list[DataNode]: ...
 
 class Rotate(OperatorFace):
     """Turns images counter-clockwise about their middle; the canvas grows to hold them, unless told otherwise.
@@ -3348,6 +5941,8 @@ class Rotate(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         angle: float | DataNode | _ndarray = ...,
         axis: float | _Sequence[float] | DataNode | _ndarray | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -3355,12 +5950,45 @@ class Rotate(OperatorFace):
         fill_value: float | None = None,
         interp_type: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
         keep_size: bool | None = False,
-        output_dtype: DALIDataType | None = None,
         preserve: bool | None = False,
         size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        angle: float | DataNode | _ndarray = ...,
+        axis: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        fill_value: float | None = None,
+        interp_type: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
+        keep_size: bool | None = False,
+        preserve: bool | None = False,
+        size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        angle: float | DataNode | _ndarray = ...,
+        axis: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        fill_value: float | None = None,
+        interp_type: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
+        keep_size: bool | None = False,
+        preserve: bool | None = False,
+        size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    ) -> list[DataNode]: ...
 
 class SSDRandomCrop(OperatorFace):
     """``random_bbox_crop`` with the settings of SSD (Liu et al., 2016), and the image cropped at once.
@@ -3384,13 +6012,43 @@ class SSDRandomCrop(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         num_attempts: int | None = 1,
         preserve: bool | None = False,
         seed: int | None = -1,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        images: DataNode | _TensorLike,
+        boxes: DataNode | _TensorLike,
+        labels: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        num_attempts: int | None = 1,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+    ) -> list[DataNode]: ...
+    @_overload
+    def __call__(
+        self,
+        images: list[DataNode],
+        boxes: list[DataNode] | DataNode | _TensorLike,
+        labels: list[DataNode] | DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        num_attempts: int | None = 1,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+    ) -> list[list[DataNode]]: ...
 
 class Saturation(OperatorFace):
     """Scales the saturation.
@@ -3412,14 +6070,42 @@ class Saturation(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         image_type: DALIImageType | None = DALIImageType.RGB,
         preserve: bool | None = False,
         saturation: float | DataNode | _ndarray | None = 1.0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        preserve: bool | None = False,
+        saturation: float | DataNode | _ndarray | None = 1.0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        preserve: bool | None = False,
+        saturation: float | DataNode | _ndarray | None = 1.0,
+    ) -> list[DataNode]: ...
 
 class SequenceReader(OperatorFace):
     """Gives sequences of decoded frames of uint8, layout FHWC; each folder in ``file_root`` is a stream of frames.
@@ -3454,10 +6140,11 @@ class SequenceReader(OperatorFace):
     def __init__(
         self,
         *,
-        file_root: str = ...,
-        sequence_length: int = ...,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dont_use_mmap: bool | None = False,
+        file_root: str = ...,
         image_type: DALIImageType | None = DALIImageType.RGB,
         initial_fill: int | None = 1024,
         lazy_init: bool | None = False,
@@ -3468,15 +6155,40 @@ class SequenceReader(OperatorFace):
         random_shuffle: bool | None = False,
         read_ahead: bool | None = False,
         seed: int | None = -1,
+        sequence_length: int = ...,
         shard_id: int | None = 0,
         skip_cached_images: bool | None = False,
         step: int | None = 1,
         stick_to_shard: bool | None = False,
         stride: int | None = 1,
         tensor_init_bytes: int | None = 1048576,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dont_use_mmap: bool | None = False,
+        file_root: str = ...,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        initial_fill: int | None = 1024,
+        lazy_init: bool | None = False,
+        num_shards: int | None = 1,
+        pad_last_batch: bool | None = False,
+        prefetch_queue_depth: int | None = 1,
+        preserve: bool | None = False,
+        random_shuffle: bool | None = False,
+        read_ahead: bool | None = False,
+        seed: int | None = -1,
+        sequence_length: int = ...,
+        shard_id: int | None = 0,
+        skip_cached_images: bool | None = False,
+        step: int | None = 1,
+        stick_to_shard: bool | None = False,
+        stride: int | None = 1,
+        tensor_init_bytes: int | None = 1048576,
+    ) -> DataNode: ...
 
 class SequenceRearrange(OperatorFace):
     """Output frame i is input frame ``new_order[i]``.
@@ -3497,12 +6209,36 @@ class SequenceRearrange(OperatorFace):
     def __init__(
         self,
         *,
-        new_order: int | _Sequence[int] | DataNode | _ndarray = ...,
-        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-        preserve: bool | None = False,
-        device: str | None = "cpu",
+        device: str | None = None,
         name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        new_order: int | _Sequence[int] | DataNode | _ndarray = ...,
+        preserve: bool | None = False,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        new_order: int | _Sequence[int] | DataNode | _ndarray = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        new_order: int | _Sequence[int] | DataNode | _ndarray = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Shapes(OperatorFace):
     """The extents of each sample, as a 1-D tensor.
@@ -3522,13 +6258,36 @@ class Shapes(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = DALIDataType.INT64,
         preserve: bool | None = False,
-        type: DALIDataType | None = DALIDataType.INT64,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.INT64,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.INT64,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Slice(OperatorFace):
     """Takes a box of each sample.
@@ -3567,26 +6326,76 @@ class Slice(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
         axis_names: str | None = "WH",
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         end: int | _Sequence[int] | DataNode | _ndarray | None = None,
         fill_values: float | _Sequence[float] | _ndarray | None = ...,
-        image_type: DALIImageType | None = None,
         normalized_anchor: bool | None = True,
         normalized_shape: bool | None = True,
         out_of_bounds_policy: str | None = "error",
-        output_dtype: DALIDataType | None = None,
         preserve: bool | None = False,
         rel_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
         rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
         rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
         start: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data: DataNode | _TensorLike,
+        anchor: DataNode | _TensorLike | None = ...,
+        shape_input: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        axis_names: str | None = "WH",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        end: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        fill_values: float | _Sequence[float] | _ndarray | None = ...,
+        normalized_anchor: bool | None = True,
+        normalized_shape: bool | None = True,
+        out_of_bounds_policy: str | None = "error",
+        preserve: bool | None = False,
+        rel_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        start: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data: list[DataNode],
+        anchor: list[DataNode] | DataNode | _TensorLike | None = ...,
+        shape_input: list[DataNode] | DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        axis_names: str | None = "WH",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        end: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        fill_values: float | _Sequence[float] | _ndarray | None = ...,
+        normalized_anchor: bool | None = True,
+        normalized_shape: bool | None = True,
+        out_of_bounds_policy: str | None = "error",
+        preserve: bool | None = False,
+        rel_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        start: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class Spectrogram(OperatorFace):
     """Short-time Fourier transform: windows of the signal, transformed, squared.
@@ -3618,6 +6427,8 @@ class Spectrogram(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         center_windows: bool | None = True,
         layout: str | None = "ft",
@@ -3628,9 +6439,45 @@ class Spectrogram(OperatorFace):
         window_fn: float | _Sequence[float] | _ndarray | None = None,
         window_length: int | None = 512,
         window_step: int | None = 256,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        center_windows: bool | None = True,
+        layout: str | None = "ft",
+        nfft: int | None = None,
+        power: int | None = 2,
+        preserve: bool | None = False,
+        reflect_padding: bool | None = True,
+        window_fn: float | _Sequence[float] | _ndarray | None = None,
+        window_length: int | None = 512,
+        window_step: int | None = 256,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        center_windows: bool | None = True,
+        layout: str | None = "ft",
+        nfft: int | None = None,
+        power: int | None = 2,
+        preserve: bool | None = False,
+        reflect_padding: bool | None = True,
+        window_fn: float | _Sequence[float] | _ndarray | None = None,
+        window_length: int | None = 512,
+        window_step: int | None = 256,
+    ) -> list[DataNode]: ...
 
 class Sphere(OperatorFace):
     """Bulges images as if they were on a ball.
@@ -3651,14 +6498,42 @@ class Sphere(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         fill_value: float | None = 0.0,
         interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
         mask: int | DataNode | _ndarray | None = 1,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        fill_value: float | None = 0.0,
+        interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
+        mask: int | DataNode | _ndarray | None = 1,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        fill_value: float | None = 0.0,
+        interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
+        mask: int | DataNode | _ndarray | None = 1,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Squeeze(OperatorFace):
     """Removes dimensions of extent 1; nothing is copied.
@@ -3678,13 +6553,39 @@ class Squeeze(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axes: int | _Sequence[int] | DataNode | _ndarray | None = None,
         axis_names: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Stack(OperatorFace):
     """Joins the samples of all inputs, which have equal shapes, along a new dimension.
@@ -3704,13 +6605,39 @@ class Stack(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axis: int | None = 0,
         axis_name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input_0: DataNode | _TensorLike,
+        /,
+        *inputs: DataNode | _TensorLike,
+        device: str | None = None,
+        name: str | None = None,
+        axis: int | None = 0,
+        axis_name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input_0: list[DataNode],
+        /,
+        *inputs: list[DataNode] | DataNode | _TensorLike,
+        device: str | None = None,
+        name: str | None = None,
+        axis: int | None = 0,
+        axis_name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class SubscriptDimCheck(OperatorFace):
     """Passes data through that has at least as many dimensions as were indexed.
@@ -3729,12 +6656,36 @@ class SubscriptDimCheck(OperatorFace):
     def __init__(
         self,
         *,
-        num_subscripts: int = ...,
-        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-        preserve: bool | None = False,
-        device: str | None = "cpu",
+        device: str | None = None,
         name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        num_subscripts: int = ...,
+        preserve: bool | None = False,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        num_subscripts: int = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        num_subscripts: int = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 from penstock.tfrecord import TFRecordReader as TFRecordReader
 
@@ -3777,6 +6728,8 @@ class TensorResize(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         alignment: float | _Sequence[float] | DataNode | _ndarray | None = ...,
         antialias: bool | None = True,
         axes: int | _Sequence[int] | _ndarray | None = None,
@@ -3798,9 +6751,67 @@ class TensorResize(OperatorFace):
         sizes: float | _Sequence[float] | DataNode | _ndarray | None = None,
         subpixel_scale: bool | None = True,
         temp_buffer_hint: int | None = 0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        alignment: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        antialias: bool | None = True,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        max_size: float | _Sequence[float] | _ndarray | None = None,
+        min_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        minibatch_size: int | None = 32,
+        mode: str | None = "default",
+        preserve: bool | None = False,
+        roi_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        roi_relative: bool | None = False,
+        roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        scales: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        size_rounding: str | None = "round",
+        sizes: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        subpixel_scale: bool | None = True,
+        temp_buffer_hint: int | None = 0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        alignment: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        antialias: bool | None = True,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        max_size: float | _Sequence[float] | _ndarray | None = None,
+        min_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        minibatch_size: int | None = 32,
+        mode: str | None = "default",
+        preserve: bool | None = False,
+        roi_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        roi_relative: bool | None = False,
+        roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        scales: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        size_rounding: str | None = "round",
+        sizes: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        subpixel_scale: bool | None = True,
+        temp_buffer_hint: int | None = 0,
+    ) -> list[DataNode]: ...
 
 class TensorSubscript(OperatorFace):
     """Parts of each sample, as views where they are contiguous in memory.
@@ -3947,6 +6958,8 @@ class TensorSubscript(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         at_0: int | DataNode | _ndarray | None = None,
         at_1: int | DataNode | _ndarray | None = None,
         at_10: int | DataNode | _ndarray | None = None,
@@ -4078,9 +7091,287 @@ class TensorSubscript(OperatorFace):
         step_7: int | DataNode | _ndarray | None = None,
         step_8: int | DataNode | _ndarray | None = None,
         step_9: int | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        at_0: int | DataNode | _ndarray | None = None,
+        at_1: int | DataNode | _ndarray | None = None,
+        at_10: int | DataNode | _ndarray | None = None,
+        at_11: int | DataNode | _ndarray | None = None,
+        at_12: int | DataNode | _ndarray | None = None,
+        at_13: int | DataNode | _ndarray | None = None,
+        at_14: int | DataNode | _ndarray | None = None,
+        at_15: int | DataNode | _ndarray | None = None,
+        at_16: int | DataNode | _ndarray | None = None,
+        at_17: int | DataNode | _ndarray | None = None,
+        at_18: int | DataNode | _ndarray | None = None,
+        at_19: int | DataNode | _ndarray | None = None,
+        at_2: int | DataNode | _ndarray | None = None,
+        at_20: int | DataNode | _ndarray | None = None,
+        at_21: int | DataNode | _ndarray | None = None,
+        at_22: int | DataNode | _ndarray | None = None,
+        at_23: int | DataNode | _ndarray | None = None,
+        at_24: int | DataNode | _ndarray | None = None,
+        at_25: int | DataNode | _ndarray | None = None,
+        at_26: int | DataNode | _ndarray | None = None,
+        at_27: int | DataNode | _ndarray | None = None,
+        at_28: int | DataNode | _ndarray | None = None,
+        at_29: int | DataNode | _ndarray | None = None,
+        at_3: int | DataNode | _ndarray | None = None,
+        at_30: int | DataNode | _ndarray | None = None,
+        at_31: int | DataNode | _ndarray | None = None,
+        at_4: int | DataNode | _ndarray | None = None,
+        at_5: int | DataNode | _ndarray | None = None,
+        at_6: int | DataNode | _ndarray | None = None,
+        at_7: int | DataNode | _ndarray | None = None,
+        at_8: int | DataNode | _ndarray | None = None,
+        at_9: int | DataNode | _ndarray | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        hi_0: int | DataNode | _ndarray | None = None,
+        hi_1: int | DataNode | _ndarray | None = None,
+        hi_10: int | DataNode | _ndarray | None = None,
+        hi_11: int | DataNode | _ndarray | None = None,
+        hi_12: int | DataNode | _ndarray | None = None,
+        hi_13: int | DataNode | _ndarray | None = None,
+        hi_14: int | DataNode | _ndarray | None = None,
+        hi_15: int | DataNode | _ndarray | None = None,
+        hi_16: int | DataNode | _ndarray | None = None,
+        hi_17: int | DataNode | _ndarray | None = None,
+        hi_18: int | DataNode | _ndarray | None = None,
+        hi_19: int | DataNode | _ndarray | None = None,
+        hi_2: int | DataNode | _ndarray | None = None,
+        hi_20: int | DataNode | _ndarray | None = None,
+        hi_21: int | DataNode | _ndarray | None = None,
+        hi_22: int | DataNode | _ndarray | None = None,
+        hi_23: int | DataNode | _ndarray | None = None,
+        hi_24: int | DataNode | _ndarray | None = None,
+        hi_25: int | DataNode | _ndarray | None = None,
+        hi_26: int | DataNode | _ndarray | None = None,
+        hi_27: int | DataNode | _ndarray | None = None,
+        hi_28: int | DataNode | _ndarray | None = None,
+        hi_29: int | DataNode | _ndarray | None = None,
+        hi_3: int | DataNode | _ndarray | None = None,
+        hi_30: int | DataNode | _ndarray | None = None,
+        hi_31: int | DataNode | _ndarray | None = None,
+        hi_4: int | DataNode | _ndarray | None = None,
+        hi_5: int | DataNode | _ndarray | None = None,
+        hi_6: int | DataNode | _ndarray | None = None,
+        hi_7: int | DataNode | _ndarray | None = None,
+        hi_8: int | DataNode | _ndarray | None = None,
+        hi_9: int | DataNode | _ndarray | None = None,
+        lo_0: int | DataNode | _ndarray | None = None,
+        lo_1: int | DataNode | _ndarray | None = None,
+        lo_10: int | DataNode | _ndarray | None = None,
+        lo_11: int | DataNode | _ndarray | None = None,
+        lo_12: int | DataNode | _ndarray | None = None,
+        lo_13: int | DataNode | _ndarray | None = None,
+        lo_14: int | DataNode | _ndarray | None = None,
+        lo_15: int | DataNode | _ndarray | None = None,
+        lo_16: int | DataNode | _ndarray | None = None,
+        lo_17: int | DataNode | _ndarray | None = None,
+        lo_18: int | DataNode | _ndarray | None = None,
+        lo_19: int | DataNode | _ndarray | None = None,
+        lo_2: int | DataNode | _ndarray | None = None,
+        lo_20: int | DataNode | _ndarray | None = None,
+        lo_21: int | DataNode | _ndarray | None = None,
+        lo_22: int | DataNode | _ndarray | None = None,
+        lo_23: int | DataNode | _ndarray | None = None,
+        lo_24: int | DataNode | _ndarray | None = None,
+        lo_25: int | DataNode | _ndarray | None = None,
+        lo_26: int | DataNode | _ndarray | None = None,
+        lo_27: int | DataNode | _ndarray | None = None,
+        lo_28: int | DataNode | _ndarray | None = None,
+        lo_29: int | DataNode | _ndarray | None = None,
+        lo_3: int | DataNode | _ndarray | None = None,
+        lo_30: int | DataNode | _ndarray | None = None,
+        lo_31: int | DataNode | _ndarray | None = None,
+        lo_4: int | DataNode | _ndarray | None = None,
+        lo_5: int | DataNode | _ndarray | None = None,
+        lo_6: int | DataNode | _ndarray | None = None,
+        lo_7: int | DataNode | _ndarray | None = None,
+        lo_8: int | DataNode | _ndarray | None = None,
+        lo_9: int | DataNode | _ndarray | None = None,
+        num_subscripts: int | None = 0,
+        preserve: bool | None = False,
+        step_0: int | DataNode | _ndarray | None = None,
+        step_1: int | DataNode | _ndarray | None = None,
+        step_10: int | DataNode | _ndarray | None = None,
+        step_11: int | DataNode | _ndarray | None = None,
+        step_12: int | DataNode | _ndarray | None = None,
+        step_13: int | DataNode | _ndarray | None = None,
+        step_14: int | DataNode | _ndarray | None = None,
+        step_15: int | DataNode | _ndarray | None = None,
+        step_16: int | DataNode | _ndarray | None = None,
+        step_17: int | DataNode | _ndarray | None = None,
+        step_18: int | DataNode | _ndarray | None = None,
+        step_19: int | DataNode | _ndarray | None = None,
+        step_2: int | DataNode | _ndarray | None = None,
+        step_20: int | DataNode | _ndarray | None = None,
+        step_21: int | DataNode | _ndarray | None = None,
+        step_22: int | DataNode | _ndarray | None = None,
+        step_23: int | DataNode | _ndarray | None = None,
+        step_24: int | DataNode | _ndarray | None = None,
+        step_25: int | DataNode | _ndarray | None = None,
+        step_26: int | DataNode | _ndarray | None = None,
+        step_27: int | DataNode | _ndarray | None = None,
+        step_28: int | DataNode | _ndarray | None = None,
+        step_29: int | DataNode | _ndarray | None = None,
+        step_3: int | DataNode | _ndarray | None = None,
+        step_30: int | DataNode | _ndarray | None = None,
+        step_31: int | DataNode | _ndarray | None = None,
+        step_4: int | DataNode | _ndarray | None = None,
+        step_5: int | DataNode | _ndarray | None = None,
+        step_6: int | DataNode | _ndarray | None = None,
+        step_7: int | DataNode | _ndarray | None = None,
+        step_8: int | DataNode | _ndarray | None = None,
+        step_9: int | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        at_0: int | DataNode | _ndarray | None = None,
+        at_1: int | DataNode | _ndarray | None = None,
+        at_10: int | DataNode | _ndarray | None = None,
+        at_11: int | DataNode | _ndarray | None = None,
+        at_12: int | DataNode | _ndarray | None = None,
+        at_13: int | DataNode | _ndarray | None = None,
+        at_14: int | DataNode | _ndarray | None = None,
+        at_15: int | DataNode | _ndarray | None = None,
+        at_16: int | DataNode | _ndarray | None = None,
+        at_17: int | DataNode | _ndarray | None = None,
+        at_18: int | DataNode | _ndarray | None = None,
+        at_19: int | DataNode | _ndarray | None = None,
+        at_2: int | DataNode | _ndarray | None = None,
+        at_20: int | DataNode | _ndarray | None = None,
+        at_21: int | DataNode | _ndarray | None = None,
+        at_22: int | DataNode | _ndarray | None = None,
+        at_23: int | DataNode | _ndarray | None = None,
+        at_24: int | DataNode | _ndarray | None = None,
+        at_25: int | DataNode | _ndarray | None = None,
+        at_26: int | DataNode | _ndarray | None = None,
+        at_27: int | DataNode | _ndarray | None = None,
+        at_28: int | DataNode | _ndarray | None = None,
+        at_29: int | DataNode | _ndarray | None = None,
+        at_3: int | DataNode | _ndarray | None = None,
+        at_30: int | DataNode | _ndarray | None = None,
+        at_31: int | DataNode | _ndarray | None = None,
+        at_4: int | DataNode | _ndarray | None = None,
+        at_5: int | DataNode | _ndarray | None = None,
+        at_6: int | DataNode | _ndarray | None = None,
+        at_7: int | DataNode | _ndarray | None = None,
+        at_8: int | DataNode | _ndarray | None = None,
+        at_9: int | DataNode | _ndarray | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        hi_0: int | DataNode | _ndarray | None = None,
+        hi_1: int | DataNode | _ndarray | None = None,
+        hi_10: int | DataNode | _ndarray | None = None,
+        hi_11: int | DataNode | _ndarray | None = None,
+        hi_12: int | DataNode | _ndarray | None = None,
+        hi_13: int | DataNode | _ndarray | None = None,
+        hi_14: int | DataNode | _ndarray | None = None,
+        hi_15: int | DataNode | _ndarray | None = None,
+        hi_16: int | DataNode | _ndarray | None = None,
+        hi_17: int | DataNode | _ndarray | None = None,
+        hi_18: int | DataNode | _ndarray | None = None,
+        hi_19: int | DataNode | _ndarray | None = None,
+        hi_2: int | DataNode | _ndarray | None = None,
+        hi_20: int | DataNode | _ndarray | None = None,
+        hi_21: int | DataNode | _ndarray | None = None,
+        hi_22: int | DataNode | _ndarray | None = None,
+        hi_23: int | DataNode | _ndarray | None = None,
+        hi_24: int | DataNode | _ndarray | None = None,
+        hi_25: int | DataNode | _ndarray | None = None,
+        hi_26: int | DataNode | _ndarray | None = None,
+        hi_27: int | DataNode | _ndarray | None = None,
+        hi_28: int | DataNode | _ndarray | None = None,
+        hi_29: int | DataNode | _ndarray | None = None,
+        hi_3: int | DataNode | _ndarray | None = None,
+        hi_30: int | DataNode | _ndarray | None = None,
+        hi_31: int | DataNode | _ndarray | None = None,
+        hi_4: int | DataNode | _ndarray | None = None,
+        hi_5: int | DataNode | _ndarray | None = None,
+        hi_6: int | DataNode | _ndarray | None = None,
+        hi_7: int | DataNode | _ndarray | None = None,
+        hi_8: int | DataNode | _ndarray | None = None,
+        hi_9: int | DataNode | _ndarray | None = None,
+        lo_0: int | DataNode | _ndarray | None = None,
+        lo_1: int | DataNode | _ndarray | None = None,
+        lo_10: int | DataNode | _ndarray | None = None,
+        lo_11: int | DataNode | _ndarray | None = None,
+        lo_12: int | DataNode | _ndarray | None = None,
+        lo_13: int | DataNode | _ndarray | None = None,
+        lo_14: int | DataNode | _ndarray | None = None,
+        lo_15: int | DataNode | _ndarray | None = None,
+        lo_16: int | DataNode | _ndarray | None = None,
+        lo_17: int | DataNode | _ndarray | None = None,
+        lo_18: int | DataNode | _ndarray | None = None,
+        lo_19: int | DataNode | _ndarray | None = None,
+        lo_2: int | DataNode | _ndarray | None = None,
+        lo_20: int | DataNode | _ndarray | None = None,
+        lo_21: int | DataNode | _ndarray | None = None,
+        lo_22: int | DataNode | _ndarray | None = None,
+        lo_23: int | DataNode | _ndarray | None = None,
+        lo_24: int | DataNode | _ndarray | None = None,
+        lo_25: int | DataNode | _ndarray | None = None,
+        lo_26: int | DataNode | _ndarray | None = None,
+        lo_27: int | DataNode | _ndarray | None = None,
+        lo_28: int | DataNode | _ndarray | None = None,
+        lo_29: int | DataNode | _ndarray | None = None,
+        lo_3: int | DataNode | _ndarray | None = None,
+        lo_30: int | DataNode | _ndarray | None = None,
+        lo_31: int | DataNode | _ndarray | None = None,
+        lo_4: int | DataNode | _ndarray | None = None,
+        lo_5: int | DataNode | _ndarray | None = None,
+        lo_6: int | DataNode | _ndarray | None = None,
+        lo_7: int | DataNode | _ndarray | None = None,
+        lo_8: int | DataNode | _ndarray | None = None,
+        lo_9: int | DataNode | _ndarray | None = None,
+        num_subscripts: int | None = 0,
+        preserve: bool | None = False,
+        step_0: int | DataNode | _ndarray | None = None,
+        step_1: int | DataNode | _ndarray | None = None,
+        step_10: int | DataNode | _ndarray | None = None,
+        step_11: int | DataNode | _ndarray | None = None,
+        step_12: int | DataNode | _ndarray | None = None,
+        step_13: int | DataNode | _ndarray | None = None,
+        step_14: int | DataNode | _ndarray | None = None,
+        step_15: int | DataNode | _ndarray | None = None,
+        step_16: int | DataNode | _ndarray | None = None,
+        step_17: int | DataNode | _ndarray | None = None,
+        step_18: int | DataNode | _ndarray | None = None,
+        step_19: int | DataNode | _ndarray | None = None,
+        step_2: int | DataNode | _ndarray | None = None,
+        step_20: int | DataNode | _ndarray | None = None,
+        step_21: int | DataNode | _ndarray | None = None,
+        step_22: int | DataNode | _ndarray | None = None,
+        step_23: int | DataNode | _ndarray | None = None,
+        step_24: int | DataNode | _ndarray | None = None,
+        step_25: int | DataNode | _ndarray | None = None,
+        step_26: int | DataNode | _ndarray | None = None,
+        step_27: int | DataNode | _ndarray | None = None,
+        step_28: int | DataNode | _ndarray | None = None,
+        step_29: int | DataNode | _ndarray | None = None,
+        step_3: int | DataNode | _ndarray | None = None,
+        step_30: int | DataNode | _ndarray | None = None,
+        step_31: int | DataNode | _ndarray | None = None,
+        step_4: int | DataNode | _ndarray | None = None,
+        step_5: int | DataNode | _ndarray | None = None,
+        step_6: int | DataNode | _ndarray | None = None,
+        step_7: int | DataNode | _ndarray | None = None,
+        step_8: int | DataNode | _ndarray | None = None,
+        step_9: int | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class ToDecibels(OperatorFace):
     """``multiplier * log10(max(ratio, x / reference))``, where the smallest ratio is the one that gives the cutoff.
@@ -4103,14 +7394,42 @@ class ToDecibels(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         cutoff_db: float | None = -200.0,
         multiplier: float | None = 10.0,
         preserve: bool | None = False,
         reference: float | None = 0.0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        cutoff_db: float | None = -200.0,
+        multiplier: float | None = 10.0,
+        preserve: bool | None = False,
+        reference: float | None = 0.0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        cutoff_db: float | None = -200.0,
+        multiplier: float | None = 10.0,
+        preserve: bool | None = False,
+        reference: float | None = 0.0,
+    ) -> list[DataNode]: ...
 
 from penstock.python_function import TorchPythonFunction as TorchPythonFunction
 
@@ -4133,13 +7452,39 @@ class TransformTranslation(OperatorFace):
     def __init__(
         self,
         *,
-        offset: float | _Sequence[float] | DataNode | _ndarray = ...,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        offset: float | _Sequence[float] | DataNode | _ndarray = ...,
         preserve: bool | None = False,
         reverse_order: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        offset: float | _Sequence[float] | DataNode | _ndarray = ...,
+        preserve: bool | None = False,
+        reverse_order: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        offset: float | _Sequence[float] | DataNode | _ndarray = ...,
+        preserve: bool | None = False,
+        reverse_order: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Transpose(OperatorFace):
     """Reorders the dimensions of each sample; by default reverses them.
@@ -4160,14 +7505,42 @@ class Transpose(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         output_layout: str | None = None,
         perm: int | _Sequence[int] | _ndarray | None = None,
         preserve: bool | None = False,
         transpose_layout: bool | None = True,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        output_layout: str | None = None,
+        perm: int | _Sequence[int] | _ndarray | None = None,
+        preserve: bool | None = False,
+        transpose_layout: bool | None = True,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        output_layout: str | None = None,
+        perm: int | _Sequence[int] | _ndarray | None = None,
+        preserve: bool | None = False,
+        transpose_layout: bool | None = True,
+    ) -> list[DataNode]: ...
 
 class Uniform(OperatorFace):
     """Numbers evenly distributed over a range, or picked with equal chances from a list of values.
@@ -4195,6 +7568,8 @@ class Uniform(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         preserve: bool | None = False,
@@ -4202,9 +7577,39 @@ class Uniform(OperatorFace):
         seed: int | None = -1,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
         values: float | _Sequence[float] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        shape_like: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+        range: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        values: float | _Sequence[float] | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        shape_like: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+        range: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        values: float | _Sequence[float] | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class VideoReader(OperatorFace):
     """Refuses to run: use `experimental.readers.video`, which gives the same sequences of frames, decoded on the CPU.
@@ -4252,7 +7657,8 @@ class VideoReader(OperatorFace):
     def __init__(
         self,
         *,
-        sequence_length: int = ...,
+        device: str | None = None,
+        name: str | None = None,
         additional_decode_surfaces: int | None = 2,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         channels: int | None = 3,
@@ -4278,6 +7684,7 @@ class VideoReader(OperatorFace):
         random_shuffle: bool | None = False,
         read_ahead: bool | None = False,
         seed: int | None = -1,
+        sequence_length: int = ...,
         shard_id: int | None = 0,
         skip_cached_images: bool | None = False,
         skip_vfr_check: bool | None = False,
@@ -4285,9 +7692,46 @@ class VideoReader(OperatorFace):
         stick_to_shard: bool | None = False,
         stride: int | None = 1,
         tensor_init_bytes: int | None = 1048576,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        additional_decode_surfaces: int | None = 2,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        channels: int | None = 3,
+        dont_use_mmap: bool | None = False,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        enable_frame_num: str | None = "none",
+        enable_timestamps: bool | None = False,
+        file_list: str | None = "",
+        file_list_frame_num: bool | None = False,
+        file_list_include_preceding_frame: bool | None = False,
+        file_root: str | None = "",
+        filenames: str | _Sequence[str] | _ndarray | None = ...,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        initial_fill: int | None = 1024,
+        labels: int | _Sequence[int] | _ndarray | None = None,
+        lazy_init: bool | None = False,
+        normalized: bool | None = False,
+        num_shards: int | None = 1,
+        pad_last_batch: bool | None = False,
+        pad_sequences: bool | None = False,
+        prefetch_queue_depth: int | None = 1,
+        preserve: bool | None = False,
+        random_shuffle: bool | None = False,
+        read_ahead: bool | None = False,
+        seed: int | None = -1,
+        sequence_length: int = ...,
+        shard_id: int | None = 0,
+        skip_cached_images: bool | None = False,
+        skip_vfr_check: bool | None = False,
+        step: int | None = -1,
+        stick_to_shard: bool | None = False,
+        stride: int | None = 1,
+        tensor_init_bytes: int | None = 1048576,
+    ) -> Any: ...
 
 class VideoReaderResize(OperatorFace):
     """Refuses to run: use `experimental.readers.video`, and `resize` behind it.
@@ -4353,7 +7797,8 @@ class VideoReaderResize(OperatorFace):
     def __init__(
         self,
         *,
-        sequence_length: int = ...,
+        device: str | None = None,
+        name: str | None = None,
         additional_decode_surfaces: int | None = 2,
         antialias: bool | None = True,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -4394,6 +7839,7 @@ class VideoReaderResize(OperatorFace):
         roi_relative: bool | None = False,
         roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
         seed: int | None = -1,
+        sequence_length: int = ...,
         shard_id: int | None = 0,
         size: float | _Sequence[float] | DataNode | _ndarray | None = None,
         skip_cached_images: bool | None = False,
@@ -4404,9 +7850,64 @@ class VideoReaderResize(OperatorFace):
         subpixel_scale: bool | None = True,
         temp_buffer_hint: int | None = 0,
         tensor_init_bytes: int | None = 1048576,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        additional_decode_surfaces: int | None = 2,
+        antialias: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        channels: int | None = 3,
+        dont_use_mmap: bool | None = False,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        enable_frame_num: str | None = "none",
+        enable_timestamps: bool | None = False,
+        file_list: str | None = "",
+        file_list_frame_num: bool | None = False,
+        file_list_include_preceding_frame: bool | None = False,
+        file_root: str | None = "",
+        filenames: str | _Sequence[str] | _ndarray | None = ...,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        initial_fill: int | None = 1024,
+        interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        labels: int | _Sequence[int] | _ndarray | None = None,
+        lazy_init: bool | None = False,
+        mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        max_size: float | _Sequence[float] | _ndarray | None = None,
+        min_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        minibatch_size: int | None = 32,
+        mode: str | None = "default",
+        normalized: bool | None = False,
+        num_shards: int | None = 1,
+        pad_last_batch: bool | None = False,
+        pad_sequences: bool | None = False,
+        prefetch_queue_depth: int | None = 1,
+        preserve: bool | None = False,
+        random_shuffle: bool | None = False,
+        read_ahead: bool | None = False,
+        resize_longer: float | DataNode | _ndarray | None = 0.0,
+        resize_shorter: float | DataNode | _ndarray | None = 0.0,
+        resize_x: float | DataNode | _ndarray | None = 0.0,
+        resize_y: float | DataNode | _ndarray | None = 0.0,
+        resize_z: float | DataNode | _ndarray | None = 0.0,
+        roi_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        roi_relative: bool | None = False,
+        roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        seed: int | None = -1,
+        sequence_length: int = ...,
+        shard_id: int | None = 0,
+        size: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        skip_cached_images: bool | None = False,
+        skip_vfr_check: bool | None = False,
+        step: int | None = -1,
+        stick_to_shard: bool | None = False,
+        stride: int | None = 1,
+        subpixel_scale: bool | None = True,
+        temp_buffer_hint: int | None = 0,
+        tensor_init_bytes: int | None = 1048576,
+    ) -> Any: ...
 
 class WarpAffine(OperatorFace):
     """Moves pixels by an affine matrix, which maps output to input coordinates unless ``inverse_map=False``.
@@ -4433,18 +7934,53 @@ class WarpAffine(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         fill_value: float | None = None,
         interp_type: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
         inverse_map: bool | None = True,
         matrix: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-        output_dtype: DALIDataType | None = None,
         preserve: bool | None = False,
         size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data: DataNode | _TensorLike,
+        mtx: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        fill_value: float | None = None,
+        interp_type: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
+        inverse_map: bool | None = True,
+        matrix: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        preserve: bool | None = False,
+        size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data: list[DataNode],
+        mtx: list[DataNode] | DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        fill_value: float | None = None,
+        interp_type: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
+        inverse_map: bool | None = True,
+        matrix: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        preserve: bool | None = False,
+        size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    ) -> list[DataNode]: ...
 
 class Water(OperatorFace):
     """Displaces pixels by ``ampl_x * sin(freq_x * y + phase_x)`` and ``ampl_y * cos(freq_y * x + phase_y)``.
@@ -4471,6 +8007,8 @@ class Water(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         ampl_x: float | None = 10.0,
         ampl_y: float | None = 10.0,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -4482,9 +8020,47 @@ class Water(OperatorFace):
         phase_x: float | None = 0.0,
         phase_y: float | None = 0.0,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        ampl_x: float | None = 10.0,
+        ampl_y: float | None = 10.0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        fill_value: float | None = 0.0,
+        freq_x: float | None = 0.049087,
+        freq_y: float | None = 0.049087,
+        interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
+        mask: int | DataNode | _ndarray | None = 1,
+        phase_x: float | None = 0.0,
+        phase_y: float | None = 0.0,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        ampl_x: float | None = 10.0,
+        ampl_y: float | None = 10.0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        fill_value: float | None = 0.0,
+        freq_x: float | None = 0.049087,
+        freq_y: float | None = 0.049087,
+        interp_type: DALIInterpType | None = DALIInterpType.INTERP_NN,
+        mask: int | DataNode | _ndarray | None = 1,
+        phase_x: float | None = 0.0,
+        phase_y: float | None = 0.0,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Zeros(OperatorFace):
     """A tensor of zeros for each sample.
@@ -4504,14 +8080,25 @@ class Zeros(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = DALIDataType.INT32,
         layout: str | None = None,
         preserve: bool | None = False,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.INT32,
+        layout: str | None = None,
+        preserve: bool | None = False,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
 
 class ZerosLike(OperatorFace):
     """A tensor of zeros for each sample, of the shape, layout and, unless told otherwise, type of the input.
@@ -4530,9 +8117,33 @@ class ZerosLike(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data_like: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data_like: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...

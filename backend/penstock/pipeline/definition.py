@@ -94,11 +94,11 @@ def split_keywords(function: Callable[..., Any], keywords: dict[str, Any]) -> tu
     return constructor, own
 
 
-def do_not_convert(function: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Decorator: conditionals inside ``function`` are plain Python even where a pipeline has them enabled."""
-    if function is None:
+def do_not_convert(func: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """Decorator: conditionals inside ``func`` are plain Python even where a pipeline has them enabled."""
+    if func is None:
         return do_not_convert
-    if getattr(function, "_is_pipeline_def", False):
+    if getattr(func, "_is_pipeline_def", False):
         raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
-    function._penstock_do_not_convert = True  # type: ignore[attr-defined]
-    return function
+    func._penstock_do_not_convert = True  # type: ignore[attr-defined]
+    return func

@@ -208,10 +208,12 @@ class Pipeline:
 
     @property
     def exec_pipelined(self) -> bool:
+        """Whether batches are prepared ahead, CPU's and GPU's work in stages."""
         return self._exec_pipelined
 
     @property
     def exec_async(self) -> bool:
+        """Whether batches are prepared in the background."""
         return self._exec_async
 
     @property
@@ -226,10 +228,12 @@ class Pipeline:
 
     @property
     def stream_policy(self) -> StreamPolicy | None:
+        """How streams are given to operators, as given; one stream serves them all."""
         return self._stream_policy
 
     @property
     def concurrency(self) -> OperatorConcurrency | None:
+        """Which operators may run side by side, as given; they run in order."""
         return self._concurrency
 
     @property
@@ -239,6 +243,7 @@ class Pipeline:
 
     @property
     def set_affinity(self) -> bool:
+        """Whether the worker threads are bound to cores."""
         return self._set_affinity
 
     @property
@@ -253,10 +258,12 @@ class Pipeline:
 
     @property
     def cpu_queue_size(self) -> int:
+        """How many batches of the CPU's are prepared ahead."""
         return self._depths[0]
 
     @property
     def gpu_queue_size(self) -> int:
+        """How many batches of the GPU's are prepared ahead."""
         return self._depths[1]
 
     @property
@@ -266,14 +273,17 @@ class Pipeline:
 
     @property
     def enable_memory_stats(self) -> bool:
+        """Whether :meth:`executor_statistics` has something to tell."""
         return self._enable_memory_stats
 
     @property
     def py_num_workers(self) -> int:
+        """Worker processes of parallel external sources."""
         return self._py_num_workers
 
     @property
     def py_start_method(self) -> str:
+        """How worker processes are started: ``fork`` or ``spawn``."""
         return self._py_start_method
 
     @property
@@ -454,9 +464,12 @@ class Pipeline:
             ("num_threads", self._num_threads, 31),
             ("device_id", self._device_id, 31),
             ("seed", self._seed, 63),
+            ("bytes_per_sample", self._bytes_per_sample, 63),
         ):
             if value is not None and not (hasattr(value, "__index__") and int(value) < 1 << bits):
                 raise TypeError(f"`{name}` must be an integer of {bits + 1} bits, got {value!r}")
+        if self._bytes_per_sample is not None and self._bytes_per_sample < 0:
+            raise TypeError(f"`bytes_per_sample` must not be negative, got {self._bytes_per_sample}")
 
     def _choose_device(self, graph: Graph) -> None:
         if self._device_id is not None:
@@ -778,8 +791,12 @@ class Pipeline:
         """Writes the graph as a Graphviz file."""
         from penstock.serialize.dot import to_dot
 
-        with open(filename, "w", encoding="utf-8") as file:
-            file.write(to_dot(self.graph, show_tensors, use_colors))
+        text = to_dot(self.graph, show_tensors, use_colors)
+        try:
+            with open(filename, "w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise RuntimeError(f'Cannot open "{filename}" for writing: {error}') from error
 
     # -- saving ----------------------------------------------------------------------------------------------------
 

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 
-def autoserialize(pipeline_factory: Callable[..., Any]) -> Callable[..., Any]:
+def autoserialize(dali_pipeline: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: marks the one pipeline of a file that the `penstock` backend is to serve.
 
     Args:
-        pipeline_factory: a function decorated with :func:`penstock.pipeline_def`.
+        dali_pipeline: a function decorated with :func:`penstock.pipeline_def`.
 
     Raises:
         TypeError: it is not decorated with ``pipeline_def``.
     """
-    if not getattr(pipeline_factory, "_is_pipeline_def", False):
+    if not getattr(dali_pipeline, "_is_pipeline_def", False):
         raise TypeError("Only `@pipeline_def` can be decorated with `@triton.autoserialize`.")
-    pipeline_factory._is_autoserialize = True  # type: ignore[attr-defined]
-    return pipeline_factory
+    dali_pipeline._is_autoserialize = True  # type: ignore[attr-defined]
+    return dali_pipeline

@@ -46,15 +46,17 @@ class Alias:
     arguments: tuple[Argument, ...] = ()
 
 
+_WORD_STARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z][0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Words of the field that are written in two kinds of letters.
+_ONE_WORD = {"b_box": "bbox", "tf_record": "tfrecord", "mx_net": "mxnet", "web_dataset": "webdataset"}
+
+
 def snake_case(name: str) -> str:
-    """``BbFlip`` -> ``bb_flip``; ``MFCC`` -> ``mfcc``; ``Resize`` -> ``resize``."""
-    lead = re.match("_*", name).group()  # type: ignore[union-attr]
-    body, trail = name[len(lead) :].rstrip("_"), name[len(name.rstrip("_")) :]
-    words: list[str] = []
-    for word in re.findall(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]*[A-Z][a-z0-9]*|[a-z0-9]+|_+", body):
-        if word.strip("_"):
-            words.append(word.lower())
-    return lead + "_".join(words) + trail
+    """``BbFlip`` -> ``bb_flip``; ``MFCC`` -> ``mfcc``; ``Caffe2Reader`` -> ``caffe2_reader``."""
+    text = _WORD_STARTS.sub("_", name).lower()
+    for parts, word in _ONE_WORD.items():
+        text = text.replace(parts, word)
+    return text
 
 
 @dataclass(frozen=True)

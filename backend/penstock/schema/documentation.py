@@ -26,23 +26,48 @@ def _annotation(argument: Argument) -> str:
     return f"{text} | DataNode" if argument.tensor else text
 
 
-def signature(schema: Schema, inputs: bool = True) -> inspect.Signature:
-    """The signature of the operator's function, or (``inputs=False``) of its class's constructor."""
+def signature(schema: Schema) -> inspect.Signature:
+    """The signature of the operator's function: ``device`` and ``name``, then its arguments, without deprecated ones."""
+    return inspect.Signature([*_input_parameters(schema), *_keyword_parameters(schema, required=True)])
+
+
+def constructor_signature(schema: Schema) -> inspect.Signature:
+    """The signature of the operator's class: no argument is required, for the call may bring it."""
+    return inspect.Signature(_keyword_parameters(schema, required=False))
+
+
+def call_signature(schema: Schema) -> inspect.Signature:
+    """The signature of a call of the class's instances: what the constructor did not get."""
+    return inspect.Signature([*_input_parameters(schema), *_keyword_parameters(schema, required=False)])
+
+
+def with_self(signature: inspect.Signature) -> inspect.Signature:
+    """The signature of a method."""
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    return signature.replace(parameters=[own, *signature.parameters.values()])
+
+
+def _input_parameters(schema: Schema) -> list[inspect.Parameter]:
     parameters = []
-    if inputs:
-        for index, declared in enumerate(schema.inputs):
-            optional = index >= schema.fewest_inputs
-            default: Any = None if optional else inspect.Parameter.empty
-            parameters.append(inspect.Parameter(declared.name, inspect.Parameter.POSITIONAL_ONLY, default=default))
-        if schema.variadic:
-            parameters.append(inspect.Parameter("inputs", inspect.Parameter.VAR_POSITIONAL))
-    for argument in shown_arguments(schema):
-        default = inspect.Parameter.empty if argument.required else argument.default
+    for index, declared in enumerate(schema.inputs):
+        default: Any = None if index >= schema.fewest_inputs else inspect.Parameter.empty
+        parameters.append(inspect.Parameter(declared.name, inspect.Parameter.POSITIONAL_ONLY, default=default))
+    if schema.variadic:
+        parameters.append(inspect.Parameter("inputs", inspect.Parameter.VAR_POSITIONAL))
+    return parameters
+
+
+def _keyword_parameters(schema: Schema, required: bool) -> list[inspect.Parameter]:
+    """Of ``device`` and ``name`` and every argument; ``required``: those without which it does not work have no default."""
+    parameters = [
+        inspect.Parameter(name, _KEYWORD, default=None, annotation="str | None") for name in ("device", "name")
+    ]
+    for argument in sorted(shown_arguments(schema), key=lambda a: a.name):
+        if argument.deprecated is not None:
+            continue
+        default = inspect.Parameter.empty if required and argument.required else argument.default
         parameters.append(inspect.Parameter(argument.name, _KEYWORD, default=default, annotation=_annotation(argument)))
-    default_device = None if inputs else "cpu"
-    parameters.append(inspect.Parameter("device", _KEYWORD, default=default_device, annotation="str | None"))
-    parameters.append(inspect.Parameter("name", _KEYWORD, default=None, annotation="str | None"))
-    return inspect.Signature(parameters)
+    return parameters
 
 
 def docstring(schema: Schema) -> str:

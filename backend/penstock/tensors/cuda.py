@@ -34,8 +34,8 @@ def require_device(device_id: int) -> None:
             f"You are trying to create a GPU DALI pipeline while CUDA is not available. The pipeline has device_id={device_id}, and "
             f"{why}. With `device_id=None` it runs on the CPU."
         )
-    if count <= device_id:
-        raise DeviceError(f"There is no GPU {device_id}: this machine has {count}.")
+    if not 0 <= device_id < count:
+        raise DeviceError(f"There is no GPU {device_id}, a wrong device_id: this machine has {count}.")
 
 
 def require_cupy(purpose: str = "this pipeline") -> Any:

@@ -80,6 +80,7 @@ class Tensor:
 
     @property
     def dtype(self) -> DALIDataType:
+        """The type of the elements."""
         return from_numpy_dtype(self._array.dtype) if self._type is None else self._type
 
     def marked(self, dtype: DALIDataType) -> Tensor:
@@ -89,18 +90,23 @@ class Tensor:
         return self
 
     def shape(self) -> list[int]:
+        """The extents, as a list."""
         return list(self._array.shape)
 
     def ndim(self) -> int:
+        """The number of dimensions."""
         return int(self._array.ndim)
 
     def layout(self) -> str:
+        """The names of the dimensions, or an empty string."""
         return self._layout
 
     def set_layout(self, layout: str | None) -> None:
+        """Names the dimensions; None or an empty string takes the names away."""
         self._layout = check_layout(layout, self._array.ndim)
 
     def source_info(self) -> str:
+        """Where the data came from (a file's path and the like), or an empty string."""
         return self._source_info
 
     def get_property(self, name: str) -> str | None:
@@ -191,6 +197,7 @@ class TensorCPU(Tensor):
         return self._array
 
     def as_cpu(self) -> TensorCPU:
+        """The tensor in host memory."""
         return self
 
     def _as_gpu(self) -> TensorGPU:
@@ -226,6 +233,7 @@ class TensorCPU(Tensor):
         return (DLDeviceType.kDLCPU, 0)
 
     def data_ptr(self) -> int:
+        """The address of the first element."""
         return int(self._array.ctypes.data)
 
     def copy_to_external(self, ptr: Any) -> None:
@@ -260,9 +268,11 @@ class TensorGPU(Tensor):
         return self._array.get()
 
     def as_cpu(self) -> TensorCPU:
+        """The tensor in host memory."""
         return TensorCPU.of_array(self._host_array(), self._layout, self._source_info, self._type)
 
     def device_id(self) -> int:
+        """The number of the GPU."""
         return int(self._array.device.id)
 
     @property
@@ -276,6 +286,7 @@ class TensorGPU(Tensor):
         return (DLDeviceType.kDLCUDA, self.device_id())
 
     def data_ptr(self) -> int:
+        """The address of the first element."""
         return int(self._array.data.ptr)
 
     def copy_to_external(

@@ -154,18 +154,23 @@ class TensorList:
 
     @property
     def dtype(self) -> DALIDataType:
+        """The type of the elements."""
         return self._dtype
 
     def ndim(self) -> int:
+        """The number of dimensions of a sample."""
         return self._ndim
 
     def layout(self) -> str:
+        """The names of a sample's dimensions, or an empty string."""
         return self._layout
 
     def set_layout(self, layout: str | None) -> None:
+        """Names the samples' dimensions; None or an empty string takes the names away."""
         self._layout = check_layout(layout, self._ndim)
 
     def shape(self) -> list[Shape]:
+        """The samples' shapes, as a list of tuples."""
         return list(self.shapes)
 
     def shape_array(self) -> np.ndarray:
@@ -176,6 +181,7 @@ class TensorList:
         return len(self.shapes)
 
     def source_info(self, index: int) -> str:
+        """Where a sample came from (a file's path and the like), or an empty string."""
         return self.source_infos[index] if self.source_infos else ""
 
     def __getitem__(self, index: int) -> Any:
@@ -193,6 +199,7 @@ class TensorList:
         return not self._scattered and all(shape == self.shapes[0] for shape in self.shapes)
 
     def reinterpret(self, new_type: DALIDataType) -> None:
+        """Views the same bytes as another type of the same size."""
         target = reinterpreted_dtype(self._dtype, new_type)
         if self._elements is not None:
             self._elements, self._samples = self._elements.view(target), None
@@ -339,6 +346,8 @@ class TensorListCPU(TensorList):
         super().__init__()
         names = {"b": b, "tl": tl, "object": object, "list_of_tensors": list_of_tensors}
         data = only_given(names, "TensorListCPU")
+        if data is None:
+            raise ValueError("The source object must not be null: it is None")
         if isinstance(data, list):
             in_one_piece = next((flag for flag in (contiguous, is_pinned) if flag is not None), True)
             self._set_list(data, layout, in_one_piece)
@@ -432,9 +441,11 @@ class TensorListCPU(TensorList):
         return TensorListGPU.upload(self)
 
     def as_cpu(self) -> TensorListCPU:
+        """The batch in host memory."""
         return self
 
     def data_ptr(self) -> int:
+        """The address of the first element of a contiguous batch."""
         if self._scattered:
             raise RuntimeError("Only the samples of a contiguous batch have one data pointer")
         return int(self._contiguous_elements().ctypes.data)
@@ -587,6 +598,7 @@ class TensorListGPU(TensorList):
         return self._stream
 
     def device_id(self) -> int:
+        """The number of the GPU."""
         return int(self._contiguous_elements().device.id)
 
     def as_cpu(self) -> TensorListCPU:
@@ -600,6 +612,7 @@ class TensorListGPU(TensorList):
         return batch
 
     def data_ptr(self) -> int:
+        """The address of the first element of a contiguous batch."""
         return int(self._contiguous_elements().data.ptr)
 
     def copy_to_external(

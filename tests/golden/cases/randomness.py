@@ -145,6 +145,24 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "roi, image": lambda dali: dali.fn.roi_random_crop(
         image(dali), roi_start=[1, 2, 0], roi_shape=[2, 3, 3], crop_shape=[4, 4, 3]
     ),
+    "roi, two axes of an image": lambda dali: dali.fn.roi_random_crop(
+        image(dali), roi_start=[1, 2], roi_shape=[2, 3], crop_shape=[4, 4]
+    ),
+    "roi, too large an axis of an image": lambda dali: dali.fn.roi_random_crop(
+        image(dali), roi_start=[1, 2], roi_shape=[2, 3], crop_shape=[4, 9]
+    ),
+    "roi, outside of an image": lambda dali: dali.fn.roi_random_crop(
+        image(dali), roi_start=[1, 2], roi_shape=[2, 30], crop_shape=[4, 4]
+    ),
+    "roi, an axis too many at the start": lambda dali: dali.fn.roi_random_crop(
+        image(dali), roi_start=[1, 2, 0], roi_end=[3, 5], crop_shape=[4, 4]
+    ),
+    "roi, more axes in shape": lambda dali: dali.fn.roi_random_crop(
+        roi_start=[0, 5], roi_shape=[10, 6], crop_shape=[10, 10], in_shape=[1000, 12, 3]
+    ),
+    "roi, one extent in shape": lambda dali: dali.fn.roi_random_crop(
+        roi_start=[0, 5], roi_shape=[100, 6], crop_shape=[10, 10], in_shape=[1000]
+    ),
     "roi, one for all": lambda dali: dali.fn.roi_random_crop(roi_start=[3, 5], roi_end=[40], crop_shape=[10, 10]),
     "roi, reversed": lambda dali: dali.fn.roi_random_crop(roi_start=[3, 5], roi_end=[2, 8], crop_shape=[10, 10]),
     "roi, both": lambda dali: dali.fn.roi_random_crop(

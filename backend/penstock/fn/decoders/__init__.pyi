@@ -8,22 +8,22 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 
 @_overload
 def audio(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     downmix: bool | None = False,
     dtype: DALIDataType | None = DALIDataType.FLOAT,
     preserve: bool | None = False,
     quality: float | None = 50.0,
     sample_rate: float | DataNode | _ndarray | None = 0.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]:
     """Decodes audio files of any format that libsndfile reads: WAV, FLAC, Ogg, MP3, AIFF and others.
 
@@ -51,21 +51,23 @@ def audio(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     downmix: bool | None = False,
     dtype: DALIDataType | None = DALIDataType.FLOAT,
     preserve: bool | None = False,
     quality: float | None = 50.0,
     sample_rate: float | DataNode | _ndarray | None = 0.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[list[DataNode]]: ...
 
 @_overload
 def image(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -82,16 +84,11 @@ def image(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
     preallocate_width_hint: int | None = 0,
     preserve: bool | None = False,
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Decodes JPEG, PNG, TIFF, BMP, WebP, JPEG 2000, PNM, GIF, AVIF and ICO to images of layout HWC.
 
@@ -137,6 +134,8 @@ def image(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -153,23 +152,20 @@ def image(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
     preallocate_width_hint: int | None = 0,
     preserve: bool | None = False,
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def image_crop(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -188,17 +184,12 @@ def image_crop(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
     preallocate_width_hint: int | None = 0,
     preserve: bool | None = False,
     rounding: str | None = "round",
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Decodes a window of each image: what ``crop`` would take of the whole, for less work.
 
@@ -244,6 +235,8 @@ def image_crop(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -262,24 +255,21 @@ def image_crop(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
     preallocate_width_hint: int | None = 0,
     preserve: bool | None = False,
     rounding: str | None = "round",
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def image_random_crop(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -291,7 +281,6 @@ def image_random_crop(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     num_attempts: int | None = 10,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
@@ -300,11 +289,7 @@ def image_random_crop(
     random_area: float | _Sequence[float] | _ndarray | None = ...,
     random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
     seed: int | None = -1,
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Decodes a random window of each image, with an area and an aspect ratio drawn from ranges.
 
@@ -346,6 +331,8 @@ def image_random_crop(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -357,7 +344,6 @@ def image_random_crop(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     num_attempts: int | None = 10,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
@@ -366,20 +352,18 @@ def image_random_crop(
     random_area: float | _Sequence[float] | _ndarray | None = ...,
     random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
     seed: int | None = -1,
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def image_slice(
-    data: DataNode | _ndarray | float,
-    anchor: DataNode | _ndarray | float | None = ...,
-    shape_input: DataNode | _ndarray | float | None = ...,
+    data: DataNode | _TensorLike,
+    anchor: DataNode | _TensorLike | None = ...,
+    shape_input: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
@@ -394,7 +378,6 @@ def image_slice(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     normalized_anchor: bool | None = True,
     normalized_shape: bool | None = True,
     output_type: DALIImageType | None = DALIImageType.RGB,
@@ -405,12 +388,8 @@ def image_slice(
     rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
     rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    split_stages: bool | None = False,
     start: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Decodes a box of each image: what ``slice`` would take of the whole, for less work.
 
@@ -460,10 +439,12 @@ def image_slice(
 @_overload
 def image_slice(
     data: list[DataNode],
-    anchor: list[DataNode] | DataNode | _ndarray | float | None = ...,
-    shape_input: list[DataNode] | DataNode | _ndarray | float | None = ...,
+    anchor: list[DataNode] | DataNode | _TensorLike | None = ...,
+    shape_input: list[DataNode] | DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
@@ -478,7 +459,6 @@ def image_slice(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     normalized_anchor: bool | None = True,
     normalized_shape: bool | None = True,
     output_type: DALIImageType | None = DALIImageType.RGB,
@@ -489,20 +469,17 @@ def image_slice(
     rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
     rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    split_stages: bool | None = False,
     start: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def inflate(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    shape: int | _Sequence[int] | DataNode | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     algorithm: str | None = "LZ4",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     check_output_size: bool | None = False,
@@ -512,8 +489,7 @@ def inflate(
     layout: str | None = "",
     preserve: bool | None = False,
     sequence_axis_name: str | None = "F",
-    device: str | None = None,
-    name: str | None = None,
+    shape: int | _Sequence[int] | DataNode | _ndarray,
 ) -> DataNode:
     """Decompresses LZ4 blocks (without a frame around them) to arrays of a known shape.
 
@@ -545,7 +521,8 @@ def inflate(
     input: list[DataNode],
     /,
     *,
-    shape: int | _Sequence[int] | DataNode | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     algorithm: str | None = "LZ4",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     check_output_size: bool | None = False,
@@ -555,20 +532,19 @@ def inflate(
     layout: str | None = "",
     preserve: bool | None = False,
     sequence_axis_name: str | None = "F",
-    device: str | None = None,
-    name: str | None = None,
+    shape: int | _Sequence[int] | DataNode | _ndarray,
 ) -> list[DataNode]: ...
 
 @_overload
 def numpy(
-    data: DataNode | _ndarray | float,
+    data: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Reads arrays of numpy's file format.
 
@@ -592,18 +568,20 @@ def numpy(
     data: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def video(
-    encoded: DataNode | _ndarray | float,
+    encoded: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     affine: bool | None = True,
     build_index: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -615,8 +593,6 @@ def video(
     sequence_length: int | DataNode | _ndarray | None = None,
     start_frame: int | DataNode | _ndarray | None = None,
     stride: int | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Decodes videos to sequences of frames: uint8, layout FHWC, RGB.
 
@@ -649,6 +625,8 @@ def video(
     encoded: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     affine: bool | None = True,
     build_index: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -660,6 +638,4 @@ def video(
     sequence_length: int | DataNode | _ndarray | None = None,
     start_frame: int | DataNode | _ndarray | None = None,
     stride: int | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...

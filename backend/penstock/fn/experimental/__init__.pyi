@@ -8,7 +8,7 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from . import decoders as decoders
 from . import inputs as inputs
@@ -16,9 +16,11 @@ from . import readers as readers
 
 @_overload
 def audio_resample(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     in_rate: float | DataNode | _ndarray | None = None,
@@ -27,8 +29,6 @@ def audio_resample(
     preserve: bool | None = False,
     quality: float | None = 50.0,
     scale: float | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Resamples signals with a windowed sinc filter.
 
@@ -58,6 +58,8 @@ def audio_resample(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     in_rate: float | DataNode | _ndarray | None = None,
@@ -66,21 +68,19 @@ def audio_resample(
     preserve: bool | None = False,
     quality: float | None = 50.0,
     scale: float | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def debayer(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    blue_position: int | _Sequence[int] | DataNode | _ndarray,
-    algorithm: str | None = None,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    algorithm: str | None = None,
+    blue_position: int | _Sequence[int] | DataNode | _ndarray,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> DataNode:
     """RGB images from those that a sensor took through a mosaic of colour filters (Bayer's).
 
@@ -102,27 +102,27 @@ def debayer(
     input: list[DataNode],
     /,
     *,
-    blue_position: int | _Sequence[int] | DataNode | _ndarray,
-    algorithm: str | None = None,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    algorithm: str | None = None,
+    blue_position: int | _Sequence[int] | DataNode | _ndarray,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> list[DataNode]: ...
 
 @_overload
 def dilate(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
     border_mode: str | None = "constant",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     iterations: int | None = 1,
     mask_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Each pixel becomes the greatest of those under a rectangular mask.
 
@@ -146,25 +146,25 @@ def dilate(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
     border_mode: str | None = "constant",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     iterations: int | None = 1,
     mask_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def equalize(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> DataNode:
     """Spreads each channel's values so that its histogram is as flat as can be.
 
@@ -184,25 +184,25 @@ def equalize(
     input: list[DataNode],
     /,
     *,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    preserve: bool | None = False,
 ) -> list[DataNode]: ...
 
 @_overload
 def erode(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
     border_mode: str | None = "constant",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     iterations: int | None = 1,
     mask_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Each pixel becomes the least of those under a rectangular mask.
 
@@ -226,31 +226,31 @@ def erode(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
     border_mode: str | None = "constant",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     iterations: int | None = 1,
     mask_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def filter(
-    data: DataNode | _ndarray | float,
-    filter: DataNode | _ndarray | float,
-    fill_value: DataNode | _ndarray | float | None = ...,
+    data: DataNode | _TensorLike,
+    filter: DataNode | _TensorLike,
+    fill_value: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
     border: str | None = "reflect_101",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     mode: str | None = "same",
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Correlates images with a filter; integers are rounded to the nearest, ties to even, and saturate.
 
@@ -274,26 +274,27 @@ def filter(
 @_overload
 def filter(
     data: list[DataNode],
-    filter: list[DataNode] | DataNode | _ndarray | float,
-    fill_value: list[DataNode] | DataNode | _ndarray | float | None = ...,
+    filter: list[DataNode] | DataNode | _TensorLike,
+    fill_value: list[DataNode] | DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
     border: str | None = "reflect_101",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     mode: str | None = "same",
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def inflate(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
-    shape: int | _Sequence[int] | DataNode | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     algorithm: str | None = "LZ4",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     check_output_size: bool | None = False,
@@ -303,8 +304,7 @@ def inflate(
     layout: str | None = "",
     preserve: bool | None = False,
     sequence_axis_name: str | None = "F",
-    device: str | None = None,
-    name: str | None = None,
+    shape: int | _Sequence[int] | DataNode | _ndarray,
 ) -> DataNode:
     """Decompresses LZ4 blocks (without a frame around them) to arrays of a known shape.
 
@@ -336,7 +336,8 @@ def inflate(
     input: list[DataNode],
     /,
     *,
-    shape: int | _Sequence[int] | DataNode | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     algorithm: str | None = "LZ4",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     check_output_size: bool | None = False,
@@ -346,20 +347,19 @@ def inflate(
     layout: str | None = "",
     preserve: bool | None = False,
     sequence_axis_name: str | None = "F",
-    device: str | None = None,
-    name: str | None = None,
+    shape: int | _Sequence[int] | DataNode | _ndarray,
 ) -> list[DataNode]: ...
 
 @_overload
 def median_blur(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
     window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Each value becomes the median of those in a window around it; beyond the border, the edge is repeated.
 
@@ -380,25 +380,25 @@ def median_blur(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
     window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def peek_image_shape(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = DALIDataType.INT64,
     image_type: DALIImageType | None = DALIImageType.RGB,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Tells the shape (height, width, channels) of the decoded image without decoding it.
 
@@ -422,28 +422,28 @@ def peek_image_shape(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = DALIDataType.INT64,
     image_type: DALIImageType | None = DALIImageType.RGB,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def remap(
-    input: DataNode | _ndarray | float,
-    mapx: DataNode | _ndarray | float,
-    mapy: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
+    mapx: DataNode | _TensorLike,
+    mapy: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     interp: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
     pixel_origin: str | None = "corner",
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """``output(x, y) = input(mapx(x, y), mapy(x, y))``; what lies beyond the border is 0.
 
@@ -465,26 +465,27 @@ def remap(
 @_overload
 def remap(
     input: list[DataNode],
-    mapx: list[DataNode] | DataNode | _ndarray | float,
-    mapy: list[DataNode] | DataNode | _ndarray | float,
+    mapx: list[DataNode] | DataNode | _TensorLike,
+    mapy: list[DataNode] | DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     interp: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
     pixel_origin: str | None = "corner",
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 def resize(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     antialias: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
-    image_type: DALIImageType | None = None,
     interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
     mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
     max_size: float | _Sequence[float] | _ndarray | None = None,
@@ -504,8 +505,6 @@ def resize(
     size: float | _Sequence[float] | DataNode | _ndarray | None = None,
     subpixel_scale: bool | None = True,
     temp_buffer_hint: int | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Resamples images to another size with a separable filter.
 
@@ -546,9 +545,11 @@ def resize(
 
 @_overload
 def tensor_resize(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     alignment: float | _Sequence[float] | DataNode | _ndarray | None = ...,
     antialias: bool | None = True,
     axes: int | _Sequence[int] | _ndarray | None = None,
@@ -570,8 +571,6 @@ def tensor_resize(
     sizes: float | _Sequence[float] | DataNode | _ndarray | None = None,
     subpixel_scale: bool | None = True,
     temp_buffer_hint: int | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Resamples chosen dimensions of tensors with a separable filter; layouts do not matter.
 
@@ -613,6 +612,8 @@ def tensor_resize(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     alignment: float | _Sequence[float] | DataNode | _ndarray | None = ...,
     antialias: bool | None = True,
     axes: int | _Sequence[int] | _ndarray | None = None,
@@ -634,16 +635,16 @@ def tensor_resize(
     sizes: float | _Sequence[float] | DataNode | _ndarray | None = None,
     subpixel_scale: bool | None = True,
     temp_buffer_hint: int | None = 0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def warp_perspective(
-    input: DataNode | _ndarray | float,
-    matrix_input: DataNode | _ndarray | float | None = ...,
+    input: DataNode | _TensorLike,
+    matrix_input: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     border_mode: str | None = "constant",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     fill_value: float | _Sequence[float] | _ndarray | None = ...,
@@ -653,8 +654,6 @@ def warp_perspective(
     pixel_origin: str | None = "corner",
     preserve: bool | None = False,
     size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Moves pixels by a homography, which maps output to input coordinates unless ``inverse_map=False``.
 
@@ -680,9 +679,11 @@ def warp_perspective(
 @_overload
 def warp_perspective(
     input: list[DataNode],
-    matrix_input: list[DataNode] | DataNode | _ndarray | float | None = ...,
+    matrix_input: list[DataNode] | DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     border_mode: str | None = "constant",
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     fill_value: float | _Sequence[float] | _ndarray | None = ...,
@@ -692,6 +693,4 @@ def warp_perspective(
     pixel_origin: str | None = "corner",
     preserve: bool | None = False,
     size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...

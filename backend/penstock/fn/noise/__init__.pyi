@@ -8,21 +8,21 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 
 @_overload
 def gaussian(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     mean: float | DataNode | _ndarray | None = 0.0,
     preserve: bool | None = False,
     seed: int | None = -1,
     stddev: float | DataNode | _ndarray | None = 1.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Adds to each element a number of a normal distribution. Integers are rounded and saturate.
 
@@ -46,20 +46,22 @@ def gaussian(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     mean: float | DataNode | _ndarray | None = 0.0,
     preserve: bool | None = False,
     seed: int | None = -1,
     stddev: float | DataNode | _ndarray | None = 1.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def salt_and_pepper(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     pepper_val: float | DataNode | _ndarray | None = None,
     per_channel: bool | None = False,
@@ -68,8 +70,6 @@ def salt_and_pepper(
     salt_val: float | DataNode | _ndarray | None = None,
     salt_vs_pepper: float | DataNode | _ndarray | None = 0.5,
     seed: int | None = -1,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Replaces random pixels by one of two values.
 
@@ -96,6 +96,8 @@ def salt_and_pepper(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     pepper_val: float | DataNode | _ndarray | None = None,
     per_channel: bool | None = False,
@@ -104,21 +106,19 @@ def salt_and_pepper(
     salt_val: float | DataNode | _ndarray | None = None,
     salt_vs_pepper: float | DataNode | _ndarray | None = 0.5,
     seed: int | None = -1,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def shot(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     factor: float | DataNode | _ndarray | None = 20.0,
     preserve: bool | None = False,
     seed: int | None = -1,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Replaces each element by a scaled number of the Poisson distribution around it: ``poisson(x / factor) * factor``.
 
@@ -141,10 +141,10 @@ def shot(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     factor: float | DataNode | _ndarray | None = 20.0,
     preserve: bool | None = False,
     seed: int | None = -1,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...

@@ -8,14 +8,16 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 
 @_overload
 def beta(
-    shape_like: DataNode | _ndarray | float | None = ...,
+    shape_like: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     alpha: float | DataNode | _ndarray | None = 1.0,
     beta: float | DataNode | _ndarray | None = 1.0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -23,8 +25,6 @@ def beta(
     preserve: bool | None = False,
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Numbers between 0 and 1 of the beta distribution, as mixing samples needs them.
 
@@ -53,6 +53,8 @@ def beta(
     shape_like: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     alpha: float | DataNode | _ndarray | None = 1.0,
     beta: float | DataNode | _ndarray | None = 1.0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -60,23 +62,21 @@ def beta(
     preserve: bool | None = False,
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def choice(
-    a: DataNode | _ndarray | float,
-    shape_like: DataNode | _ndarray | float | None = ...,
+    a: DataNode | _TensorLike,
+    shape_like: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     p: float | _Sequence[float] | DataNode | _ndarray | None = None,
     preserve: bool | None = False,
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Elements picked at random, with repetition, from the first dimension of an array, or from 0 ... a-1.
 
@@ -101,31 +101,31 @@ def choice(
 @_overload
 def choice(
     a: list[DataNode],
-    shape_like: list[DataNode] | DataNode | _ndarray | float | None = ...,
+    shape_like: list[DataNode] | DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     p: float | _Sequence[float] | DataNode | _ndarray | None = None,
     preserve: bool | None = False,
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def coin_flip(
-    shape_like: DataNode | _ndarray | float | None = ...,
+    shape_like: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     probability: float | DataNode | _ndarray | None = 0.5,
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """1 with the given probability, else 0.
 
@@ -150,21 +150,23 @@ def coin_flip(
     shape_like: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
     probability: float | DataNode | _ndarray | None = 0.5,
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def normal(
-    shape_like: DataNode | _ndarray | float | None = ...,
+    shape_like: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     mean: float | DataNode | _ndarray | None = 0.0,
@@ -172,8 +174,6 @@ def normal(
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     stddev: float | DataNode | _ndarray | None = 1.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Normally distributed numbers. For integer types they are rounded and saturate.
 
@@ -199,6 +199,8 @@ def normal(
     shape_like: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     mean: float | DataNode | _ndarray | None = 0.0,
@@ -206,15 +208,15 @@ def normal(
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     stddev: float | DataNode | _ndarray | None = 1.0,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def uniform(
-    shape_like: DataNode | _ndarray | float | None = ...,
+    shape_like: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
@@ -222,8 +224,6 @@ def uniform(
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     values: float | _Sequence[float] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Numbers evenly distributed over a range, or picked with equal chances from a list of values.
 
@@ -252,6 +252,8 @@ def uniform(
     shape_like: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     preserve: bool | None = False,
@@ -259,6 +261,4 @@ def uniform(
     seed: int | None = -1,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
     values: float | _Sequence[float] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...

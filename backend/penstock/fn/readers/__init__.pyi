@@ -8,12 +8,13 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 
 def caffe(
     *,
-    path: str | _Sequence[str] | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dont_use_mmap: bool | None = False,
     image_available: bool | None = True,
@@ -22,6 +23,7 @@ def caffe(
     lazy_init: bool | None = False,
     num_shards: int | None = 1,
     pad_last_batch: bool | None = False,
+    path: str | _Sequence[str] | _ndarray,
     prefetch_queue_depth: int | None = 1,
     preserve: bool | None = False,
     random_shuffle: bool | None = False,
@@ -31,8 +33,6 @@ def caffe(
     skip_cached_images: bool | None = False,
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Gives each record's image (encoded, or pixels plane by plane: its bytes as stored) and its label.
 
@@ -64,7 +64,8 @@ def caffe(
 
 def caffe2(
     *,
-    path: str | _Sequence[str] | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     additional_inputs: int | None = 0,
     bbox: bool | None = False,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -76,6 +77,7 @@ def caffe2(
     num_labels: int | None = 1,
     num_shards: int | None = 1,
     pad_last_batch: bool | None = False,
+    path: str | _Sequence[str] | _ndarray,
     prefetch_queue_depth: int | None = 1,
     preserve: bool | None = False,
     random_shuffle: bool | None = False,
@@ -85,8 +87,6 @@ def caffe2(
     skip_cached_images: bool | None = False,
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Gives each record's image (encoded bytes, or pixels), its labels, further tensors, and a box.
 
@@ -124,12 +124,12 @@ def caffe2(
 
 def coco(
     *,
+    device: str | None = None,
+    name: str | None = None,
     annotations_file: str | None = "",
     avoid_class_remapping: bool | None = False,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dont_use_mmap: bool | None = False,
-    dump_meta_files: bool | None = False,
-    dump_meta_files_path: str | None = "",
     file_root: str | None = None,
     image_ids: bool | None = False,
     images: str | _Sequence[str] | _ndarray | None = None,
@@ -137,8 +137,6 @@ def coco(
     initial_fill: int | None = 1024,
     lazy_init: bool | None = False,
     ltrb: bool | None = False,
-    masks: bool | None = False,
-    meta_files_path: str | None = "",
     num_shards: int | None = 1,
     pad_last_batch: bool | None = False,
     pixelwise_masks: bool | None = False,
@@ -149,7 +147,6 @@ def coco(
     random_shuffle: bool | None = False,
     ratio: bool | None = False,
     read_ahead: bool | None = False,
-    save_img_ids: bool | None = False,
     save_preprocessed_annotations: bool | None = False,
     save_preprocessed_annotations_dir: str | None = "",
     seed: int | None = -1,
@@ -161,8 +158,6 @@ def coco(
     skip_empty: bool | None = False,
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Gives each image's bytes, its objects' boxes (float32, (n, 4)) and labels (int32, (n,)).
 
@@ -218,6 +213,8 @@ def coco(
 
 def file(
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     case_sensitive_filter: bool | None = False,
     dir_filters: str | _Sequence[str] | _ndarray | None = None,
@@ -242,8 +239,6 @@ def file(
     skip_cached_images: bool | None = False,
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]:
     """Gives each file's bytes, and its label as a vector of one number.
 
@@ -284,14 +279,16 @@ def file(
 
 def mxnet(
     *,
-    index_path: str | _Sequence[str] | _ndarray,
-    path: str | _Sequence[str] | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dont_use_mmap: bool | None = False,
+    index_path: str | _Sequence[str] | _ndarray,
     initial_fill: int | None = 1024,
     lazy_init: bool | None = False,
     num_shards: int | None = 1,
     pad_last_batch: bool | None = False,
+    path: str | _Sequence[str] | _ndarray,
     prefetch_queue_depth: int | None = 1,
     preserve: bool | None = False,
     random_shuffle: bool | None = False,
@@ -303,8 +300,6 @@ def mxnet(
     skip_cached_images: bool | None = False,
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]:
     """Gives each record's encoded image, and its labels as float32.
 
@@ -339,16 +334,17 @@ def mxnet(
 
 def nemo_asr(
     *,
-    manifest_filepaths: str | _Sequence[str] | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dont_use_mmap: bool | None = False,
     downmix: bool | None = True,
     dtype: DALIDataType | None = DALIDataType.FLOAT,
     initial_fill: int | None = 1024,
     lazy_init: bool | None = False,
+    manifest_filepaths: str | _Sequence[str] | _ndarray,
     max_duration: float | None = 0.0,
     min_duration: float | None = 0.0,
-    normalize_text: bool | None = None,
     num_shards: int | None = 1,
     pad_last_batch: bool | None = False,
     prefetch_queue_depth: int | None = 1,
@@ -367,8 +363,6 @@ def nemo_asr(
     skip_cached_images: bool | None = False,
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Gives each recording, its own sample rate (a float), its transcript (UTF-8 bytes) and its number in the manifest.
 
@@ -413,6 +407,8 @@ def nemo_asr(
 
 def numpy(
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     cache_header_information: bool | None = False,
     dont_use_mmap: bool | None = False,
@@ -446,8 +442,6 @@ def numpy(
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
     use_o_direct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Reads arrays, or regions of them; all arrays of a batch must be of one type and rank.
 
@@ -497,10 +491,11 @@ def numpy(
 
 def sequence(
     *,
-    file_root: str,
-    sequence_length: int,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dont_use_mmap: bool | None = False,
+    file_root: str,
     image_type: DALIImageType | None = DALIImageType.RGB,
     initial_fill: int | None = 1024,
     lazy_init: bool | None = False,
@@ -511,14 +506,13 @@ def sequence(
     random_shuffle: bool | None = False,
     read_ahead: bool | None = False,
     seed: int | None = -1,
+    sequence_length: int,
     shard_id: int | None = 0,
     skip_cached_images: bool | None = False,
     step: int | None = 1,
     stick_to_shard: bool | None = False,
     stride: int | None = 1,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Gives sequences of decoded frames of uint8, layout FHWC; each folder in ``file_root`` is a stream of frames.
 
@@ -550,13 +544,12 @@ def sequence(
     """
     ...
 
-from penstock.tfrecord import read as _read
-
-tfrecord = _read
+from penstock.tfrecord import tfrecord as tfrecord
 
 def video(
     *,
-    sequence_length: int,
+    device: str | None = None,
+    name: str | None = None,
     additional_decode_surfaces: int | None = 2,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     channels: int | None = 3,
@@ -582,6 +575,7 @@ def video(
     random_shuffle: bool | None = False,
     read_ahead: bool | None = False,
     seed: int | None = -1,
+    sequence_length: int,
     shard_id: int | None = 0,
     skip_cached_images: bool | None = False,
     skip_vfr_check: bool | None = False,
@@ -589,8 +583,6 @@ def video(
     stick_to_shard: bool | None = False,
     stride: int | None = 1,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Refuses to run: use `experimental.readers.video`, which gives the same sequences of frames, decoded on the CPU.
 
@@ -637,7 +629,8 @@ def video(
 
 def video_resize(
     *,
-    sequence_length: int,
+    device: str | None = None,
+    name: str | None = None,
     additional_decode_surfaces: int | None = 2,
     antialias: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -678,6 +671,7 @@ def video_resize(
     roi_relative: bool | None = False,
     roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
     seed: int | None = -1,
+    sequence_length: int,
     shard_id: int | None = 0,
     size: float | _Sequence[float] | DataNode | _ndarray | None = None,
     skip_cached_images: bool | None = False,
@@ -688,8 +682,6 @@ def video_resize(
     subpixel_scale: bool | None = True,
     temp_buffer_hint: int | None = 0,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Refuses to run: use `experimental.readers.video`, and `resize` behind it.
 
@@ -754,18 +746,20 @@ def video_resize(
 
 def webdataset(
     *,
-    ext: str | _Sequence[str] | _ndarray,
-    paths: str | _Sequence[str] | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     case_sensitive_extensions: bool | None = True,
     dont_use_mmap: bool | None = False,
     dtypes: DALIDataType | _Sequence[DALIDataType] | _ndarray | None = None,
+    ext: str | _Sequence[str] | _ndarray,
     index_paths: str | _Sequence[str] | _ndarray | None = None,
     initial_fill: int | None = 1024,
     lazy_init: bool | None = False,
     missing_component_behavior: str | None = "",
     num_shards: int | None = 1,
     pad_last_batch: bool | None = False,
+    paths: str | _Sequence[str] | _ndarray,
     prefetch_queue_depth: int | None = 1,
     preserve: bool | None = False,
     random_shuffle: bool | None = False,
@@ -777,8 +771,6 @@ def webdataset(
     skip_cached_images: bool | None = False,
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Gives the wanted files of each sample, one output for each entry of ``ext``.
 

@@ -8,21 +8,21 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 
 @_overload
 def max(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The largest element along some dimensions; NaN is passed over. Of no elements, the type's lowest finite value.
 
@@ -46,28 +46,28 @@ def max(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def mean(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The mean of the elements along some dimensions.
 
@@ -92,29 +92,29 @@ def mean(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def mean_square(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The mean of the elements' squares along some dimensions.
 
@@ -139,28 +139,28 @@ def mean_square(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def min(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The smallest element along some dimensions; NaN is passed over. Of no elements, the type's largest finite value.
 
@@ -184,28 +184,28 @@ def min(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def rms(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The square root of the mean of the elements' squares along some dimensions.
 
@@ -230,30 +230,30 @@ def rms(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def std_dev(
-    data: DataNode | _ndarray | float,
-    mean: DataNode | _ndarray | float,
+    data: DataNode | _TensorLike,
+    mean: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     ddof: int | None = 0,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The standard deviation along some dimensions, about a given mean.
 
@@ -277,32 +277,32 @@ def std_dev(
 @_overload
 def std_dev(
     data: list[DataNode],
-    mean: list[DataNode] | DataNode | _ndarray | float,
+    mean: list[DataNode] | DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     ddof: int | None = 0,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def sum(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The sum of the elements along some dimensions. Integers are summed in 64 bits unless told otherwise; sums wrap.
 
@@ -327,30 +327,30 @@ def sum(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dtype: DALIDataType | None = None,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def variance(
-    data: DataNode | _ndarray | float,
-    mean: DataNode | _ndarray | float,
+    data: DataNode | _TensorLike,
+    mean: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     ddof: int | None = 0,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The variance along some dimensions, about a given mean.
 
@@ -374,15 +374,15 @@ def variance(
 @_overload
 def variance(
     data: list[DataNode],
-    mean: list[DataNode] | DataNode | _ndarray | float,
+    mean: list[DataNode] | DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     axes: int | _Sequence[int] | _ndarray | None = None,
     axis_names: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     ddof: int | None = 0,
     keep_dims: bool | None = False,
     preserve: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...

@@ -8,22 +8,22 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 
 @_overload
 def random_mask_pixel(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     foreground: int | DataNode | _ndarray | None = 0,
     preserve: bool | None = False,
     seed: int | None = -1,
     threshold: float | DataNode | _ndarray | None = 0.0,
     value: int | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Gives the indices of an element that is drawn from the whole mask or from its foreground.
 
@@ -50,20 +50,22 @@ def random_mask_pixel(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     foreground: int | DataNode | _ndarray | None = 0,
     preserve: bool | None = False,
     seed: int | None = -1,
     threshold: float | DataNode | _ndarray | None = 0.0,
     value: int | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 def random_object_bbox(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     background: int | DataNode | _ndarray | None = 0,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     cache_objects: bool | None = False,
@@ -77,8 +79,6 @@ def random_object_bbox(
     preserve: bool | None = False,
     seed: int | None = -1,
     threshold: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Draws a class, then one of its objects, and gives the object's bounding box.
 
@@ -111,16 +111,16 @@ def random_object_bbox(
 
 @_overload
 def select_masks(
-    mask_ids: DataNode | _ndarray | float,
-    polygons: DataNode | _ndarray | float,
-    vertices: DataNode | _ndarray | float,
+    mask_ids: DataNode | _TensorLike,
+    polygons: DataNode | _TensorLike,
+    vertices: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
     reindex_masks: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]:
     """Keeps the polygons whose masks are listed, in the order of the list; of several polygons of one mask, the last.
 
@@ -142,13 +142,13 @@ def select_masks(
 @_overload
 def select_masks(
     mask_ids: list[DataNode],
-    polygons: list[DataNode] | DataNode | _ndarray | float,
-    vertices: list[DataNode] | DataNode | _ndarray | float,
+    polygons: list[DataNode] | DataNode | _TensorLike,
+    vertices: list[DataNode] | DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
     reindex_masks: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[list[DataNode]]: ...

@@ -8,20 +8,20 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 
 @_overload
 def combine(
-    input_0: DataNode | _ndarray | float,
-    input_1: DataNode | _ndarray | float,
+    input_0: DataNode | _TensorLike,
+    input_1: DataNode | _TensorLike,
     /,
-    *inputs: DataNode | _ndarray | float,
+    *inputs: DataNode | _TensorLike,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
     reverse_order: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The affine matrix that applies the inputs in the order in which they are given.
 
@@ -41,21 +41,23 @@ def combine(
 @_overload
 def combine(
     input_0: list[DataNode],
-    input_1: list[DataNode] | DataNode | _ndarray | float,
+    input_1: list[DataNode] | DataNode | _TensorLike,
     /,
-    *inputs: list[DataNode] | DataNode | _ndarray | float,
+    *inputs: list[DataNode] | DataNode | _TensorLike,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     preserve: bool | None = False,
     reverse_order: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def crop(
-    input: DataNode | _ndarray | float | None = ...,
+    input: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     absolute: bool | None = False,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     from_end: float | _Sequence[float] | DataNode | _ndarray | None = ...,
@@ -64,8 +66,6 @@ def crop(
     reverse_order: bool | None = False,
     to_end: float | _Sequence[float] | DataNode | _ndarray | None = ...,
     to_start: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The affine matrix that maps ``from_start`` to ``to_start`` and ``from_end`` to ``to_end``.
 
@@ -91,6 +91,8 @@ def crop(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     absolute: bool | None = False,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     from_end: float | _Sequence[float] | DataNode | _ndarray | None = ...,
@@ -99,23 +101,21 @@ def crop(
     reverse_order: bool | None = False,
     to_end: float | _Sequence[float] | DataNode | _ndarray | None = ...,
     to_start: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def rotation(
-    input: DataNode | _ndarray | float | None = ...,
+    input: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     angle: float | DataNode | _ndarray,
     axis: float | _Sequence[float] | DataNode | _ndarray | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     center: float | _Sequence[float] | DataNode | _ndarray | None = None,
     preserve: bool | None = False,
     reverse_order: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The affine matrix of a rotation; of three dimensions where an axis is given, else of two.
 
@@ -139,29 +139,29 @@ def rotation(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     angle: float | DataNode | _ndarray,
     axis: float | _Sequence[float] | DataNode | _ndarray | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     center: float | _Sequence[float] | DataNode | _ndarray | None = None,
     preserve: bool | None = False,
     reverse_order: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def scale(
-    input: DataNode | _ndarray | float | None = ...,
+    input: DataNode | _TensorLike | None = ...,
     /,
     *,
-    scale: float | _Sequence[float] | DataNode | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     center: float | _Sequence[float] | DataNode | _ndarray | None = None,
     ndim: int | None = None,
     preserve: bool | None = False,
     reverse_order: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
+    scale: float | _Sequence[float] | DataNode | _ndarray,
 ) -> DataNode:
     """The affine matrix that scales each dimension.
 
@@ -185,29 +185,29 @@ def scale(
     input: list[DataNode],
     /,
     *,
-    scale: float | _Sequence[float] | DataNode | _ndarray,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     center: float | _Sequence[float] | DataNode | _ndarray | None = None,
     ndim: int | None = None,
     preserve: bool | None = False,
     reverse_order: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
+    scale: float | _Sequence[float] | DataNode | _ndarray,
 ) -> list[DataNode]: ...
 
 @_overload
 def shear(
-    input: DataNode | _ndarray | float | None = ...,
+    input: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     angles: float | _Sequence[float] | DataNode | _ndarray | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     center: float | _Sequence[float] | DataNode | _ndarray | None = None,
     preserve: bool | None = False,
     reverse_order: bool | None = False,
     shear: float | _Sequence[float] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """The affine matrix that shifts each dimension in proportion to the others.
 
@@ -231,27 +231,27 @@ def shear(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     angles: float | _Sequence[float] | DataNode | _ndarray | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     center: float | _Sequence[float] | DataNode | _ndarray | None = None,
     preserve: bool | None = False,
     reverse_order: bool | None = False,
     shear: float | _Sequence[float] | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def translation(
-    input: DataNode | _ndarray | float | None = ...,
+    input: DataNode | _TensorLike | None = ...,
     /,
     *,
-    offset: float | _Sequence[float] | DataNode | _ndarray,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
-    reverse_order: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    offset: float | _Sequence[float] | DataNode | _ndarray,
+    preserve: bool | None = False,
+    reverse_order: bool | None = False,
 ) -> DataNode:
     """The affine matrix of a shift.
 
@@ -273,10 +273,10 @@ def translation(
     input: list[DataNode],
     /,
     *,
-    offset: float | _Sequence[float] | DataNode | _ndarray,
-    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    preserve: bool | None = False,
-    reverse_order: bool | None = False,
     device: str | None = None,
     name: str | None = None,
+    bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+    offset: float | _Sequence[float] | DataNode | _ndarray,
+    preserve: bool | None = False,
+    reverse_order: bool | None = False,
 ) -> list[DataNode]: ...

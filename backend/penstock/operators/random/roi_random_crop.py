@@ -44,25 +44,24 @@ class ROIRandomCrop(RandomOperator):
         return [OutputSpec(INT64, ndim=1)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
-        ndim = len(sample["crop_shape"])
-        if sample.shapes:
-            ndim = len(sample.shapes[0])
-        elif sample.given("in_shape"):
-            ndim = len(sample["in_shape"])
-        crop, start = self._extents(sample, "crop_shape", ndim), self._extents(sample, "roi_start", ndim)
+        crop = sample["crop_shape"]
+        # The window may have fewer axes than the input: then it is about the first ones.
+        ndim = len(crop)
+        start = self._extents(sample, "roi_start", ndim)
         if sample.given("roi_end"):
             end = self._extents(sample, "roi_end", ndim)
         else:
             end = [s + extent for s, extent in zip(start, self._extents(sample, "roi_shape", ndim))]
-        bounds: Sequence[int] | None = None
-        if sample.shapes or sample.given("in_shape"):
-            bounds = sample.shapes[0] if sample.shapes else sample["in_shape"]
-        _check_extents("Input shape", bounds or ())
+        bounds: Sequence[int] = ()
+        if sample.shapes:
+            bounds = sample.shapes[0][:ndim]
+        elif sample.given("in_shape"):
+            bounds = self._extents(sample, "in_shape", ndim)
+        _check_extents("Input shape", bounds)
         _check_extents("Crop shape", crop)
-        if bounds is not None:
-            _check_bounds(bounds, crop, start, end)
+        _check_bounds(bounds, crop, start, end)
         sample.plan = [
-            _start_range(crop[axis], start[axis], end[axis], None if bounds is None else bounds[axis])
+            _start_range(crop[axis], start[axis], end[axis], bounds[axis] if axis < len(bounds) else None)
             for axis in range(ndim)
         ]
         return (ndim,)
@@ -73,7 +72,7 @@ class ROIRandomCrop(RandomOperator):
         if len(values) == 1:
             return values * ndim
         if len(values) != ndim:
-            raise RuntimeError(f"`{name}` expects {ndim} values, got {len(values)}")
+            raise RuntimeError(f'Argument "{name}" expected shape {ndim} but got {len(values)} values')
         return values
 
     def compute(self, sample: Sample) -> None:

@@ -6,7 +6,7 @@ from collections import deque
 
 from penstock.schema import Alias, Argument, FedOperator, Schema, Workspace, register_operator
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
-from penstock.types import DALIDataType, dtype_name
+from penstock.types import NO_TYPE, DALIDataType, dtype_name
 
 
 @register_operator
@@ -71,7 +71,7 @@ class ExternalSource(FedOperator):
 
     def _check_type(self, batch: TensorList) -> None:
         dtype, name = self.args["dtype"], dtype_name(batch.dtype)
-        if dtype is not None and batch.dtype != dtype:
+        if dtype not in (None, NO_TYPE) and batch.dtype != dtype:
             raise RuntimeError(f"ExternalSource expected data of type {dtype_name(dtype)} and got: {name}")
         if self._previous is not None and batch.dtype != self._previous[0]:
             raise RuntimeError(

@@ -8,7 +8,7 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from . import decoders as decoders
 from . import inputs as inputs
@@ -42,6 +42,8 @@ class AudioResample(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         in_rate: float | DataNode | _ndarray | None = None,
@@ -50,9 +52,41 @@ class AudioResample(OperatorFace):
         preserve: bool | None = False,
         quality: float | None = 50.0,
         scale: float | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        in_rate: float | DataNode | _ndarray | None = None,
+        out_length: int | DataNode | _ndarray | None = None,
+        out_rate: float | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        quality: float | None = 50.0,
+        scale: float | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        in_rate: float | DataNode | _ndarray | None = None,
+        out_length: int | DataNode | _ndarray | None = None,
+        out_rate: float | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        quality: float | None = 50.0,
+        scale: float | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class Debayer(OperatorFace):
     """RGB images from those that a sensor took through a mosaic of colour filters (Bayer's).
@@ -73,13 +107,39 @@ class Debayer(OperatorFace):
     def __init__(
         self,
         *,
-        blue_position: int | _Sequence[int] | DataNode | _ndarray = ...,
+        device: str | None = None,
+        name: str | None = None,
         algorithm: str | None = None,
+        blue_position: int | _Sequence[int] | DataNode | _ndarray = ...,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        algorithm: str | None = None,
+        blue_position: int | _Sequence[int] | DataNode | _ndarray = ...,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        algorithm: str | None = None,
+        blue_position: int | _Sequence[int] | DataNode | _ndarray = ...,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Dilate(OperatorFace):
     """Each pixel becomes the greatest of those under a rectangular mask.
@@ -102,15 +162,45 @@ class Dilate(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
         border_mode: str | None = "constant",
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         iterations: int | None = 1,
         mask_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        border_mode: str | None = "constant",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        iterations: int | None = 1,
+        mask_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        border_mode: str | None = "constant",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        iterations: int | None = 1,
+        mask_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Equalize(OperatorFace):
     """Spreads each channel's values so that its histogram is as flat as can be.
@@ -129,11 +219,33 @@ class Equalize(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Erode(OperatorFace):
     """Each pixel becomes the least of those under a rectangular mask.
@@ -156,15 +268,45 @@ class Erode(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
         border_mode: str | None = "constant",
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         iterations: int | None = 1,
         mask_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        border_mode: str | None = "constant",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        iterations: int | None = 1,
+        mask_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        border_mode: str | None = "constant",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        iterations: int | None = 1,
+        mask_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Filter(OperatorFace):
     """Correlates images with a filter; integers are rounded to the nearest, ties to even, and saturate.
@@ -189,15 +331,49 @@ class Filter(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
         border: str | None = "reflect_101",
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         mode: str | None = "same",
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data: DataNode | _TensorLike,
+        filter: DataNode | _TensorLike,
+        fill_value: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        border: str | None = "reflect_101",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        mode: str | None = "same",
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data: list[DataNode],
+        filter: list[DataNode] | DataNode | _TensorLike,
+        fill_value: list[DataNode] | DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        anchor: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+        border: str | None = "reflect_101",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        mode: str | None = "same",
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Inflate(OperatorFace):
     """Decompresses LZ4 blocks (without a frame around them) to arrays of a known shape.
@@ -228,7 +404,8 @@ class Inflate(OperatorFace):
     def __init__(
         self,
         *,
-        shape: int | _Sequence[int] | DataNode | _ndarray = ...,
+        device: str | None = None,
+        name: str | None = None,
         algorithm: str | None = "LZ4",
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         check_output_size: bool | None = False,
@@ -238,9 +415,46 @@ class Inflate(OperatorFace):
         layout: str | None = "",
         preserve: bool | None = False,
         sequence_axis_name: str | None = "F",
-        device: str | None = "cpu",
-        name: str | None = None,
+        shape: int | _Sequence[int] | DataNode | _ndarray = ...,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        algorithm: str | None = "LZ4",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        check_output_size: bool | None = False,
+        chunk_offsets: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        chunk_sizes: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        layout: str | None = "",
+        preserve: bool | None = False,
+        sequence_axis_name: str | None = "F",
+        shape: int | _Sequence[int] | DataNode | _ndarray = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        algorithm: str | None = "LZ4",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        check_output_size: bool | None = False,
+        chunk_offsets: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        chunk_sizes: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        dtype: DALIDataType | None = DALIDataType.UINT8,
+        layout: str | None = "",
+        preserve: bool | None = False,
+        sequence_axis_name: str | None = "F",
+        shape: int | _Sequence[int] | DataNode | _ndarray = ...,
+    ) -> list[DataNode]: ...
 
 class MedianBlur(OperatorFace):
     """Each value becomes the median of those in a window around it; beyond the border, the edge is repeated.
@@ -260,12 +474,36 @@ class MedianBlur(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
         window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+        window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+        window_size: int | _Sequence[int] | DataNode | _ndarray | None = ...,
+    ) -> list[DataNode]: ...
 
 class PeekImageShape(OperatorFace):
     """Tells the shape (height, width, channels) of the decoded image without decoding it.
@@ -288,14 +526,42 @@ class PeekImageShape(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         adjust_orientation: bool | None = True,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = DALIDataType.INT64,
         image_type: DALIImageType | None = DALIImageType.RGB,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        adjust_orientation: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.INT64,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        adjust_orientation: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = DALIDataType.INT64,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Remap(OperatorFace):
     """``output(x, y) = input(mapx(x, y), mapy(x, y))``; what lies beyond the border is 0.
@@ -318,13 +584,43 @@ class Remap(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         interp: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
         pixel_origin: str | None = "corner",
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        mapx: DataNode | _TensorLike,
+        mapy: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        interp: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
+        pixel_origin: str | None = "corner",
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        mapx: list[DataNode] | DataNode | _TensorLike,
+        mapy: list[DataNode] | DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        interp: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
+        pixel_origin: str | None = "corner",
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Resize(OperatorFace):
     """Resamples images to another size with a separable filter.
@@ -366,10 +662,11 @@ class Resize(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         antialias: bool | None = True,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
-        image_type: DALIImageType | None = None,
         interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
         mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
         max_size: float | _Sequence[float] | _ndarray | None = None,
@@ -389,9 +686,37 @@ class Resize(OperatorFace):
         size: float | _Sequence[float] | DataNode | _ndarray | None = None,
         subpixel_scale: bool | None = True,
         temp_buffer_hint: int | None = 0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        antialias: bool | None = True,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        max_size: float | _Sequence[float] | _ndarray | None = None,
+        min_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        minibatch_size: int | None = 32,
+        mode: str | None = "default",
+        preserve: bool | None = False,
+        resize_longer: float | DataNode | _ndarray | None = 0.0,
+        resize_shorter: float | DataNode | _ndarray | None = 0.0,
+        resize_x: float | DataNode | _ndarray | None = 0.0,
+        resize_y: float | DataNode | _ndarray | None = 0.0,
+        resize_z: float | DataNode | _ndarray | None = 0.0,
+        roi_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        roi_relative: bool | None = False,
+        roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        save_attrs: bool | None = False,
+        size: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        subpixel_scale: bool | None = True,
+        temp_buffer_hint: int | None = 0,
+    ) -> Any: ...
 
 class TensorResize(OperatorFace):
     """Resamples chosen dimensions of tensors with a separable filter; layouts do not matter.
@@ -432,6 +757,8 @@ class TensorResize(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         alignment: float | _Sequence[float] | DataNode | _ndarray | None = ...,
         antialias: bool | None = True,
         axes: int | _Sequence[int] | _ndarray | None = None,
@@ -453,9 +780,67 @@ class TensorResize(OperatorFace):
         sizes: float | _Sequence[float] | DataNode | _ndarray | None = None,
         subpixel_scale: bool | None = True,
         temp_buffer_hint: int | None = 0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        alignment: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        antialias: bool | None = True,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        max_size: float | _Sequence[float] | _ndarray | None = None,
+        min_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        minibatch_size: int | None = 32,
+        mode: str | None = "default",
+        preserve: bool | None = False,
+        roi_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        roi_relative: bool | None = False,
+        roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        scales: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        size_rounding: str | None = "round",
+        sizes: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        subpixel_scale: bool | None = True,
+        temp_buffer_hint: int | None = 0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        alignment: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        antialias: bool | None = True,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        interp_type: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        mag_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        max_size: float | _Sequence[float] | _ndarray | None = None,
+        min_filter: DALIInterpType | DataNode | _ndarray | None = DALIInterpType.INTERP_LINEAR,
+        minibatch_size: int | None = 32,
+        mode: str | None = "default",
+        preserve: bool | None = False,
+        roi_end: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        roi_relative: bool | None = False,
+        roi_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        scales: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        size_rounding: str | None = "round",
+        sizes: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        subpixel_scale: bool | None = True,
+        temp_buffer_hint: int | None = 0,
+    ) -> list[DataNode]: ...
 
 class WarpPerspective(OperatorFace):
     """Moves pixels by a homography, which maps output to input coordinates unless ``inverse_map=False``.
@@ -482,6 +867,8 @@ class WarpPerspective(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         border_mode: str | None = "constant",
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         fill_value: float | _Sequence[float] | _ndarray | None = ...,
@@ -491,6 +878,42 @@ class WarpPerspective(OperatorFace):
         pixel_origin: str | None = "corner",
         preserve: bool | None = False,
         size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        matrix_input: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        border_mode: str | None = "constant",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        fill_value: float | _Sequence[float] | _ndarray | None = ...,
+        interp_type: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
+        inverse_map: bool | None = True,
+        matrix: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        pixel_origin: str | None = "corner",
+        preserve: bool | None = False,
+        size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        matrix_input: list[DataNode] | DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        border_mode: str | None = "constant",
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        fill_value: float | _Sequence[float] | _ndarray | None = ...,
+        interp_type: DALIInterpType | None = DALIInterpType.INTERP_LINEAR,
+        inverse_map: bool | None = True,
+        matrix: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        pixel_origin: str | None = "corner",
+        preserve: bool | None = False,
+        size: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    ) -> list[DataNode]: ...

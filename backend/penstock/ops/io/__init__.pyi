@@ -8,7 +8,7 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from . import file as file
 from penstock.ops import OperatorFace

@@ -8,7 +8,7 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from penstock.ops import OperatorFace
 
@@ -33,14 +33,42 @@ class Gaussian(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         mean: float | DataNode | _ndarray | None = 0.0,
         preserve: bool | None = False,
         seed: int | None = -1,
         stddev: float | DataNode | _ndarray | None = 1.0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        mean: float | DataNode | _ndarray | None = 0.0,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+        stddev: float | DataNode | _ndarray | None = 1.0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        mean: float | DataNode | _ndarray | None = 0.0,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+        stddev: float | DataNode | _ndarray | None = 1.0,
+    ) -> list[DataNode]: ...
 
 class SaltAndPepper(OperatorFace):
     """Replaces random pixels by one of two values.
@@ -66,6 +94,8 @@ class SaltAndPepper(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         pepper_val: float | DataNode | _ndarray | None = None,
         per_channel: bool | None = False,
@@ -74,9 +104,41 @@ class SaltAndPepper(OperatorFace):
         salt_val: float | DataNode | _ndarray | None = None,
         salt_vs_pepper: float | DataNode | _ndarray | None = 0.5,
         seed: int | None = -1,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        pepper_val: float | DataNode | _ndarray | None = None,
+        per_channel: bool | None = False,
+        preserve: bool | None = False,
+        prob: float | DataNode | _ndarray | None = 0.05,
+        salt_val: float | DataNode | _ndarray | None = None,
+        salt_vs_pepper: float | DataNode | _ndarray | None = 0.5,
+        seed: int | None = -1,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        pepper_val: float | DataNode | _ndarray | None = None,
+        per_channel: bool | None = False,
+        preserve: bool | None = False,
+        prob: float | DataNode | _ndarray | None = 0.05,
+        salt_val: float | DataNode | _ndarray | None = None,
+        salt_vs_pepper: float | DataNode | _ndarray | None = 0.5,
+        seed: int | None = -1,
+    ) -> list[DataNode]: ...
 
 class Shot(OperatorFace):
     """Replaces each element by a scaled number of the Poisson distribution around it: ``poisson(x / factor) * factor``.
@@ -98,10 +160,36 @@ class Shot(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         factor: float | DataNode | _ndarray | None = 20.0,
         preserve: bool | None = False,
         seed: int | None = -1,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        factor: float | DataNode | _ndarray | None = 20.0,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        factor: float | DataNode | _ndarray | None = 20.0,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+    ) -> list[DataNode]: ...

@@ -8,7 +8,7 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from penstock.ops import OperatorFace
 
@@ -38,6 +38,8 @@ class Beta(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         alpha: float | DataNode | _ndarray | None = 1.0,
         beta: float | DataNode | _ndarray | None = 1.0,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -45,9 +47,39 @@ class Beta(OperatorFace):
         preserve: bool | None = False,
         seed: int | None = -1,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        shape_like: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        alpha: float | DataNode | _ndarray | None = 1.0,
+        beta: float | DataNode | _ndarray | None = 1.0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        shape_like: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        alpha: float | DataNode | _ndarray | None = 1.0,
+        beta: float | DataNode | _ndarray | None = 1.0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class Choice(OperatorFace):
     """Elements picked at random, with repetition, from the first dimension of an array, or from 0 ... a-1.
@@ -73,14 +105,44 @@ class Choice(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         p: float | _Sequence[float] | DataNode | _ndarray | None = None,
         preserve: bool | None = False,
         seed: int | None = -1,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        a: DataNode | _TensorLike,
+        shape_like: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        p: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        a: list[DataNode],
+        shape_like: list[DataNode] | DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        p: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class CoinFlip(OperatorFace):
     """1 with the given probability, else 0.
@@ -104,15 +166,45 @@ class CoinFlip(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         preserve: bool | None = False,
         probability: float | DataNode | _ndarray | None = 0.5,
         seed: int | None = -1,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        shape_like: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+        probability: float | DataNode | _ndarray | None = 0.5,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        shape_like: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+        probability: float | DataNode | _ndarray | None = 0.5,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class Normal(OperatorFace):
     """Normally distributed numbers. For integer types they are rounded and saturate.
@@ -137,6 +229,8 @@ class Normal(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         mean: float | DataNode | _ndarray | None = 0.0,
@@ -144,9 +238,39 @@ class Normal(OperatorFace):
         seed: int | None = -1,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
         stddev: float | DataNode | _ndarray | None = 1.0,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        shape_like: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        mean: float | DataNode | _ndarray | None = 0.0,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        stddev: float | DataNode | _ndarray | None = 1.0,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        shape_like: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        mean: float | DataNode | _ndarray | None = 0.0,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        stddev: float | DataNode | _ndarray | None = 1.0,
+    ) -> list[DataNode]: ...
 
 class Uniform(OperatorFace):
     """Numbers evenly distributed over a range, or picked with equal chances from a list of values.
@@ -174,6 +298,8 @@ class Uniform(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         preserve: bool | None = False,
@@ -181,6 +307,36 @@ class Uniform(OperatorFace):
         seed: int | None = -1,
         shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
         values: float | _Sequence[float] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        shape_like: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+        range: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        values: float | _Sequence[float] | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        shape_like: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        preserve: bool | None = False,
+        range: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        seed: int | None = -1,
+        shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        values: float | _Sequence[float] | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...

@@ -8,7 +8,7 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from penstock.ops import OperatorFace
 
@@ -33,14 +33,42 @@ class Max(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axes: int | _Sequence[int] | _ndarray | None = None,
         axis_names: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         keep_dims: bool | None = False,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Mean(OperatorFace):
     """The mean of the elements along some dimensions.
@@ -64,15 +92,45 @@ class Mean(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axes: int | _Sequence[int] | _ndarray | None = None,
         axis_names: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         keep_dims: bool | None = False,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class MeanSquare(OperatorFace):
     """The mean of the elements' squares along some dimensions.
@@ -96,15 +154,45 @@ class MeanSquare(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axes: int | _Sequence[int] | _ndarray | None = None,
         axis_names: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         keep_dims: bool | None = False,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Min(OperatorFace):
     """The smallest element along some dimensions; NaN is passed over. Of no elements, the type's largest finite value.
@@ -127,14 +215,42 @@ class Min(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axes: int | _Sequence[int] | _ndarray | None = None,
         axis_names: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         keep_dims: bool | None = False,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class RMS(OperatorFace):
     """The square root of the mean of the elements' squares along some dimensions.
@@ -158,15 +274,45 @@ class RMS(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axes: int | _Sequence[int] | _ndarray | None = None,
         axis_names: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         keep_dims: bool | None = False,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class StdDev(OperatorFace):
     """The standard deviation along some dimensions, about a given mean.
@@ -191,15 +337,47 @@ class StdDev(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axes: int | _Sequence[int] | _ndarray | None = None,
         axis_names: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         ddof: int | None = 0,
         keep_dims: bool | None = False,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data: DataNode | _TensorLike,
+        mean: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        ddof: int | None = 0,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data: list[DataNode],
+        mean: list[DataNode] | DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        ddof: int | None = 0,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Sum(OperatorFace):
     """The sum of the elements along some dimensions. Integers are summed in 64 bits unless told otherwise; sums wrap.
@@ -223,15 +401,45 @@ class Sum(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axes: int | _Sequence[int] | _ndarray | None = None,
         axis_names: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dtype: DALIDataType | None = None,
         keep_dims: bool | None = False,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dtype: DALIDataType | None = None,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Variance(OperatorFace):
     """The variance along some dimensions, about a given mean.
@@ -256,12 +464,44 @@ class Variance(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         axes: int | _Sequence[int] | _ndarray | None = None,
         axis_names: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         ddof: int | None = 0,
         keep_dims: bool | None = False,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        data: DataNode | _TensorLike,
+        mean: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        ddof: int | None = 0,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        data: list[DataNode],
+        mean: list[DataNode] | DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        axes: int | _Sequence[int] | _ndarray | None = None,
+        axis_names: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        ddof: int | None = 0,
+        keep_dims: bool | None = False,
+        preserve: bool | None = False,
+    ) -> list[DataNode]: ...

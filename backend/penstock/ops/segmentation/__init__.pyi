@@ -8,7 +8,7 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from penstock.ops import OperatorFace
 
@@ -36,15 +36,45 @@ class RandomMaskPixel(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         foreground: int | DataNode | _ndarray | None = 0,
         preserve: bool | None = False,
         seed: int | None = -1,
         threshold: float | DataNode | _ndarray | None = 0.0,
         value: int | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        foreground: int | DataNode | _ndarray | None = 0,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+        threshold: float | DataNode | _ndarray | None = 0.0,
+        value: int | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        foreground: int | DataNode | _ndarray | None = 0,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+        threshold: float | DataNode | _ndarray | None = 0.0,
+        value: int | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class RandomObjectBBox(OperatorFace):
     """Draws a class, then one of its objects, and gives the object's bounding box.
@@ -78,6 +108,8 @@ class RandomObjectBBox(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         background: int | DataNode | _ndarray | None = 0,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         cache_objects: bool | None = False,
@@ -91,9 +123,28 @@ class RandomObjectBBox(OperatorFace):
         preserve: bool | None = False,
         seed: int | None = -1,
         threshold: int | _Sequence[int] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        input: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        background: int | DataNode | _ndarray | None = 0,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        cache_objects: bool | None = False,
+        class_weights: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        classes: int | _Sequence[int] | DataNode | _ndarray | None = None,
+        foreground_prob: float | DataNode | _ndarray | None = 1.0,
+        format: str | None = "anchor_shape",
+        ignore_class: bool | None = False,
+        k_largest: int | None = None,
+        output_class: bool | None = False,
+        preserve: bool | None = False,
+        seed: int | None = -1,
+        threshold: int | _Sequence[int] | DataNode | _ndarray | None = None,
+    ) -> Any: ...
 
 class SelectMasks(OperatorFace):
     """Keeps the polygons whose masks are listed, in the order of the list; of several polygons of one mask, the last.
@@ -116,9 +167,37 @@ class SelectMasks(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
         reindex_masks: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        mask_ids: DataNode | _TensorLike,
+        polygons: DataNode | _TensorLike,
+        vertices: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+        reindex_masks: bool | None = False,
+    ) -> list[DataNode]: ...
+    @_overload
+    def __call__(
+        self,
+        mask_ids: list[DataNode],
+        polygons: list[DataNode] | DataNode | _TensorLike,
+        vertices: list[DataNode] | DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+        reindex_masks: bool | None = False,
+    ) -> list[list[DataNode]]: ...

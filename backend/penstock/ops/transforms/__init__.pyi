@@ -8,7 +8,7 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from penstock.ops import OperatorFace
 
@@ -31,12 +31,38 @@ class Combine(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         preserve: bool | None = False,
         reverse_order: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input_0: DataNode | _TensorLike,
+        input_1: DataNode | _TensorLike,
+        /,
+        *inputs: DataNode | _TensorLike,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+        reverse_order: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input_0: list[DataNode],
+        input_1: list[DataNode] | DataNode | _TensorLike,
+        /,
+        *inputs: list[DataNode] | DataNode | _TensorLike,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        preserve: bool | None = False,
+        reverse_order: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Crop(OperatorFace):
     """The affine matrix that maps ``from_start`` to ``to_start`` and ``from_end`` to ``to_end``.
@@ -61,6 +87,8 @@ class Crop(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         absolute: bool | None = False,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         from_end: float | _Sequence[float] | DataNode | _ndarray | None = ...,
@@ -69,9 +97,41 @@ class Crop(OperatorFace):
         reverse_order: bool | None = False,
         to_end: float | _Sequence[float] | DataNode | _ndarray | None = ...,
         to_start: float | _Sequence[float] | DataNode | _ndarray | None = ...,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        absolute: bool | None = False,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        from_end: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        from_start: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        preserve: bool | None = False,
+        reverse_order: bool | None = False,
+        to_end: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        to_start: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        absolute: bool | None = False,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        from_end: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        from_start: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        preserve: bool | None = False,
+        reverse_order: bool | None = False,
+        to_end: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+        to_start: float | _Sequence[float] | DataNode | _ndarray | None = ...,
+    ) -> list[DataNode]: ...
 
 class Rotation(OperatorFace):
     """The affine matrix of a rotation; of three dimensions where an axis is given, else of two.
@@ -94,15 +154,45 @@ class Rotation(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         angle: float | DataNode | _ndarray = ...,
         axis: float | _Sequence[float] | DataNode | _ndarray | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         center: float | _Sequence[float] | DataNode | _ndarray | None = None,
         preserve: bool | None = False,
         reverse_order: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        angle: float | DataNode | _ndarray = ...,
+        axis: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        center: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        reverse_order: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        angle: float | DataNode | _ndarray = ...,
+        axis: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        center: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        reverse_order: bool | None = False,
+    ) -> list[DataNode]: ...
 
 class Scale(OperatorFace):
     """The affine matrix that scales each dimension.
@@ -125,15 +215,45 @@ class Scale(OperatorFace):
     def __init__(
         self,
         *,
-        scale: float | _Sequence[float] | DataNode | _ndarray = ...,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         center: float | _Sequence[float] | DataNode | _ndarray | None = None,
         ndim: int | None = None,
         preserve: bool | None = False,
         reverse_order: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
+        scale: float | _Sequence[float] | DataNode | _ndarray = ...,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        center: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        ndim: int | None = None,
+        preserve: bool | None = False,
+        reverse_order: bool | None = False,
+        scale: float | _Sequence[float] | DataNode | _ndarray = ...,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        center: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        ndim: int | None = None,
+        preserve: bool | None = False,
+        reverse_order: bool | None = False,
+        scale: float | _Sequence[float] | DataNode | _ndarray = ...,
+    ) -> list[DataNode]: ...
 
 class Shear(OperatorFace):
     """The affine matrix that shifts each dimension in proportion to the others.
@@ -156,15 +276,45 @@ class Shear(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         angles: float | _Sequence[float] | DataNode | _ndarray | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         center: float | _Sequence[float] | DataNode | _ndarray | None = None,
         preserve: bool | None = False,
         reverse_order: bool | None = False,
         shear: float | _Sequence[float] | DataNode | _ndarray | None = None,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        angles: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        center: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        reverse_order: bool | None = False,
+        shear: float | _Sequence[float] | DataNode | _ndarray | None = None,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        angles: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        center: float | _Sequence[float] | DataNode | _ndarray | None = None,
+        preserve: bool | None = False,
+        reverse_order: bool | None = False,
+        shear: float | _Sequence[float] | DataNode | _ndarray | None = None,
+    ) -> list[DataNode]: ...
 
 class Translation(OperatorFace):
     """The affine matrix of a shift.
@@ -185,10 +335,36 @@ class Translation(OperatorFace):
     def __init__(
         self,
         *,
-        offset: float | _Sequence[float] | DataNode | _ndarray = ...,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        offset: float | _Sequence[float] | DataNode | _ndarray = ...,
         preserve: bool | None = False,
         reverse_order: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        input: DataNode | _TensorLike | None = ...,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        offset: float | _Sequence[float] | DataNode | _ndarray = ...,
+        preserve: bool | None = False,
+        reverse_order: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        input: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        offset: float | _Sequence[float] | DataNode | _ndarray = ...,
+        preserve: bool | None = False,
+        reverse_order: bool | None = False,
+    ) -> list[DataNode]: ...

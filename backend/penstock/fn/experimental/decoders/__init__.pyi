@@ -8,14 +8,16 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 
 @_overload
 def image(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -32,16 +34,11 @@ def image(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
     preallocate_width_hint: int | None = 0,
     preserve: bool | None = False,
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Decodes JPEG, PNG, TIFF, BMP, WebP, JPEG 2000, PNM, GIF, AVIF and ICO to images of layout HWC.
 
@@ -87,6 +84,8 @@ def image(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -103,23 +102,20 @@ def image(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
     preallocate_width_hint: int | None = 0,
     preserve: bool | None = False,
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def image_crop(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -138,17 +134,12 @@ def image_crop(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
     preallocate_width_hint: int | None = 0,
     preserve: bool | None = False,
     rounding: str | None = "round",
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Decodes a window of each image: what ``crop`` would take of the whole, for less work.
 
@@ -194,6 +185,8 @@ def image_crop(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -212,24 +205,21 @@ def image_crop(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
     preallocate_width_hint: int | None = 0,
     preserve: bool | None = False,
     rounding: str | None = "round",
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def image_random_crop(
-    input: DataNode | _ndarray | float,
+    input: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -241,7 +231,6 @@ def image_random_crop(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     num_attempts: int | None = 10,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
@@ -250,11 +239,7 @@ def image_random_crop(
     random_area: float | _Sequence[float] | _ndarray | None = ...,
     random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
     seed: int | None = -1,
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Decodes a random window of each image, with an area and an aspect ratio drawn from ranges.
 
@@ -296,6 +281,8 @@ def image_random_crop(
     input: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -307,7 +294,6 @@ def image_random_crop(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     num_attempts: int | None = 10,
     output_type: DALIImageType | None = DALIImageType.RGB,
     preallocate_height_hint: int | None = 0,
@@ -316,20 +302,18 @@ def image_random_crop(
     random_area: float | _Sequence[float] | _ndarray | None = ...,
     random_aspect_ratio: float | _Sequence[float] | _ndarray | None = ...,
     seed: int | None = -1,
-    split_stages: bool | None = False,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def image_slice(
-    data: DataNode | _ndarray | float,
-    anchor: DataNode | _ndarray | float | None = ...,
-    shape_input: DataNode | _ndarray | float | None = ...,
+    data: DataNode | _TensorLike,
+    anchor: DataNode | _TensorLike | None = ...,
+    shape_input: DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
@@ -344,7 +328,6 @@ def image_slice(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     normalized_anchor: bool | None = True,
     normalized_shape: bool | None = True,
     output_type: DALIImageType | None = DALIImageType.RGB,
@@ -355,12 +338,8 @@ def image_slice(
     rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
     rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    split_stages: bool | None = False,
     start: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Decodes a box of each image: what ``slice`` would take of the whole, for less work.
 
@@ -410,10 +389,12 @@ def image_slice(
 @_overload
 def image_slice(
     data: list[DataNode],
-    anchor: list[DataNode] | DataNode | _ndarray | float | None = ...,
-    shape_input: list[DataNode] | DataNode | _ndarray | float | None = ...,
+    anchor: list[DataNode] | DataNode | _TensorLike | None = ...,
+    shape_input: list[DataNode] | DataNode | _TensorLike | None = ...,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     adjust_orientation: bool | None = True,
     affine: bool | None = True,
     axes: int | _Sequence[int] | DataNode | _ndarray | None = ...,
@@ -428,7 +409,6 @@ def image_slice(
     hw_decoder_load: float | None = 0.65,
     hybrid_huffman_threshold: int | None = 1000000,
     jpeg_fancy_upsampling: bool | None = False,
-    memory_stats: bool | None = False,
     normalized_anchor: bool | None = True,
     normalized_shape: bool | None = True,
     output_type: DALIImageType | None = DALIImageType.RGB,
@@ -439,19 +419,17 @@ def image_slice(
     rel_shape: float | _Sequence[float] | DataNode | _ndarray | None = None,
     rel_start: float | _Sequence[float] | DataNode | _ndarray | None = None,
     shape: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    split_stages: bool | None = False,
     start: int | _Sequence[int] | DataNode | _ndarray | None = None,
-    use_chunk_allocator: bool | None = False,
     use_fast_idct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...
 
 @_overload
 def video(
-    encoded: DataNode | _ndarray | float,
+    encoded: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     affine: bool | None = True,
     build_index: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -463,8 +441,6 @@ def video(
     sequence_length: int | DataNode | _ndarray | None = None,
     start_frame: int | DataNode | _ndarray | None = None,
     stride: int | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Decodes videos to sequences of frames: uint8, layout FHWC, RGB.
 
@@ -497,6 +473,8 @@ def video(
     encoded: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     affine: bool | None = True,
     build_index: bool | None = True,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
@@ -508,6 +486,4 @@ def video(
     sequence_length: int | DataNode | _ndarray | None = None,
     start_frame: int | DataNode | _ndarray | None = None,
     stride: int | DataNode | _ndarray | None = None,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...

@@ -8,11 +8,13 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 
 def fits(
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dont_use_mmap: bool | None = False,
     dtypes: DALIDataType | _Sequence[DALIDataType] | _ndarray | None = None,
@@ -36,8 +38,6 @@ def fits(
     skip_cached_images: bool | None = False,
     stick_to_shard: bool | None = False,
     tensor_init_bytes: int | None = 1048576,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Gives the image of each wanted header-data unit: decompressed, and scaled where its header says so.
 
@@ -74,7 +74,8 @@ def fits(
 
 def video(
     *,
-    sequence_length: int,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dont_use_mmap: bool | None = False,
     enable_frame_num: Any | None = "none",
@@ -98,6 +99,7 @@ def video(
     random_shuffle: bool | None = False,
     read_ahead: bool | None = False,
     seed: int | None = -1,
+    sequence_length: int,
     shard_id: int | None = 0,
     skip_cached_images: bool | None = False,
     step: int | None = -1,
@@ -105,8 +107,6 @@ def video(
     stride: int | None = 1,
     tensor_init_bytes: int | None = 1048576,
     uniform_sample: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> Any:
     """Gives sequences of frames (uint8, FHWC, RGB); then labels, frames' numbers and times where they are asked for.
 

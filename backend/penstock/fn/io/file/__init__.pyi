@@ -8,20 +8,20 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 
 @_overload
 def read(
-    filepaths: DataNode | _ndarray | float,
+    filepaths: DataNode | _TensorLike,
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dont_use_mmap: bool | None = False,
     preserve: bool | None = False,
     use_o_direct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> DataNode:
     """Gives the bytes of the files that the input names: each sample holds a path's characters, in UTF-8.
 
@@ -45,10 +45,10 @@ def read(
     filepaths: list[DataNode],
     /,
     *,
+    device: str | None = None,
+    name: str | None = None,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
     dont_use_mmap: bool | None = False,
     preserve: bool | None = False,
     use_o_direct: bool | None = False,
-    device: str | None = None,
-    name: str | None = None,
 ) -> list[DataNode]: ...

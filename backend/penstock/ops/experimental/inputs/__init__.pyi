@@ -8,7 +8,7 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from penstock.ops import OperatorFace
 
@@ -37,13 +37,26 @@ class Video(OperatorFace):
     def __init__(
         self,
         *,
-        sequence_length: int = ...,
+        device: str | None = None,
+        name: str | None = None,
         affine: bool | None = True,
         blocking: bool | None = False,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         last_sequence_policy: str | None = "partial",
         no_copy: bool | None = False,
         preserve: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
+        sequence_length: int = ...,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        affine: bool | None = True,
+        blocking: bool | None = False,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        last_sequence_policy: str | None = "partial",
+        no_copy: bool | None = False,
+        preserve: bool | None = False,
+        sequence_length: int = ...,
+    ) -> DataNode: ...

@@ -8,7 +8,7 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from penstock.ops import OperatorFace
 
@@ -48,6 +48,8 @@ class Fits(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dont_use_mmap: bool | None = False,
         dtypes: DALIDataType | _Sequence[DALIDataType] | _ndarray | None = None,
@@ -71,9 +73,36 @@ class Fits(OperatorFace):
         skip_cached_images: bool | None = False,
         stick_to_shard: bool | None = False,
         tensor_init_bytes: int | None = 1048576,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dont_use_mmap: bool | None = False,
+        dtypes: DALIDataType | _Sequence[DALIDataType] | _ndarray | None = None,
+        file_filter: str | None = "*.fits",
+        file_list: str | None = None,
+        file_root: str | None = None,
+        files: str | _Sequence[str] | _ndarray | None = None,
+        hdu_indices: int | _Sequence[int] | _ndarray | None = ...,
+        initial_fill: int | None = 1024,
+        lazy_init: bool | None = False,
+        num_shards: int | None = 1,
+        pad_last_batch: bool | None = False,
+        prefetch_queue_depth: int | None = 1,
+        preserve: bool | None = False,
+        random_shuffle: bool | None = False,
+        read_ahead: bool | None = False,
+        seed: int | None = -1,
+        shard_id: int | None = 0,
+        shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False,
+        stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576,
+    ) -> Any: ...
 
 class Video(OperatorFace):
     """Gives sequences of frames (uint8, FHWC, RGB); then labels, frames' numbers and times where they are asked for.
@@ -122,7 +151,8 @@ class Video(OperatorFace):
     def __init__(
         self,
         *,
-        sequence_length: int = ...,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dont_use_mmap: bool | None = False,
         enable_frame_num: Any | None = "none",
@@ -146,6 +176,7 @@ class Video(OperatorFace):
         random_shuffle: bool | None = False,
         read_ahead: bool | None = False,
         seed: int | None = -1,
+        sequence_length: int = ...,
         shard_id: int | None = 0,
         skip_cached_images: bool | None = False,
         step: int | None = -1,
@@ -153,6 +184,41 @@ class Video(OperatorFace):
         stride: int | None = 1,
         tensor_init_bytes: int | None = 1048576,
         uniform_sample: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    def __call__(
+        self,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dont_use_mmap: bool | None = False,
+        enable_frame_num: Any | None = "none",
+        enable_timestamps: bool | None = False,
+        file_list: str | None = "",
+        file_list_format: str | None = "timestamps",
+        file_list_include_end: bool | None = True,
+        file_list_rounding: str | None = "start_down_end_up",
+        file_root: str | None = "",
+        filenames: str | _Sequence[str] | _ndarray | None = ...,
+        fill_value: int | _Sequence[int] | _ndarray | None = ...,
+        image_type: DALIImageType | None = DALIImageType.RGB,
+        initial_fill: int | None = 1024,
+        labels: int | _Sequence[int] | _ndarray | None = None,
+        lazy_init: bool | None = False,
+        num_shards: int | None = 1,
+        pad_last_batch: bool | None = False,
+        pad_mode: str | None = "none",
+        prefetch_queue_depth: int | None = 1,
+        preserve: bool | None = False,
+        random_shuffle: bool | None = False,
+        read_ahead: bool | None = False,
+        seed: int | None = -1,
+        sequence_length: int = ...,
+        shard_id: int | None = 0,
+        skip_cached_images: bool | None = False,
+        step: int | None = -1,
+        stick_to_shard: bool | None = False,
+        stride: int | None = 1,
+        tensor_init_bytes: int | None = 1048576,
+        uniform_sample: bool | None = False,
+    ) -> Any: ...

@@ -8,7 +8,7 @@ from typing import Any, overload as _overload
 
 from numpy import ndarray as _ndarray
 
-from penstock.graph import DataNode
+from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from penstock.ops import OperatorFace
 
@@ -33,10 +33,36 @@ class Read(OperatorFace):
     def __init__(
         self,
         *,
+        device: str | None = None,
+        name: str | None = None,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
         dont_use_mmap: bool | None = False,
         preserve: bool | None = False,
         use_o_direct: bool | None = False,
-        device: str | None = "cpu",
-        name: str | None = None,
     ) -> None: ...
+    @_overload
+    def __call__(
+        self,
+        filepaths: DataNode | _TensorLike,
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dont_use_mmap: bool | None = False,
+        preserve: bool | None = False,
+        use_o_direct: bool | None = False,
+    ) -> DataNode: ...
+    @_overload
+    def __call__(
+        self,
+        filepaths: list[DataNode],
+        /,
+        *,
+        device: str | None = None,
+        name: str | None = None,
+        bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
+        dont_use_mmap: bool | None = False,
+        preserve: bool | None = False,
+        use_o_direct: bool | None = False,
+    ) -> list[DataNode]: ...
