@@ -7,6 +7,7 @@ to other types normalized by the types' ranges, YCbCr in the studio range of ITU
 from __future__ import annotations
 
 import functools
+import math
 import os
 from typing import Any
 
@@ -19,6 +20,7 @@ from penstock.kernels.codecs.image_header import (
     ImageHeader,
     reading_with_pillow,
 )
+from penstock.kernels.codecs.jpeg_baseline import decode_region, memory_of_this_thread
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg
 from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
@@ -60,11 +62,12 @@ def decode(
     stored = None
     if region is not None:
         stored = orientation.stored_region(region, *orientation.size(header.height, header.width))
-    space = _simplejpeg_space(header, output_type) if stored is None and output.dtype == np.uint8 else None
+    space = _jpeg_space(header, output_type) if output.dtype == np.uint8 else None
     if space is not None:
         upright = orientation == UPRIGHT and output.flags.c_contiguous
-        pixels = output if upright else np.empty((header.height, header.width, output.shape[2]), np.uint8)
-        if _decode_with_simplejpeg(encoded, space, pixels, fast_idct):
+        size = (header.height, header.width) if stored is None else stored.extents
+        pixels = output if upright else np.empty((*size, output.shape[2]), np.uint8)
+        if _decode_jpeg(encoded, header, space, pixels, fast_idct, stored):
             if not upright:
                 _copy_pixels(orientation.upright(pixels), output)
             return
@@ -93,12 +96,17 @@ def decode_for_now(
     What :func:`decode` would give without a copy of it. None for images of which that cannot be had, which are those
     that do not decode region by region exactly, and those to be turned or converted.
     """
-    if header.placed(adjust_orientation) != UPRIGHT or _jpeg_space(header, output_type) is None:
+    space = _jpeg_space(header, output_type)
+    if header.placed(adjust_orientation) != UPRIGHT or space is None:
         return None
+    shape = (*region.extents, 1 if space == "GRAY" else 3)
+    pixels = memory_of_this_thread("pixels", math.prod(shape)).reshape(shape)
+    if _decode_jpeg(encoded, header, space, pixels, fast_idct, region):
+        return pixels
     if not decodes_alone(encoded, header, region):
         return None
-    pixels, _ = _decode_stored(encoded, header, output_type, fast_idct, region)
-    return pixels if pixels.dtype == np.uint8 else None
+    decoded, _ = _decode_stored(encoded, header, output_type, fast_idct, region)
+    return decoded if decoded.dtype == np.uint8 else None
 
 
 _SCAN = np.uint8(0xDA)
@@ -109,7 +117,7 @@ def _check_scans(encoded: np.ndarray) -> None:
 
     The limit is DALI's, with its environment variable.
     """
-    from penstock.kernels.cpu.jpeg_markers import count_markers
+    from penstock.kernels.cpu.jpeg.markers import count_markers
 
     limit = int(os.environ.get("DALI_MAX_JPEG_SCANS", "256"))
     if count_markers(encoded, _SCAN) > limit:
@@ -119,12 +127,7 @@ def _check_scans(encoded: np.ndarray) -> None:
         )
 
 
-# -- JPEG by simplejpeg --------------------------------------------------------------------------------------------
-
-
-def _simplejpeg_space(header: ImageHeader, output_type: DALIImageType) -> str | None:
-    """The name of a colour space to which simplejpeg decodes this image just as nvImageCodec does, or None."""
-    return None if simplejpeg() is None else _jpeg_space(header, output_type)
+# -- JPEG into the output itself -----------------------------------------------------------------------------------
 
 
 def _jpeg_space(header: ImageHeader, output_type: DALIImageType) -> str | None:
@@ -136,7 +139,20 @@ def _jpeg_space(header: ImageHeader, output_type: DALIImageType) -> str | None:
     return _SIMPLEJPEG_SPACES.get(output_type)
 
 
+def _decode_jpeg(
+    encoded: np.ndarray, header: ImageHeader, space: str, output: np.ndarray, fast_idct: bool, region: Region | None
+) -> bool:
+    """Decodes a JPEG, or a region of it, into a contiguous array; false where that takes another decoder."""
+    if region is None:
+        return _decode_with_simplejpeg(encoded, space, output, fast_idct)
+    if fast_idct:
+        return False
+    return decode_region(encoded, header, region, output, space == "BGR")
+
+
 def _decode_with_simplejpeg(encoded: np.ndarray, space: str, output: np.ndarray, fast_idct: bool) -> bool:
+    if simplejpeg() is None:
+        return False
     try:
         simplejpeg().decode_jpeg(encoded, space, fastdct=fast_idct, buffer=output)
     except ValueError:

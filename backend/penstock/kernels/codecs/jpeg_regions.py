@@ -52,6 +52,6 @@ def _is_one_scan(encoded: np.ndarray) -> bool:
 
 def _first_marker(scan: np.ndarray) -> int:
     """The first marker in a scan's data that ends it, or -1."""
-    from penstock.kernels.cpu.jpeg_markers import first_marker
+    from penstock.kernels.cpu.jpeg.markers import first_marker
 
     return int(first_marker(scan))

@@ -31,13 +31,15 @@ class _FloatVectorModel(models.PrimitiveModel):
         super().__init__(manager, vector, ir.VectorType(_FLOAT, vector.lanes))
 
 
-def _element(context: Any, builder: Any, array: Any, value: Any, index: Any) -> Any:
-    """A pointer to ``array[index]``, of a contiguous array."""
+def element_pointer(context: Any, builder: Any, array: Any, value: Any, index: Any) -> Any:
+    """A pointer to ``array[index]``, of a contiguous array or what :func:`pointer` gives."""
+    if isinstance(array, types.CPointer):
+        return builder.gep(value, [index])
     data = cgutils.create_struct_proxy(array)(context, builder, value=value).data
     return builder.gep(data, [index])
 
 
-def _spread(builder: Any, number: Any, kind: Any) -> Any:
+def spread_lanes(builder: Any, number: Any, kind: Any) -> Any:
     """A vector of ``kind`` whose lanes are all ``number``."""
     undefined = ir.Constant(kind, ir.Undefined)
     first = builder.insert_element(undefined, number, ir.Constant(_INT32, 0))
@@ -58,6 +60,38 @@ def _as_floats(builder: Any, values: Any, element: Any) -> Any:
     return builder.sitofp(extend(values, ir.VectorType(_INT32, count)), ir.VectorType(_FLOAT, count))
 
 
+def transposed_vectors(builder: Any, vectors: list[Any]) -> list[Any]:
+    """As many vectors as each has lanes, a power of two, with lanes and vectors exchanged.
+
+    In each step, elements whose row and column differ in one bit change places, for the greatest bit first.
+    """
+    vectors, count = list(vectors), len(vectors)
+    lanes = range(count)
+    distance = count // 2
+    while distance:
+        upper = [lane if not lane & distance else lane - distance + count for lane in lanes]
+        lower = [lane + distance if not lane & distance else lane + count for lane in lanes]
+        for i in (i for i in lanes if not i & distance):
+            pair = vectors[i], vectors[i + distance]
+            vectors[i], vectors[i + distance] = (_picked_of_two(builder, *pair, order) for order in (upper, lower))
+        distance //= 2
+    return vectors
+
+
+def interleaved(builder: Any, planes: list[Any]) -> Any:
+    """One vector of the lanes of two or three: the first of each, the second of each, and so on."""
+    lanes = planes[0].type.count
+    joined = _picked_of_two(builder, planes[0], planes[1], list(range(2 * lanes)))
+    rest = planes[2] if len(planes) > 2 else planes[1]
+    rest = _picked_of_two(builder, rest, ir.Constant(rest.type, ir.Undefined), list(range(2 * lanes)))
+    return _picked_of_two(builder, joined, rest, [c * lanes + x for x in range(lanes) for c in range(len(planes))])
+
+
+def _picked_of_two(builder: Any, first: Any, second: Any, lanes: list[int]) -> Any:
+    """A vector of the named lanes of two vectors, those of the second after those of the first."""
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes))
+
+
 def _define_arithmetic(function: Any, instruction: str) -> None:
     """Typed and lowered as numba's own operators are: an overload would be compiled anew wherever it is used."""
 
@@ -73,7 +107,7 @@ def _define_arithmetic(function: Any, instruction: str) -> None:
 
     def compute(_context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.VectorType(_FLOAT, signature.return_type.lanes)
-        operands = (value if value.type == kind else _spread(builder, value, kind) for value in args)
+        operands = (value if value.type == kind else spread_lanes(builder, value, kind) for value in args)
         return getattr(builder, instruction)(*operands)
 
     for operands in ((FloatVector, FloatVector), (FloatVector, types.Float), (types.Float, FloatVector)):
@@ -85,12 +119,22 @@ for _function, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), 
 
 
 @intrinsic
+def pointer(_context: Any, array: Any) -> Any:
+    """Where a contiguous array's elements are. Who holds it holds no reference, which numba would count in every loop."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return cgutils.create_struct_proxy(array)(context, builder, value=args[0]).data
+
+    return types.CPointer(array.dtype)(array), generate
+
+
+@intrinsic
 def at(_context: Any, array: Any, index: Any) -> Any:
-    """``array[index]`` of a contiguous array."""
+    """``array[index]`` of a contiguous array or what :func:`pointer` gives."""
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         place = context.cast(builder, args[1], index, types.intp)
-        return builder.load(_element(context, builder, array, args[0], place))
+        return builder.load(element_pointer(context, builder, array, args[0], place))
 
     return array.dtype(array, index), generate
 
@@ -112,7 +156,7 @@ def spread(_context: Any, number: Any, lanes: Any) -> Any:
     vector = FloatVector(lanes.literal_value)
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return _spread(builder, args[0], ir.VectorType(_FLOAT, vector.lanes))
+        return spread_lanes(builder, args[0], ir.VectorType(_FLOAT, vector.lanes))
 
     return vector(types.float32, lanes), generate
 
@@ -123,7 +167,7 @@ def load(_context: Any, array: Any, index: Any, lanes: Any) -> Any:
     vector, element = FloatVector(lanes.literal_value), array.dtype
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        pointer = _element(context, builder, array, args[0], args[1])
+        pointer = element_pointer(context, builder, array, args[0], args[1])
         stored = ir.VectorType(context.get_data_type(element), vector.lanes)
         values = builder.load(builder.bitcast(pointer, stored.as_pointer()), align=element.bitwidth // 8)
         return _as_floats(builder, values, element)
@@ -143,7 +187,7 @@ def load_pixels(_context: Any, array: Any, index: Any, lanes: Any, channels: Any
     result = types.UniTuple(vector, step)
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        pointer = _element(context, builder, array, args[0], args[1])
+        pointer = element_pointer(context, builder, array, args[0], args[1])
         stored = ir.VectorType(context.get_data_type(element), vector.lanes * step)
         pixels = builder.load(builder.bitcast(pointer, stored.as_pointer()), align=element.bitwidth // 8)
         order = range(vector.lanes)[:: -1 if mirrored.literal_value else 1]
@@ -162,7 +206,9 @@ def copy_mirrored(_context: Any, source: Any, index: Any, target: Any, place: An
     pixels, step = lanes.literal_value, width.literal_value
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        begin, end = (_element(context, builder, array, *args[k : k + 2]) for k, array in ((0, source), (2, target)))
+        begin, end = (
+            element_pointer(context, builder, array, *args[k : k + 2]) for k, array in ((0, source), (2, target))
+        )
         stored = ir.VectorType(context.get_data_type(source.dtype), pixels * step).as_pointer()
         align = source.dtype.bitwidth // 8
         values = builder.load(builder.bitcast(begin, stored), align=align)
@@ -183,7 +229,9 @@ def copy_split(_context: Any, source: Any, index: Any, target: Any, place: Any, 
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         element, align = context.get_data_type(source.dtype), source.dtype.bitwidth // 8
-        begin, end = (_element(context, builder, array, *args[k : k + 2]) for k, array in ((0, source), (2, target)))
+        begin, end = (
+            element_pointer(context, builder, array, *args[k : k + 2]) for k, array in ((0, source), (2, target))
+        )
         interleaved = ir.VectorType(element, pixels * 3).as_pointer()
         values = builder.load(builder.bitcast(begin, interleaved), align=align)
         for channel in range(3):
@@ -202,17 +250,14 @@ def copy_joined(_context: Any, source: Any, index: Any, stride: Any, target: Any
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         element, align = context.get_data_type(source.dtype), source.dtype.bitwidth // 8
-        begin, end = (_element(context, builder, array, *args[k : k + 2]) for k, array in ((0, source), (3, target)))
+        begin, end = (
+            element_pointer(context, builder, array, *args[k : k + 2]) for k, array in ((0, source), (3, target))
+        )
         planes, plane = [], ir.VectorType(element, pixels)
         for _ in range(3):
             planes.append(builder.load(builder.bitcast(begin, plane.as_pointer()), align=align))
             begin = builder.gep(begin, [args[2]])
-        both = ir.Constant(ir.VectorType(_INT32, 2 * pixels), list(range(2 * pixels)))
-        pair = builder.shuffle_vector(planes[0], planes[1], both)
-        last = builder.shuffle_vector(planes[2], ir.Constant(plane, ir.Undefined), both)
-        order = [c * pixels + x for x in range(pixels) for c in range(3)]
-        mask = ir.Constant(ir.VectorType(_INT32, 3 * pixels), order)
-        values = builder.shuffle_vector(pair, last, mask)
+        values = interleaved(builder, planes)
         builder.store(values, builder.bitcast(end, values.type.as_pointer()), align=align)
         return context.get_dummy_value()
 
@@ -222,7 +267,7 @@ def copy_joined(_context: Any, source: Any, index: Any, stride: Any, target: Any
 def _sum_with_product(builder: Any, total: Any, weight: Any, values: Any) -> Any:
     """``total + weight * values``, where the weight is a vector or a number."""
     kind = total.type
-    weights = weight if weight.type == kind else _spread(builder, weight, kind)
+    weights = weight if weight.type == kind else spread_lanes(builder, weight, kind)
     function = cgutils.get_or_insert_function(
         builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fmuladd.v{kind.count}f32"
     )
@@ -259,26 +304,11 @@ def larger(_context: Any, values: Any, others: Any) -> Any:
 
 @intrinsic
 def transposed(_context: Any, rows: Any) -> Any:
-    """As many vectors as each has lanes, a power of two: lane ``i`` of vector ``k`` is lane ``k`` of vector ``i``.
-
-    In each step, elements whose row and column differ in one bit change places, for the greatest bit first.
-    """
+    """As many vectors as each has lanes, a power of two: lane ``i`` of vector ``k`` is lane ``k`` of vector ``i``."""
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         vectors = [builder.extract_value(args[0], i) for i in range(rows.count)]
-        lanes = range(rows.count)
-        distance = rows.count // 2
-        while distance:
-            upper = [lane if not lane & distance else lane - distance + rows.count for lane in lanes]
-            lower = [lane + distance if not lane & distance else lane + rows.count for lane in lanes]
-            for i in (i for i in lanes if not i & distance):
-                pair = vectors[i], vectors[i + distance]
-                vectors[i], vectors[i + distance] = (
-                    builder.shuffle_vector(*pair, ir.Constant(ir.VectorType(_INT32, rows.count), order))
-                    for order in (upper, lower)
-                )
-            distance //= 2
-        return context.make_tuple(builder, rows, vectors)
+        return context.make_tuple(builder, rows, transposed_vectors(builder, vectors))
 
     return rows(rows), generate
 
@@ -323,7 +353,7 @@ def store(_context: Any, array: Any, index: Any, values: Any) -> Any:
     element = array.dtype
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        pointer, stored = _element(context, builder, array, args[0], args[1]), args[2]
+        pointer, stored = element_pointer(context, builder, array, args[0], args[1]), args[2]
         if isinstance(element, types.Integer):
             # Through signed numbers, which machines convert to.
             whole = builder.fptosi(stored, ir.VectorType(_INT32, values.lanes))

@@ -1,0 +1,1 @@
+"""Decoding baseline JPEG, step by step: markers, entropy, transform, colour."""

@@ -1,0 +1,237 @@
+"""Entropy decoding of baseline JPEG: Huffman codes to coefficients.
+
+Source: ITU-T T.81, annex F.2.2 (decoding), annex C (code tables) and figure A.6 (the zig-zag sequence).
+
+The scan's data are read as one string of bits without stuffing (:func:`copy_scan`). Its next bits are the highest of a
+64-bit word, ``bits``, of which ``count`` are known; ``place`` is the byte behind those. Nothing checks bounds while a unit
+is decoded: what reads past the end reads the margin behind the data, and the caller compares places between units.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.simd import at
+from penstock.kernels.cpu.simd_integers import load_word, put
+
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+
+MARGIN = 4096
+"""Bytes behind a scan's data. The longest unit, 10 blocks of 64 coefficients of at most 27 bits, has 2160."""
+
+BLOCK = 72
+"""Elements of a block: 64 coefficients in rows, and one behind them that takes what belongs nowhere."""
+
+FULL, ENDED = 64, 128
+"""The coefficients of a block, and how far an end of block moves on from the last that is not 0."""
+
+_NOWHERE = 64
+# Where the coefficients of the zig-zag sequence stand in a block.
+_ZIG_ZAG = [
+    *(
+        0,
+        1,
+        8,
+        16,
+        9,
+        2,
+        3,
+        10,
+        17,
+        24,
+        32,
+        25,
+        18,
+        11,
+        4,
+        5,
+        12,
+        19,
+        26,
+        33,
+        40,
+        48,
+        41,
+        34,
+        27,
+        20,
+        13,
+        6,
+        7,
+        14,
+        21,
+        28,
+    ),
+    *(
+        35,
+        42,
+        49,
+        56,
+        57,
+        50,
+        43,
+        36,
+        29,
+        22,
+        15,
+        23,
+        30,
+        37,
+        44,
+        51,
+        58,
+        59,
+        52,
+        45,
+        38,
+        31,
+        39,
+        46,
+        53,
+        60,
+        61,
+        54,
+        47,
+        55,
+    ),
+    *(62, 63),
+]
+NATURAL_ORDER = np.array(_ZIG_ZAG, np.uint8)
+KEPT = np.array(_ZIG_ZAG + [_NOWHERE] * ENDED, np.uint8)
+"""Where the decoded coefficients of a block go."""
+DROPPED = np.full_like(KEPT, _NOWHERE)
+"""Where those of a block go that nobody wants."""
+
+# A code table: an entry for each value of the next _LOOKUP bits, an entry for each code, and for each length of a code the
+# first number of that many bits (in 16) that is no such code, and where its entry stands less the number.
+_LOOKUP = 10
+_CODES = 1 << _LOOKUP
+_MOST_CODES = 256
+_LIMITS = _CODES + _MOST_CODES
+_OFFSETS = _LIMITS + 18
+TABLE = _OFFSETS + 18
+"""Elements of a code table, int32."""
+
+# An entry tells how many coefficients to move on (8 bits), the length of the code, and that of the code and the bits of the
+# value behind it; 0 is a longer code, _INVALID none.
+_INVALID = FULL << 16 | 17 << 8 | 17
+_LONGEST_DC, _LONGEST_AC = 11, 10
+
+
+@njit(**_OPTIONS)
+def build_table(lengths, symbols, is_dc, table):  # type: ignore[no-untyped-def]
+    """Fills a code table; false where the codes are not those of a baseline image.
+
+    Args:
+        lengths: how many codes there are of 1 to 16 bits; uint8 of shape (16,).
+        symbols: of the codes in their order; uint8.
+        is_dc: symbols are sizes of values; else they are preceded by a number of zeros.
+        table: int32 of shape (TABLE,).
+    """
+    table[:] = 0
+    code, known = 0, 0
+    for length in range(1, 17):
+        table[_OFFSETS + length] = known - code
+        for _ in range(lengths[length - 1]):
+            if known >= min(symbols.size, _MOST_CODES) or code >= 1 << length:
+                return False
+            zeros, size = np.int64(symbols[known] >> 4), np.int64(symbols[known] & 15)
+            if is_dc:
+                if symbols[known] > _LONGEST_DC:
+                    return False
+                steps = 0
+            elif size == 0 and zeros != 15:
+                if zeros != 0:
+                    return False
+                steps = ENDED
+            else:
+                if size > _LONGEST_AC:
+                    return False
+                steps = zeros + 1
+            entry = steps << 16 | length << 8 | (length + size)
+            table[_CODES + known] = entry
+            if length <= _LOOKUP:
+                spread = _LOOKUP - length
+                table[code << spread : (code + 1) << spread] = entry
+            code += 1
+            known += 1
+        if code == 1 << length:
+            return False  # No code is all ones.
+        table[_LIMITS + length] = code << (16 - length)
+        code <<= 1
+    return known == symbols.size
+
+
+@njit(inline="always", **_OPTIONS)
+def _long_entry(table, base, bits):  # type: ignore[no-untyped-def]
+    """The entry of a code of more than ``_LOOKUP`` bits."""
+    first = np.int64(bits >> np.uint64(48))
+    start = np.int64(base)
+    length = _LOOKUP + 1
+    while length < 17 and first >= at(table, start + _LIMITS + length):
+        length += 1
+    if length == 17:
+        return np.int32(_INVALID)
+    known = (first >> (16 - length)) + at(table, start + _OFFSETS + length)
+    return at(table, start + _CODES + (known & (_MOST_CODES - 1)))
+
+
+@njit(inline="always", **_OPTIONS)
+def refilled(scan, place, bits, count):  # type: ignore[no-untyped-def]
+    """The reader with at least 56 bits known."""
+    bits |= load_word(scan, place) >> count
+    place += (np.uint64(63) - count) >> np.uint64(3)
+    return place, bits, count | np.uint64(56)
+
+
+@njit(inline="always", **_OPTIONS)
+def _next_value(table, base, bits, count):  # type: ignore[no-untyped-def]
+    """Decodes a code and the value behind it: the reader's bits and count behind them, the steps to move on and the value."""
+    entry = at(table, base + (bits >> np.uint64(64 - _LOOKUP)))
+    if entry == 0:
+        entry = _long_entry(table, base, bits)
+    length, whole = np.uint64((entry >> 8) & 31), np.uint64(entry & 63)
+    size = whole - length
+    rest = bits << length
+    # The value's bits; with a leading 0 they stand for a negative one, greater by 2^size - 1.
+    value = np.int64((rest >> np.uint64(1)) >> (np.uint64(63) - size))
+    value += (~np.int64(rest) >> 63) & (1 - (np.int64(1) << np.int64(size)))
+    return bits << whole, count - whole, np.uint64(entry >> 16), value
+
+
+@njit(inline="always", **_OPTIONS)
+def decode_block(scan, place, bits, count, tables, dc, ac, predicted, block, start, order):  # type: ignore[no-untyped-def]
+    """Decodes a block: the reader behind it, the DC coefficient, and where the coefficients ended.
+
+    That is 63 where the last one was decoded, and ``ENDED`` behind the last where the end of the block was. In what no block
+    may have, the bit ``FULL`` is set.
+
+    Args:
+        scan, tables, block, order: pointers.
+        tables: of which one begins at ``dc``, and another at ``ac``.
+        predicted: the DC coefficient of the component's block before.
+        block: takes the coefficients from ``start`` on; int16, zero before.
+        order: ``KEPT`` or ``DROPPED``.
+    """
+    place, bits, count = refilled(scan, place, bits, count)
+    bits, count, spoiled, value = _next_value(tables, dc, bits, count)
+    predicted += value
+    reached, last = np.uint64(0), np.uint64(63)
+    put(block, start + np.uint64(at(order, reached)), predicted)
+    while True:
+        place, bits, count = refilled(scan, place, bits, count)
+        bits, count, steps, value = _next_value(tables, ac, bits, count)
+        reached += steps
+        put(block, start + np.uint64(at(order, reached)), value)
+        if reached >= last:
+            break
+        # Two codes and their values have at most 54 bits.
+        bits, count, steps, value = _next_value(tables, ac, bits, count)
+        reached += steps
+        put(block, start + np.uint64(at(order, reached)), value)
+        if reached >= last:
+            break
+    return place, bits, count, predicted, reached | spoiled

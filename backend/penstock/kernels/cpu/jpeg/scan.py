@@ -1,0 +1,313 @@
+"""Decoding the one scan of a baseline JPEG, or what lies in a region of it.
+
+Source: ITU-T T.81, annexes A.2 (the order of the data) and F.2 (decoding).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.jpeg.colour import LANES, convert_row, copy_row, double_row, weigh_rows
+from penstock.kernels.cpu.jpeg.entropy import BLOCK, DROPPED, ENDED, FULL, KEPT, MARGIN, decode_block
+from penstock.kernels.cpu.jpeg.transform import SAFE, transform_block
+from penstock.kernels.cpu.simd import pointer
+from penstock.kernels.cpu.simd_integers import any_lane, copy_chunk, nothing, put
+
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+
+_PREFIX, _STUFFING, _END_OF_IMAGE = np.uint8(0xFF), np.uint8(0), np.uint8(0xD9)
+_RESTART = 0xD0
+_CHUNK = 32
+
+
+@njit(**_OPTIONS)
+def copy_scan(data, start, scan, ends):  # type: ignore[no-untyped-def]
+    """Copies a scan's data without stuffing and markers, up to the end of the image.
+
+    Args:
+        data: the file; uint8.
+        start: where the scan's data begin.
+        scan: takes the copy, and zeros behind it; of ``data.size - start + MARGIN`` elements at least.
+        ends: takes the places in ``scan`` where restart intervals end, the last of which ends the scan.
+
+    Returns:
+        Whether there are as many intervals as ``ends`` has room for, and then the end of the image.
+    """
+    here, there, interval = start, 0, 0
+    while here + 1 < data.size:
+        # Chunks without a prefix are copied as vectors.
+        while here + _CHUNK < data.size and not copy_chunk(data, here, scan, there, _CHUNK, _PREFIX):
+            here += _CHUNK
+            there += _CHUNK
+        for _ in range(_CHUNK):
+            if here + 1 >= data.size:
+                return False
+            if data[here] != _PREFIX:
+                scan[there] = data[here]
+                here += 1
+                there += 1
+                continue
+            marker = data[here + 1]
+            if marker == _STUFFING:
+                scan[there] = _PREFIX
+                there += 1
+            elif marker == _PREFIX:
+                here += 1
+                continue
+            else:
+                ends[interval] = there
+                interval += 1
+                if interval == ends.size:
+                    scan[there : there + MARGIN] = 0
+                    return marker == _END_OF_IMAGE
+                if marker != _RESTART + (interval - 1) % 8:
+                    return False
+            here += 2
+    return False
+
+
+class Scan(NamedTuple):
+    """The scan of an image, ready to be decoded.
+
+    Attributes:
+        data, ends: as :func:`copy_scan` gives them.
+        interval: units between restarts.
+        tables: the code tables, one behind the other; int32.
+        dc_tables, ac_tables: where those of each component begin in ``tables``; int64 of shape (components,).
+        quantizers: of each component, in rows; int16 of shape (components * 64,).
+        across, down: how many times as many samples luma has as chroma: 1 or 2. 1 where there is one component.
+        height, width: of the image.
+    """
+
+    data: Any
+    ends: Any
+    interval: int
+    tables: Any
+    dc_tables: Any
+    ac_tables: Any
+    quantizers: Any
+    across: int
+    down: int
+    height: int
+    width: int
+
+
+class Memory(NamedTuple):
+    """What a scan is decoded in; see :func:`memory_for`.
+
+    Attributes:
+        reader: where the reader is, and where in the restart intervals.
+        predicted: the DC coefficient of each component's last block.
+        coefficients, reached: of the blocks of one unit, as :func:`decode_block` gives them.
+        planes: a strip.
+        sums, blue, red: a row of chroma, weighted and doubled.
+    """
+
+    reader: Any
+    predicted: Any
+    coefficients: Any
+    reached: Any
+    planes: Any
+    sums: Any
+    blue: Any
+    red: Any
+
+
+_PLACE, _BITS, _COUNT, _LEFT, _RESTARTS = range(5)
+_MOST_BLOCKS = 6
+_WIDEST_UNIT, _ROWS_OF_STRIP = 16, 17 + 9 + 9
+
+
+def memory_for(width: int) -> Memory:
+    """Memory to decode images of up to ``width`` columns in."""
+    stride = -(-width // _WIDEST_UNIT) * _WIDEST_UNIT + 2 * LANES
+    return Memory(
+        np.zeros(5, np.uint64),
+        np.zeros(3, np.int64),
+        np.zeros(_MOST_BLOCKS * BLOCK, np.int16),
+        np.zeros(_MOST_BLOCKS, np.uint64),
+        np.zeros(_ROWS_OF_STRIP * stride, np.uint8),
+        np.zeros(stride, np.int16),
+        np.zeros(stride, np.uint8),
+        np.zeros(stride, np.uint8),
+    )
+
+
+class _Strip(NamedTuple):
+    """A row of units as samples, and before it the last row of samples of the one above.
+
+    Attributes:
+        first, last: the columns of units that it has.
+        stride, chroma_stride: samples from row to row.
+        blue, red: where their planes begin.
+    """
+
+    first: int
+    last: int
+    stride: int
+    chroma_stride: int
+    blue: int
+    red: int
+
+
+@njit(**_OPTIONS)
+def decode_scan(scan, memory, top, left, output, reverse):  # type: ignore[no-untyped-def]
+    """Decodes a region of an image from its scan; false where the data are damaged.
+
+    Args:
+        scan: a :class:`Scan`.
+        memory: for images of this width at least.
+        top, left: of the region.
+        output: the region, to be filled; uint8 of shape (H, W, C), contiguous, at least ``LANES`` wide. With one channel
+            of three components, luma is all that is taken.
+        reverse: in the order of BGR.
+    """
+    rows, columns, channels = output.shape
+    unit_height, unit_width = 8 * scan.down, 8 * scan.across
+    bottom, right = top + rows, left + columns
+    # Smooth chroma takes a pixel around the region.
+    first_row = max(top - scan.down + 1, 0) // unit_height
+    last_row = min(bottom + scan.down - 2, scan.height - 1) // unit_height
+    first_column = max(left - scan.across + 1, 0) // unit_width
+    last_column = min(right + scan.across - 2, scan.width - 1) // unit_width
+    chroma_stride = (last_column - first_column + 1) * 8
+    stride = chroma_stride * scan.across
+    blue = (1 + unit_height) * stride
+    strip = _Strip(first_column, last_column, stride, chroma_stride, blue, blue + 9 * chroma_stride)
+    memory.reader[:] = 0
+    memory.reader[_LEFT] = scan.interval
+    memory.predicted[:] = 0
+    memory.coefficients[:] = 0
+    pixels = output.reshape(-1)
+    converted = top
+    for row in range(last_row + 1):
+        if not _decode_units(scan, memory, strip, channels, row >= first_row):
+            return False
+        if row < first_row:
+            continue
+        # The last row of a strip takes chroma of the next.
+        ready = bottom if row == last_row else min((row + 1) * unit_height - (scan.down - 1), bottom)
+        for y in range(converted, ready):
+            _convert_row(scan, memory, strip, row, y, left, columns, channels, pixels, (y - top) * columns, reverse)
+        converted = max(converted, ready)
+        _keep_last_row(memory.planes, 0, unit_height, stride)
+        _keep_last_row(memory.planes, strip.blue, 8, chroma_stride)
+        _keep_last_row(memory.planes, strip.red, 8, chroma_stride)
+    whole = last_row == (scan.height - 1) // unit_height
+    return not whole or _consumed(memory.reader) == scan.ends[scan.ends.size - 1]
+
+
+@njit(**_OPTIONS)
+def _consumed(reader):  # type: ignore[no-untyped-def]
+    """How many bytes have been read, the last in part."""
+    return np.int64(reader[_PLACE] - (reader[_COUNT] >> np.uint64(3)))
+
+
+@njit(**_OPTIONS)
+def _restart(scan, memory):  # type: ignore[no-untyped-def]
+    """Goes on at the next interval; false where this one does not end here."""
+    reader, restarts = memory.reader, np.int64(memory.reader[_RESTARTS])
+    if _consumed(reader) != scan.ends[restarts]:
+        return False
+    reader[_PLACE], reader[_BITS], reader[_COUNT] = scan.ends[restarts], 0, 0
+    reader[_LEFT], reader[_RESTARTS] = scan.interval, restarts + 1
+    memory.predicted[:] = 0
+    return True
+
+
+@njit(**_OPTIONS)
+def _decode_units(scan, memory, strip, channels, wanted_row):  # type: ignore[no-untyped-def]
+    """Decodes a row of units, and makes samples of those that the strip has; false where the data are damaged.
+
+    Args:
+        wanted_row: whether it has any.
+    """
+    reader, predicted, reached = memory.reader, memory.predicted, memory.reached
+    data, tables, coefficients = pointer(scan.data), pointer(scan.tables), pointer(memory.coefficients)
+    quantizers, planes = pointer(scan.quantizers), pointer(memory.planes)
+    lumas = scan.across * scan.down
+    blocks = lumas + scan.dc_tables.size - 1
+    sizes = nothing(8)
+    for column in range(-(-scan.width // (8 * scan.across))):
+        if reader[_LEFT] == 0 and not _restart(scan, memory):
+            return False
+        reader[_LEFT] -= np.uint64(1)
+        wanted = wanted_row and strip.first <= column <= strip.last
+        order = pointer(KEPT) if wanted else pointer(DROPPED)
+        place, bits, count = reader[_PLACE], reader[_BITS], reader[_COUNT]
+        invalid = np.uint64(0)
+        for i in range(blocks):
+            c = max(i - lumas + 1, 0)
+            start, dc, ac = np.uint64(i * BLOCK), np.uint64(scan.dc_tables[c]), np.uint64(scan.ac_tables[c])
+            place, bits, count, predicted[c], reached[i] = decode_block(
+                data, place, bits, count, tables, dc, ac, predicted[c], coefficients, start, order
+            )
+            invalid |= reached[i] & np.uint64(FULL)
+        reader[_PLACE], reader[_BITS], reader[_COUNT] = place, bits, count
+        if invalid or _consumed(reader) > scan.ends[np.int64(reader[_RESTARTS])]:
+            return False
+        if not wanted:
+            continue
+        for i in range(lumas if channels == 1 else blocks):
+            known = np.int64(reached[i]) - ENDED + 1 if reached[i] >= ENDED else FULL
+            c = max(i - lumas + 1, 0)
+            if c == 0:
+                x, y = (column - strip.first) * scan.across + i % scan.across, i // scan.across
+                place_of_block, stride = (1 + 8 * y) * strip.stride + 8 * x, strip.stride
+            else:
+                stride = strip.chroma_stride
+                place_of_block = (strip.blue if c == 1 else strip.red) + stride + (column - strip.first) * 8
+            sizes = sizes | transform_block(
+                coefficients, i * BLOCK, quantizers, c * 64, known, planes, place_of_block, stride
+            )
+        for i in range(blocks * BLOCK):
+            put(coefficients, i, 0)
+    return any_lane(sizes) >> (SAFE + 1) == 0
+
+
+@njit(**_OPTIONS)
+def _convert_row(  # type: ignore[no-untyped-def]
+    scan, memory, strip, row, y, left, columns, channels, pixels, target, reverse
+):
+    """Converts the image's row ``y``, from column ``left`` on, which is in the strip of a row of units.
+
+    Args:
+        target: where its first pixel goes in ``pixels``.
+    """
+    planes = memory.planes
+    start = left - strip.first * 8 * scan.across
+    luma = (y - row * 8 * scan.down + 1) * strip.stride + start
+    if channels == 1:
+        for x in range(columns):
+            pixels[target + x] = planes[luma + x]
+        return
+    near = y // scan.down
+    above = (near - row * 8 + 1) * strip.chroma_stride
+    blue, red = strip.blue + above, strip.red + above
+    if scan.across == 1:
+        convert_row(planes, luma, planes, blue + start, planes, red + start, columns, pixels, target * 3, reverse)
+        return
+    known = min((scan.width + 1) // 2 - strip.first * 8, strip.chroma_stride)
+    if scan.down == 1:
+        shift, even, odd, far = 2, 1, 2, near
+    else:
+        shift, even, odd = 4, 8, 7
+        far = min(max(near + (1 if y % 2 else -1), 0), (scan.height - 1) // 2)
+    step = (far - near) * strip.chroma_stride
+    for begin, doubled in ((blue, memory.blue), (red, memory.red)):
+        if scan.down == 1:
+            copy_row(planes, begin, known, memory.sums)
+        else:
+            weigh_rows(planes, begin, begin + step, known, memory.sums)
+        double_row(memory.sums, known, shift, even, odd, doubled)
+    convert_row(planes, luma, memory.blue, start, memory.red, start, columns, pixels, target * 3, reverse)
+
+
+@njit(**_OPTIONS)
+def _keep_last_row(planes, begin, height, stride):  # type: ignore[no-untyped-def]
+    """Makes the last row of a plane of the strip that above the next one."""
+    for x in range(stride):
+        planes[begin + x] = planes[begin + height * stride + x]

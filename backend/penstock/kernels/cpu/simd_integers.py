@@ -1,0 +1,243 @@
+"""Vectors of integers inside of numba kernels, beside those of floats in ``simd.py``, and words of bytes.
+
+Nothing checks bounds, and indices are not wrapped: a kernel answers for those it uses.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
+
+from penstock.kernels.cpu.simd import element_pointer, interleaved, spread_lanes, transposed_vectors
+
+_BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+
+
+class IntVector(types.Type):
+    """An integer of 16 or 32 bits, ``lanes`` times.
+
+    Vectors and numbers are added, subtracted, multiplied, shifted and joined as in Python, but for what overflows.
+    """
+
+    def __init__(self, lanes: int, bits: int) -> None:
+        self.lanes, self.bits = lanes, bits
+        super().__init__(name=f"int{bits}x{lanes}")
+
+    @property
+    def registers(self) -> Any:
+        """The type of LLVM's vectors."""
+        return ir.VectorType(ir.IntType(self.bits), self.lanes)
+
+
+@register_model(IntVector)
+class _IntVectorModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, vector: IntVector) -> None:
+        super().__init__(manager, vector, vector.registers)
+
+
+def _define_arithmetic(function: Any, instruction: str) -> None:
+    """Typed and lowered as numba's own operators are: an overload would be compiled anew wherever it is used."""
+
+    @type_callable(function)
+    def _typed(_context: Any) -> Any:
+        def result(left, right):  # type: ignore[no-untyped-def]
+            if isinstance(left, IntVector) and (left == right or isinstance(right, types.Integer)):
+                return left
+            return None
+
+        return result
+
+    def compute(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        left, right = args
+        if isinstance(signature.args[1], types.Integer):
+            kind = signature.args[0]
+            number = context.cast(builder, right, signature.args[1], types.int32 if kind.bits == 32 else types.int16)
+            right = spread_lanes(builder, number, kind.registers)
+        return getattr(builder, instruction)(left, right)
+
+    for right in (IntVector, types.Integer):
+        lower_builtin(function, IntVector, right)(compute)
+
+
+for _function, _instruction in (
+    (operator.add, "add"),
+    (operator.sub, "sub"),
+    (operator.mul, "mul"),
+    (operator.lshift, "shl"),
+    (operator.rshift, "ashr"),
+    (operator.or_, "or_"),
+    (operator.xor, "xor"),
+):
+    _define_arithmetic(_function, _instruction)
+
+
+@intrinsic(prefer_literal=True)
+def nothing(_context: Any, lanes: Any) -> Any:
+    """A vector of zeros, int32."""
+    vector = IntVector(lanes.literal_value, 32)
+    return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.registers, None)
+
+
+@intrinsic(prefer_literal=True)
+def load(_context: Any, array: Any, index: Any, lanes: Any) -> Any:
+    """``array[index : index + lanes]`` of a contiguous array of integers of at most 16 bits, as int16."""
+    vector, element = IntVector(lanes.literal_value, 16), array.dtype
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        values = _loaded(context, builder, array, args[0], args[1], vector.lanes)
+        return values if element.bitwidth == 16 else builder.zext(values, vector.registers)
+
+    return vector(array, index, lanes), generate
+
+
+def _loaded(context: Any, builder: Any, array: Any, value: Any, index: Any, lanes: int) -> Any:
+    pointer, element = element_pointer(context, builder, array, value, index), array.dtype
+    stored = ir.VectorType(context.get_data_type(element), lanes)
+    return builder.load(builder.bitcast(pointer, stored.as_pointer()), align=element.bitwidth // 8)
+
+
+@intrinsic
+def widened(_context: Any, values: Any) -> Any:
+    """int16 as int32."""
+    vector = IntVector(values.lanes, 32)
+    return vector(values), lambda _context, builder, _signature, args: builder.sext(args[0], vector.registers)
+
+
+@intrinsic
+def narrowed(_context: Any, values: Any) -> Any:
+    """int32 cut to int16."""
+    vector = IntVector(values.lanes, 16)
+    return vector(values), lambda _context, builder, _signature, args: builder.trunc(args[0], vector.registers)
+
+
+@intrinsic
+def high_product(_context: Any, values: Any, factor: Any) -> Any:
+    """``values * factor >> 16`` of int16, with all bits of the product."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide = ir.VectorType(_INT32, values.lanes)
+        number = context.cast(builder, args[1], signature.args[1], types.int32)
+        product = builder.mul(builder.sext(args[0], wide), spread_lanes(builder, number, wide))
+        return builder.trunc(builder.ashr(product, ir.Constant(wide, [16] * values.lanes)), values.registers)
+
+    return values(values, factor), generate
+
+
+def _as_bytes(builder: Any, values: Any) -> Any:
+    """Integers as uint8; what does not fit becomes 0 or 255."""
+    low, high = (ir.Constant(values.type, [limit] * values.type.count) for limit in (0, 255))
+    values = builder.select(builder.icmp_signed(">", values, low), values, low)
+    values = builder.select(builder.icmp_signed("<", values, high), values, high)
+    return builder.trunc(values, ir.VectorType(_BYTE, values.type.count))
+
+
+def _store(builder: Any, pointer: Any, values: Any) -> None:
+    builder.store(values, builder.bitcast(pointer, values.type.as_pointer()), align=1)
+
+
+@intrinsic
+def store_rows(_context: Any, array: Any, index: Any, stride: Any, rows: Any) -> Any:
+    """Stores vectors into a contiguous array of uint8, each ``stride`` behind the one before; cut to 0 to 255."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        pointer = element_pointer(context, builder, array, args[0], args[1])
+        for i in range(rows.count):
+            _store(builder, pointer, _as_bytes(builder, builder.extract_value(args[3], i)))
+            pointer = builder.gep(pointer, [args[2]])
+        return context.get_dummy_value()
+
+    return types.void(array, index, stride, rows), generate
+
+
+@intrinsic
+def store_pixels(_context: Any, array: Any, index: Any, channels: Any) -> Any:
+    """Stores pixels whose channels are a tuple of vectors, cut to 0 to 255, into a contiguous array of uint8."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        pointer = element_pointer(context, builder, array, args[0], args[1])
+        planes = [_as_bytes(builder, builder.extract_value(args[2], c)) for c in range(channels.count)]
+        _store(builder, pointer, interleaved(builder, planes))
+        return context.get_dummy_value()
+
+    return types.void(array, index, channels), generate
+
+
+@intrinsic
+def store_numbers(_context: Any, array: Any, index: Any, values: Any) -> Any:
+    """``array[index : index + lanes] = values`` of a contiguous array of the vector's type."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        pointer = element_pointer(context, builder, array, args[0], args[1])
+        builder.store(args[2], builder.bitcast(pointer, args[2].type.as_pointer()), align=values.bits // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, index, values), generate
+
+
+@intrinsic(prefer_literal=True)
+def copy_chunk(_context: Any, source: Any, index: Any, target: Any, place: Any, length: Any, sought: Any) -> Any:
+    """``target[place : place + length] = source[index : index + length]`` of uint8, and whether ``sought`` is among them."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        values = _loaded(context, builder, source, args[0], args[1], length.literal_value)
+        _store(builder, element_pointer(context, builder, target, args[2], args[3]), values)
+        number = context.cast(builder, args[5], signature.args[5], types.uint8)
+        found = builder.icmp_unsigned("==", values, spread_lanes(builder, number, values.type))
+        bits = builder.bitcast(found, ir.IntType(length.literal_value))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+
+    return types.boolean(source, index, target, place, length, sought), generate
+
+
+@intrinsic
+def exchanged(_context: Any, rows: Any) -> Any:
+    """As many vectors as each has lanes, a power of two: lane ``i`` of vector ``k`` is lane ``k`` of vector ``i``."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        vectors = [builder.extract_value(args[0], i) for i in range(rows.count)]
+        return context.make_tuple(builder, rows, transposed_vectors(builder, vectors))
+
+    return rows(rows), generate
+
+
+@intrinsic
+def any_lane(_context: Any, values: Any) -> Any:
+    """The lanes joined by "or"."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        kind = args[0].type
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(_INT32, [kind]), f"llvm.vector.reduce.or.v{kind.count}i32"
+        )
+        return builder.call(function, [args[0]])
+
+    return types.int32(values), generate
+
+
+@intrinsic
+def load_word(_context: Any, array: Any, index: Any) -> Any:
+    """The eight bytes from ``array[index]`` on, of a contiguous array of uint8, as one number: the first is the highest."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        pointer = element_pointer(context, builder, array, args[0], args[1])
+        word = builder.load(builder.bitcast(pointer, _INT64.as_pointer()), align=1)
+        return builder.bswap(word)
+
+    return types.uint64(array, index), generate
+
+
+@intrinsic
+def put(_context: Any, array: Any, index: Any, value: Any) -> Any:
+    """``array[index] = value`` of a contiguous array of integers; higher bits are cut off."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        pointer = element_pointer(context, builder, array, args[0], args[1])
+        builder.store(context.cast(builder, args[2], value, array.dtype), pointer)
+        return context.get_dummy_value()
+
+    return types.void(array, index, value), generate

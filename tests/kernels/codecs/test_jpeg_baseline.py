@@ -1,0 +1,225 @@
+"""Regions of baseline JPEGs by our own kernels are, bit by bit, what the libraries make of the whole."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image, ImageFile
+
+from penstock.kernels.codecs.image_codec import decode
+from penstock.kernels.codecs.image_header import ImageError, read_header
+from penstock.kernels.codecs.jpeg_baseline import decode_region
+from penstock.kernels.windows import Region
+from penstock.types import DALIImageType
+
+RNG = np.random.default_rng(0)
+CHANNELS = {DALIImageType.RGB: 3, DALIImageType.BGR: 3, DALIImageType.GRAY: 1}
+
+
+def picture(height: int, width: int, noise: float) -> np.ndarray:
+    """Smooth colours with noise, uint8 (H, W, 3)."""
+    coarse = RNG.integers(0, 256, (height // 8 + 1, width // 8 + 1, 3)).astype(np.uint8)
+    smooth = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
+    return np.clip(smooth + RNG.normal(0, noise, smooth.shape), 0, 255).astype(np.uint8)
+
+
+def jpeg(height: int = 75, width: int = 101, noise: float = 10, mode: str = "RGB", **options: Any) -> np.ndarray:
+    buffer = io.BytesIO()
+    image = Image.fromarray(picture(height, width, noise)).convert(mode)
+    largest, ImageFile.MAXBLOCK = ImageFile.MAXBLOCK, 1 << 20  # Pillow's own is too small for small images.
+    try:
+        image.save(buffer, "JPEG", **options)
+    finally:
+        ImageFile.MAXBLOCK = largest
+    return np.frombuffer(buffer.getvalue(), np.uint8)
+
+
+def jpeg_sampled(factors: int) -> np.ndarray:
+    return cv2.imencode(".jpg", picture(75, 101, 10), [cv2.IMWRITE_JPEG_SAMPLING_FACTOR, factors])[1].reshape(-1)
+
+
+def region_of(encoded: np.ndarray, region: Region, kind: DALIImageType = DALIImageType.RGB) -> np.ndarray | None:
+    output = np.full((*region.extents, CHANNELS[kind]), 77, np.uint8)
+    taken = decode_region(encoded, read_header(encoded), region, output, kind == DALIImageType.BGR)
+    return output if taken else None
+
+
+def region_of_whole(encoded: np.ndarray, region: Region, kind: DALIImageType = DALIImageType.RGB) -> np.ndarray:
+    header = read_header(encoded)
+    output = np.empty(header.shape(kind, False), np.uint8)
+    decode(encoded, header, output, kind, adjust_orientation=False)
+    return output[region.overlap(output.shape)[0]]
+
+
+def regions(height: int, width: int) -> list[Region]:
+    """The whole, regions that touch edges and those of units, and others."""
+    some = [Region((0, 0), (height, width)), Region((16, 16), (16, 32)), Region((15, 17), (1, 33))]
+    for _ in range(5):
+        rows, columns = int(RNG.integers(1, height + 1)), int(RNG.integers(32, width + 1))
+        top, left = int(RNG.integers(0, height - rows + 1)), int(RNG.integers(0, width - columns + 1))
+        some.append(Region((top, left), (rows, columns)))
+    return some
+
+
+SUBSAMPLINGS = range(3)
+QUALITIES = (1, 30, 75, 95, 100)
+
+
+@pytest.mark.parametrize("kind", CHANNELS)
+@pytest.mark.parametrize(("subsampling", "quality"), [*itertools.product(SUBSAMPLINGS, QUALITIES)])
+def test_colours(kind: DALIImageType, subsampling: int, quality: int) -> None:
+    height, width = int(RNG.integers(35, 90)), int(RNG.integers(60, 130))
+    encoded = jpeg(height, width, noise=quality / 3, subsampling=subsampling, quality=quality)
+    for region in regions(height, width):
+        np.testing.assert_array_equal(region_of(encoded, region, kind), region_of_whole(encoded, region, kind))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"restart_marker_blocks": 1},
+        {"restart_marker_blocks": 9, "subsampling": 0},
+        {"restart_marker_rows": 1},
+        {"optimize": True},
+        {"optimize": True, "quality": 100, "noise": 80},
+        {"noise": 0, "quality": 5},
+        {"comment": b"\xff\xda" * 10},
+    ],
+)
+@pytest.mark.parametrize("mode", ["RGB", "L"])
+def test_ways_of_coding(options: dict[str, Any], mode: str) -> None:
+    encoded = jpeg(mode=mode, **options)
+    kind = DALIImageType.RGB if mode == "RGB" else DALIImageType.GRAY
+    for region in regions(75, 101):
+        np.testing.assert_array_equal(region_of(encoded, region, kind), region_of_whole(encoded, region, kind))
+
+
+@pytest.mark.parametrize("size", [(1, 32), (8, 33), (9, 47), (16, 48), (17, 49), (33, 64)])
+@pytest.mark.parametrize("subsampling", SUBSAMPLINGS)
+def test_sizes_at_the_edges_of_units(size: tuple[int, int], subsampling: int) -> None:
+    encoded, region = jpeg(*size, subsampling=subsampling), Region((0, 0), size)
+    np.testing.assert_array_equal(region_of(encoded, region), region_of_whole(encoded, region))
+
+
+def test_images_one_after_the_other_share_memory_and_nothing_else() -> None:
+    images = [jpeg(200, 300), jpeg(40, 50, mode="L"), jpeg(60, 400, subsampling=0), jpeg(210, 310)]
+    for encoded in images * 2:
+        header = read_header(encoded)
+        kind = DALIImageType.GRAY if header.channels == 1 else DALIImageType.RGB
+        region = Region((3, 5), (header.height - 3, header.width - 5))
+        np.testing.assert_array_equal(region_of(encoded, region, kind), region_of_whole(encoded, region, kind))
+
+
+WINDOW = Region((10, 20), (30, 40))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"progressive": True}, {"mode": "CMYK"}, {"keep_rgb": True, "subsampling": 0}],
+    ids=["progressive", "inks", "stored as RGB"],
+)
+def test_other_processes_and_colours_are_left(options: dict[str, Any]) -> None:
+    assert region_of(jpeg(**options), WINDOW) is None
+
+
+@pytest.mark.parametrize("factors", [cv2.IMWRITE_JPEG_SAMPLING_FACTOR_411, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_440])
+def test_other_samplings_are_left(factors: int) -> None:
+    assert region_of(jpeg_sampled(factors), WINDOW) is None
+
+
+def test_narrow_regions_and_images_are_left() -> None:
+    assert region_of(jpeg(), Region((10, 20), (30, 31))) is None
+    assert region_of(jpeg(20, 5), Region((0, 0), (20, 5))) is None
+
+
+def test_what_is_cut_short_is_left() -> None:
+    encoded = jpeg()
+    assert region_of(encoded, WINDOW) is not None
+    for end in (-1, -2, -100):
+        assert region_of(encoded[:end], WINDOW) is None
+
+
+def changed(encoded: np.ndarray, place: int, value: int) -> np.ndarray:
+    data = encoded.copy()
+    data[place] = value
+    return data
+
+
+def segment(encoded: np.ndarray, marker: int) -> int:
+    """Where the body of the first segment with a marker begins."""
+    return encoded.tobytes().index(bytes((0xFF, marker))) + 4
+
+
+def test_headers_that_no_baseline_image_has_are_left() -> None:
+    encoded = jpeg(restart_marker_blocks=5)
+    frame, tables, quantizers, scan = (segment(encoded, marker) for marker in (0xC0, 0xC4, 0xDB, 0xDA))
+    broken = {
+        "12 bits": (frame, 12),
+        "factors": (frame + 7, 0x50),
+        "a quantizer of 16 bits": (quantizers, 0x10),
+        "number of a table": (tables, 7),
+        "more codes than there are": (tables + 1, 3),
+        "no code of all ones": (tables + 1, 2),
+        "more symbols than the segment has": (tables + 16, 250),
+        "a DC value of 12 bits": (tables + 17, 12),
+        "another component": (scan + 1, 9),
+        "a table that is not there": (scan + 2, 0x33),
+        "a part of the spectrum": (scan + 8, 5),
+        "another interval": (segment(encoded, 0xDD) + 1, 6),
+        "a marker that nobody knows": (segment(encoded, 0xDD) - 3, 0x67),
+    }
+    assert region_of(encoded, WINDOW) is not None
+    for name, (place, value) in broken.items():
+        assert region_of(changed(encoded, place, value), WINDOW) is None, name
+
+
+def test_restarts_out_of_order_are_left() -> None:
+    encoded = jpeg(restart_marker_blocks=5)
+    assert region_of(changed(encoded, segment(encoded, 0xD1) - 3, 0xD2), WINDOW) is None
+
+
+def test_a_table_of_more_codes_than_an_image_may_have_is_left() -> None:
+    encoded = jpeg().tobytes()
+    tables = encoded.index(b"\xff\xc4")
+    lengths = bytes((0,) * 8 + (255,) * 2 + (0,) * 6)
+    body = b"\x00" + lengths + bytes(510)
+    added = b"\xff\xc4" + (len(body) + 2).to_bytes(2, "big") + body
+    assert region_of(np.frombuffer(encoded[:tables] + added + encoded[tables:], np.uint8), WINDOW) is not None
+    scan = encoded.index(b"\xff\xda")
+    assert region_of(np.frombuffer(encoded[:scan] + added + encoded[scan:], np.uint8), WINDOW) is None
+
+
+def test_numbers_that_overflow_are_left() -> None:
+    """Decoders that add in 16 bits differ from those that do not."""
+    encoded = jpeg(noise=100, quality=100, subsampling=0)
+    quantizers = segment(encoded, 0xDB) + 1
+    loud = encoded.copy()
+    loud[quantizers : quantizers + 64] = 255
+    assert region_of(loud, WINDOW) is None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_damage_shows_as_in_the_whole_or_is_left(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    taken = 0
+    for trial in range(60):
+        intact = jpeg(48, 80, subsampling=trial % 3, quality=80, restart_marker_blocks=4 * (trial % 2))
+        encoded = intact.copy()
+        places = rng.integers(0 if trial % 4 == 0 else segment(intact, 0xDA), encoded.size, rng.integers(1, 4))
+        encoded[places] ^= (1 << rng.integers(0, 8, places.size)).astype(np.uint8)
+        try:
+            header = read_header(encoded)
+        except ImageError:
+            continue
+        if (header.height, header.width, header.channels) != (48, 80, 3):
+            continue
+        pixels = region_of(encoded, WINDOW)
+        if pixels is not None:
+            taken += 1
+            np.testing.assert_array_equal(pixels, region_of_whole(encoded, WINDOW))
+    assert taken
