@@ -225,7 +225,7 @@ def _prepare(encoded: np.ndarray, segments: _Segments):  # type: ignore[no-untyp
     if not copy_scan(encoded, segments.scan, data, ends):
         raise _NotBaselineError
     numbers = list(dict.fromkeys(number for c in components for number in (c.dc_table, c.ac_table)))
-    tables = np.empty((len(numbers), TABLE), np.int32)
+    tables = np.empty((len(numbers), TABLE), np.uint32)
     for number, table in zip(numbers, tables):
         if not build_table(*segments.tables[number], number < 16, table):
             raise _NotBaselineError

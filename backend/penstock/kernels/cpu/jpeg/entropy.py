@@ -29,76 +29,15 @@ FULL, ENDED = 64, 128
 """The coefficients of a block, and how far an end of block moves on from the last that is not 0."""
 
 _NOWHERE = 64
-# Where the coefficients of the zig-zag sequence stand in a block.
-_ZIG_ZAG = [
-    *(
-        0,
-        1,
-        8,
-        16,
-        9,
-        2,
-        3,
-        10,
-        17,
-        24,
-        32,
-        25,
-        18,
-        11,
-        4,
-        5,
-        12,
-        19,
-        26,
-        33,
-        40,
-        48,
-        41,
-        34,
-        27,
-        20,
-        13,
-        6,
-        7,
-        14,
-        21,
-        28,
-    ),
-    *(
-        35,
-        42,
-        49,
-        56,
-        57,
-        50,
-        43,
-        36,
-        29,
-        22,
-        15,
-        23,
-        30,
-        37,
-        44,
-        51,
-        58,
-        59,
-        52,
-        45,
-        38,
-        31,
-        39,
-        46,
-        53,
-        60,
-        61,
-        54,
-        47,
-        55,
-    ),
-    *(62, 63),
-]
+
+
+def _zig_zag(place: int) -> tuple[int, int]:
+    """What sorts the places of a block: diagonals, every other one upwards."""
+    row, column = divmod(place, 8)
+    return row + column, row if (row + column) % 2 else column
+
+
+_ZIG_ZAG = sorted(range(FULL), key=_zig_zag)
 NATURAL_ORDER = np.array(_ZIG_ZAG, np.uint8)
 KEPT = np.array(_ZIG_ZAG + [_NOWHERE] * ENDED, np.uint8)
 """Where the decoded coefficients of a block go."""
@@ -113,11 +52,12 @@ _MOST_CODES = 256
 _LIMITS = _CODES + _MOST_CODES
 _OFFSETS = _LIMITS + 18
 TABLE = _OFFSETS + 18
-"""Elements of a code table, int32."""
+"""Elements of a code table, uint32."""
 
-# An entry tells how many coefficients to move on (8 bits), the length of the code, and that of the code and the bits of the
-# value behind it; 0 is a longer code, _INVALID none.
-_INVALID = FULL << 16 | 17 << 8 | 17
+# An entry tells, from its lowest bits on, how many bits the code and the value behind it have together (8), how many the code
+# has (6) and the value (4), and how many coefficients to move on. 0 is a longer code, _INVALID none.
+_LENGTH, _SIZE, _STEPS = 8, 14, 18
+_INVALID = FULL << _STEPS | 17 << _LENGTH | 17
 _LONGEST_DC, _LONGEST_AC = 11, 10
 
 
@@ -129,7 +69,7 @@ def build_table(lengths, symbols, is_dc, table):  # type: ignore[no-untyped-def]
         lengths: how many codes there are of 1 to 16 bits; uint8 of shape (16,).
         symbols: of the codes in their order; uint8.
         is_dc: symbols are sizes of values; else they are preceded by a number of zeros.
-        table: int32 of shape (TABLE,).
+        table: uint32 of shape (TABLE,).
     """
     table[:] = 0
     code, known = 0, 0
@@ -151,7 +91,7 @@ def build_table(lengths, symbols, is_dc, table):  # type: ignore[no-untyped-def]
                 if size > _LONGEST_AC:
                     return False
                 steps = zeros + 1
-            entry = steps << 16 | length << 8 | (length + size)
+            entry = steps << _STEPS | size << _SIZE | length << _LENGTH | (length + size)
             table[_CODES + known] = entry
             if length <= _LOOKUP:
                 spread = _LOOKUP - length
@@ -171,12 +111,12 @@ def _long_entry(table, base, bits):  # type: ignore[no-untyped-def]
     first = np.int64(bits >> np.uint64(48))
     start = np.int64(base)
     length = _LOOKUP + 1
-    while length < 17 and first >= at(table, start + _LIMITS + length):
+    while length < 17 and first >= np.int64(at(table, start + _LIMITS + length)):
         length += 1
     if length == 17:
-        return np.int32(_INVALID)
-    known = (first >> (16 - length)) + at(table, start + _OFFSETS + length)
-    return at(table, start + _CODES + (known & (_MOST_CODES - 1)))
+        return np.uint32(_INVALID)
+    known = (first >> (16 - length)) + np.int64(at(table, start + _OFFSETS + length))
+    return at(table, start + _CODES + (np.int64(known) & (_MOST_CODES - 1)))
 
 
 @njit(inline="always", **_OPTIONS)
@@ -193,13 +133,14 @@ def _next_value(table, base, bits, count):  # type: ignore[no-untyped-def]
     entry = at(table, base + (bits >> np.uint64(64 - _LOOKUP)))
     if entry == 0:
         entry = _long_entry(table, base, bits)
-    length, whole = np.uint64((entry >> 8) & 31), np.uint64(entry & 63)
-    size = whole - length
-    rest = bits << length
+    wide = np.uint64(entry)
+    size = (wide >> np.uint64(_SIZE)) & np.uint64(15)
+    rest = bits << ((wide >> np.uint64(_LENGTH)) & np.uint64(63))
     # The value's bits; with a leading 0 they stand for a negative one, greater by 2^size - 1.
     value = np.int64((rest >> np.uint64(1)) >> (np.uint64(63) - size))
     value += (~np.int64(rest) >> 63) & (1 - (np.int64(1) << np.int64(size)))
-    return bits << whole, count - whole, np.uint64(entry >> 16), value
+    # Shifts look at the lowest bits alone: nothing stands between the entry and the next one.
+    return bits << (wide & np.uint64(63)), count - (wide & np.uint64(255)), wide >> np.uint64(_STEPS), value
 
 
 @njit(inline="always", **_OPTIONS)
