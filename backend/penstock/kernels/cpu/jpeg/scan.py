@@ -77,7 +77,7 @@ class Scan(NamedTuple):
         interval: units between restarts.
         tables: the code tables, one behind the other; uint32.
         dc_tables, ac_tables: where those of each component begin in ``tables``; int64 of shape (components,).
-        quantizers: of each component, in rows; int16 of shape (components * 64,).
+        quantizers: of each component, in rows; int16, 64 for each.
         across, down: how many times as many samples luma has as chroma: 1 or 2. 1 where there is one component.
         height, width: of the image.
     """

@@ -1,0 +1,229 @@
+"""What stands before the scan of a baseline JPEG: its markers' segments.
+
+Sources: ITU-T T.81, annex B (markers); ITU-T T.871 (JFIF); Adobe technical note 5116 (the marker APP14).
+
+Nothing is read but what is checked to be there: files may be damaged, or made to do harm.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER, TABLE, build_table
+
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+
+_PREFIX = 0xFF
+_FRAME, _FRAME_OF_ANY_TABLES, _TABLES, _QUANTIZERS, _INTERVAL, _SCAN = 0xC0, 0xC1, 0xC4, 0xDB, 0xDD, 0xDA
+_APP0, _APP14, _APP15, _COMMENT = 0xE0, 0xEE, 0xEF, 0xFE
+_TABLES_OF_A_CLASS, _AC = 4, 16
+_MOST_COMPONENTS, _LARGEST_FACTOR = 3, 4
+
+
+class Segments(NamedTuple):
+    """What a file's segments tell; see :func:`memory_for_segments`.
+
+    Attributes:
+        numbers: at ``HEIGHT``, ``WIDTH``, ``INTERVAL`` (units between restarts, or 0), ``START`` (where the scan's data
+            begin), ``COMPONENTS``, ``JFIF`` (whether it is one) and ``ADOBE`` (the transform that Adobe's marker names, or -1).
+        components: of each its number, its factors across and down, and the number of its quantizer.
+        dc_tables, ac_tables: where each component's code tables begin in ``tables``.
+        factors: each component's quantizer, in rows.
+        quantizers: by their numbers.
+        tables: the code tables, by class and number.
+        known: which quantizers and code tables the file has.
+    """
+
+    numbers: np.ndarray
+    components: np.ndarray
+    dc_tables: np.ndarray
+    ac_tables: np.ndarray
+    factors: np.ndarray
+    quantizers: np.ndarray
+    tables: np.ndarray
+    known: np.ndarray
+
+
+HEIGHT, WIDTH, INTERVAL, START, COMPONENTS, JFIF, ADOBE = range(7)
+_NUMBER, _ACROSS, _DOWN, _QUANTIZER = range(4)
+
+
+def memory_for_segments() -> Segments:
+    """Memory to read segments into."""
+    return Segments(
+        np.zeros(7, np.int64),
+        np.zeros((_MOST_COMPONENTS, 4), np.int64),
+        np.zeros(_MOST_COMPONENTS, np.int64),
+        np.zeros(_MOST_COMPONENTS, np.int64),
+        np.zeros(_MOST_COMPONENTS * 64, np.int16),
+        np.zeros((_TABLES_OF_A_CLASS, 64), np.int16),
+        np.zeros(2 * _TABLES_OF_A_CLASS * TABLE, np.uint32),
+        np.zeros(3 * _TABLES_OF_A_CLASS, np.bool_),
+    )
+
+
+@njit(**_OPTIONS)
+def read_segments(data, segments):  # type: ignore[no-untyped-def]
+    """Reads the segments of a file, up to its first scan; false where it is not baseline, or damaged.
+
+    Args:
+        data: the file; uint8.
+        segments: a :class:`Segments`, to be filled.
+    """
+    numbers = segments.numbers
+    numbers[:] = 0
+    numbers[ADOBE] = -1
+    segments.known[:] = False
+    position = 2
+    while position + 4 <= data.size and data[position] == _PREFIX:
+        marker = data[position + 1]
+        if marker == _PREFIX:
+            position += 1
+            continue
+        length = _two_bytes(data, position + 2)
+        body = data[position + 4 : position + 2 + length]
+        if length < 2 or body.size != length - 2:
+            return False
+        position += 2 + length
+        if marker in (_FRAME, _FRAME_OF_ANY_TABLES):
+            good = _read_frame(body, segments)
+        elif marker == _QUANTIZERS:
+            good = _read_quantizers(body, segments)
+        elif marker == _TABLES:
+            good = _read_tables(body, segments)
+        elif marker == _INTERVAL:
+            good = body.size == 2
+            if good:
+                numbers[INTERVAL] = _two_bytes(body, 0)
+        elif marker == _SCAN:
+            numbers[START] = position
+            return _read_scan(body, segments)
+        else:
+            good = _APP0 <= marker <= _APP15 or marker == _COMMENT
+            if marker == _APP0 and _begins(body, (74, 70, 73, 70, 0), 14):
+                numbers[JFIF] = 1
+            elif marker == _APP14 and _begins(body, (65, 100, 111, 98, 101), 12):
+                numbers[ADOBE] = body[11]
+        if not good:
+            return False
+    return False
+
+
+@njit(**_OPTIONS)
+def _two_bytes(data, place):  # type: ignore[no-untyped-def]
+    return np.int64(data[place]) << 8 | np.int64(data[place + 1])
+
+
+@njit(**_OPTIONS)
+def _begins(body, letters, shortest):  # type: ignore[no-untyped-def]
+    """Whether a segment of at least ``shortest`` bytes begins with five letters."""
+    begins = body.size >= shortest
+    for i in range(min(5, body.size)):
+        begins &= body[i] == letters[i]
+    return begins
+
+
+@njit(**_OPTIONS)
+def _read_frame(body, segments):  # type: ignore[no-untyped-def]
+    numbers, components = segments.numbers, segments.components
+    if body.size < 6 or numbers[COMPONENTS]:
+        return False
+    count = np.int64(body[5])
+    if body[0] != 8 or body.size != 6 + 3 * count or (count != 1 and count != _MOST_COMPONENTS):
+        return False
+    numbers[HEIGHT], numbers[WIDTH], numbers[COMPONENTS] = _two_bytes(body, 1), _two_bytes(body, 3), count
+    for c in range(count):
+        across, down = np.int64(body[7 + 3 * c] >> 4), np.int64(body[7 + 3 * c] & 15)
+        if min(across, down) < 1 or max(across, down) > _LARGEST_FACTOR or body[8 + 3 * c] >= _TABLES_OF_A_CLASS:
+            return False
+        components[c, _NUMBER], components[c, _QUANTIZER] = body[6 + 3 * c], body[8 + 3 * c]
+        components[c, _ACROSS], components[c, _DOWN] = across, down
+    return True
+
+
+@njit(**_OPTIONS)
+def _read_quantizers(body, segments):  # type: ignore[no-untyped-def]
+    if body.size % 65:
+        return False
+    for start in range(0, body.size, 65):
+        number = np.int64(body[start])
+        if number >= _TABLES_OF_A_CLASS:
+            return False
+        for i in range(64):
+            segments.quantizers[number, NATURAL_ORDER[i]] = body[start + 1 + i]
+        segments.known[number] = True
+    return True
+
+
+@njit(**_OPTIONS)
+def _read_tables(body, segments):  # type: ignore[no-untyped-def]
+    start = 0
+    while start < body.size:
+        if body.size - start < 17:
+            return False
+        kind, lengths = np.int64(body[start]), body[start + 1 : start + 17]
+        number = kind % _AC
+        end = start + 17
+        for count in lengths:
+            end += count
+        if kind >= 2 * _AC or number >= _TABLES_OF_A_CLASS or end > body.size:
+            return False
+        if kind >= _AC:
+            number += _TABLES_OF_A_CLASS
+        table = segments.tables[number * TABLE : (number + 1) * TABLE]
+        if not build_table(lengths, body[start + 17 : end], kind < _AC, table):
+            return False
+        segments.known[_TABLES_OF_A_CLASS + number] = True
+        start = end
+    return True
+
+
+@njit(**_OPTIONS)
+def _read_scan(body, segments):  # type: ignore[no-untyped-def]
+    components, known = segments.components, segments.known
+    count = segments.numbers[COMPONENTS]
+    if count == 0 or body.size != 4 + 2 * count or body[0] != count:
+        return False
+    if body[1 + 2 * count] != 0 or body[2 + 2 * count] != 63 or body[3 + 2 * count] != 0:
+        return False
+    for c in range(count):
+        dc, ac, quantizer = np.int64(body[2 + 2 * c] >> 4), np.int64(body[2 + 2 * c] & 15), components[c, _QUANTIZER]
+        if body[1 + 2 * c] != components[c, _NUMBER] or max(dc, ac) >= _TABLES_OF_A_CLASS:
+            return False
+        dc, ac = _TABLES_OF_A_CLASS + dc, 2 * _TABLES_OF_A_CLASS + ac
+        if not (known[quantizer] and known[dc] and known[ac]):
+            return False
+        segments.dc_tables[c] = (dc - _TABLES_OF_A_CLASS) * TABLE
+        segments.ac_tables[c] = (ac - _TABLES_OF_A_CLASS) * TABLE
+        for i in range(64):
+            segments.factors[64 * c + i] = segments.quantizers[quantizer, i]
+    return True
+
+
+# Chroma of two columns is not smoothed.
+_NARROWEST = 6
+
+
+@njit(**_OPTIONS)
+def find_sampling(segments, channels):  # type: ignore[no-untyped-def]
+    """How many times as many samples luma has as chroma, across and down; 0, 0 where that is not decoded to ``channels``.
+
+    Decoded are grey to one channel, and YCbCr, to three or to luma, with chroma that is whole, or halved across, or both ways.
+    """
+    components, numbers = segments.components, segments.numbers
+    if numbers[COMPONENTS] == 1:
+        return (1, 1) if channels == 1 else (0, 0)
+    if not numbers[JFIF]:
+        ycbcr = numbers[ADOBE] == 1
+        if numbers[ADOBE] < 0:
+            ycbcr = components[0, _NUMBER] == 1 and components[1, _NUMBER] == 2 and components[2, _NUMBER] == 3
+        if not ycbcr:
+            return 0, 0
+    across, down = components[0, _ACROSS], components[0, _DOWN]
+    chroma = max(components[1, _ACROSS], components[1, _DOWN], components[2, _ACROSS], components[2, _DOWN])
+    if chroma != 1 or across > 2 or down > across or numbers[WIDTH] < _NARROWEST:
+        return 0, 0
+    return across, down
