@@ -63,6 +63,11 @@ class FusedOperator(Operator):
 
     # -- what concrete operators fill in ---------------------------------------------------------------------------
 
+    @classmethod
+    def takes(cls, operators: Sequence[Operator]) -> bool:
+        """Whether operators with these arguments can ever be computed at once."""
+        return True
+
     def can_fuse(self, steps: Sequence[Workspace]) -> bool:
         """Whether this batch, whose shapes are inferred, can be computed at once."""
         raise NotImplementedError

@@ -43,7 +43,10 @@ class ToDecibels(Operator):
         return sample.shapes[0]
 
     def compute(self, sample: Sample) -> None:
-        source, out = sample.inputs[0], sample.outputs[0]
+        self.compute_array(sample, sample.inputs[0], sample.outputs[0])
+
+    def compute_array(self, sample: Sample, source: np.ndarray, out: np.ndarray) -> None:
+        """Fills ``out`` for one sample, whose data is ``source``."""
         if not source.size:
             return
         from penstock.kernels.cpu import decibels

@@ -104,17 +104,21 @@ class Normalize(Operator):
     def compute_samples(self, workspace: Workspace, shapes: Any) -> None:
         if self.args["batch"]:
             self._check_together(workspace)
-            self._normalize(workspace.live)
+            samples = workspace.live
+            self._normalize(samples, [(sample.inputs[0], sample.outputs[0]) for sample in samples])
         else:
             super().compute_samples(workspace, shapes)
 
     def compute(self, sample: Sample) -> None:
+        self.compute_array(sample, sample.inputs[0], sample.outputs[0])
+
+    def compute_array(self, sample: Sample, data: np.ndarray, out: np.ndarray) -> None:
+        """Fills ``out`` for one sample, whose data is ``data``, on its own."""
         from penstock.kernels.cpu import moments
 
-        data, out = sample.inputs[0], sample.outputs[0]
         volumes = moments.around(data, sample.workspace.state)
         if volumes is None or self.given("mean") or self.given("stddev"):
-            self._normalize([sample])
+            self._normalize([sample], [(data, out)])
         else:
             ddof, epsilon, scale, shift = (self.args[name] for name in ("ddof", "epsilon", "scale", "shift"))
             moments.standardize(data, volumes, ddof, epsilon, scale, shift, out)
@@ -165,11 +169,11 @@ class Normalize(Operator):
                 "With `batch=True`, samples must have equal extents in the dimensions that are not normalized"
             )
 
-    def _normalize(self, samples: Sequence[Sample]) -> None:
-        """Normalizes samples whose mean and deviation are common."""
+    def _normalize(self, samples: Sequence[Sample], arrays: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+        """Normalizes samples whose mean and deviation are common, each from one array into another."""
         if not samples:
             return
-        axes, data = samples[0].workspace.state, [sample.inputs[0] for sample in samples]
+        axes, data = samples[0].workspace.state, [values for values, _ in arrays]
         count = sum(reduced_count(values.shape, axes) for values in data)
         mean = self._given("mean", samples[0])
         with np.errstate(all="ignore"):
@@ -185,8 +189,8 @@ class Normalize(Operator):
             factor = np.float32(self.args["scale"]) / deviation
             if not self._is_number("stddev", samples[0]):
                 factor = np.where(deviation == 0, np.float32(0), factor)
-            for sample, values in zip(samples, data):
-                self._store(values, axes, mean, factor, sample.outputs[0])
+            for values, out in arrays:
+                self._store(values, axes, mean, factor, out)
 
     def _store(
         self, data: np.ndarray, axes: tuple[int, ...], mean: np.ndarray, factor: np.ndarray, out: np.ndarray
