@@ -7,10 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.operators._buffers import ThreadBuffers
-from penstock.operators.audio.to_decibels import ToDecibels
-from penstock.operators.math.normalize import Normalize
 from penstock.schema import Operator, Sample, Schema, Workspace, register_operator
-from penstock.schema.fused import FusedOperator
+from penstock.schema.fused import ArrayOperator, FusedOperator
 from penstock.types import FLOAT
 
 _BANDS = (("Spectrogram",), ("MelFilterBank",))
@@ -65,7 +63,7 @@ class MelDecibels(MelSpectrogram):
         self.sum_bands(spectrum, bands, source)
         for position, sample in enumerate(rest, 2):
             operator = self.operators[position]
-            assert isinstance(operator, (ToDecibels, Normalize))
+            assert isinstance(operator, ArrayOperator)
             try:
                 operator.compute_array(sample, source, target)
             except Exception as error:

@@ -11,7 +11,8 @@ import numpy as np
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.elementwise import evaluate, folded
 from penstock.operators.math._reduction import kept_extents, reduced_count
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.fused import ArrayOperator
 from penstock.types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32, dtype_name
 
 _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
@@ -20,7 +21,7 @@ _BLOCK = 1 << 16
 
 
 @register_operator
-class Normalize(Operator):
+class Normalize(ArrayOperator):
     """``(input - mean) / sqrt(variance + epsilon) * scale + shift``, the mean and variance taken over some dimensions.
 
     Where the variance is 0, the result is ``shift``. With a mean of the sample's own shape and no deviation, each element
@@ -109,19 +110,15 @@ class Normalize(Operator):
         else:
             super().compute_samples(workspace, shapes)
 
-    def compute(self, sample: Sample) -> None:
-        self.compute_array(sample, sample.inputs[0], sample.outputs[0])
-
-    def compute_array(self, sample: Sample, data: np.ndarray, out: np.ndarray) -> None:
-        """Fills ``out`` for one sample, whose data is ``data``, on its own."""
+    def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
         from penstock.kernels.cpu import moments
 
-        volumes = moments.around(data, sample.workspace.state)
+        volumes = moments.around(source, sample.workspace.state)
         if volumes is None or self.given("mean") or self.given("stddev"):
-            self._normalize([sample], [(data, out)])
+            self._normalize([sample], [(source, target)])
         else:
             ddof, epsilon, scale, shift = (self.args[name] for name in ("ddof", "epsilon", "scale", "shift"))
-            moments.standardize(data, volumes, ddof, epsilon, scale, shift, out)
+            moments.standardize(source, volumes, ddof, epsilon, scale, shift, target)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
