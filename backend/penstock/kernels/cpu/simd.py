@@ -14,21 +14,28 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
-_FLOAT, _INT32 = ir.FloatType(), ir.IntType(32)
+_FLOAT, _DOUBLE, _INT32 = ir.FloatType(), ir.DoubleType(), ir.IntType(32)
 
 
 class FloatVector(types.Type):
-    """float32, ``lanes`` times; vectors and float32 numbers are added, subtracted and multiplied as in Python."""
+    """float32, or float64, ``lanes`` times; vectors and numbers of one type are added, subtracted and multiplied as in
+    Python."""
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, element: types.Float = types.float32) -> None:
         self.lanes = lanes
-        super().__init__(name=f"float32x{lanes}")
+        self.element = element
+        super().__init__(name=f"{element}x{lanes}")
+
+    @property
+    def stored(self) -> Any:
+        """LLVM's type for it."""
+        return ir.VectorType(_FLOAT if self.element == types.float32 else _DOUBLE, self.lanes)
 
 
 @register_model(FloatVector)
 class _FloatVectorModel(models.PrimitiveModel):
     def __init__(self, manager: Any, vector: FloatVector) -> None:
-        super().__init__(manager, vector, ir.VectorType(_FLOAT, vector.lanes))
+        super().__init__(manager, vector, vector.stored)
 
 
 def element_pointer(context: Any, builder: Any, array: Any, value: Any, index: Any) -> Any:
@@ -99,14 +106,15 @@ def _define_arithmetic(function: Any, instruction: str) -> None:
     def _typed(_context: Any) -> Any:
         def result(left, right):  # type: ignore[no-untyped-def]
             kinds = {side for side in (left, right) if isinstance(side, FloatVector)}
-            if len(kinds) == 1 and {left, right} <= {*kinds, types.float32}:
-                return kinds.pop()
-            return None
+            if len(kinds) != 1:
+                return None
+            kind = kinds.pop()
+            return kind if {left, right} <= {kind, kind.element} else None
 
         return result
 
     def compute(_context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.VectorType(_FLOAT, signature.return_type.lanes)
+        kind = signature.return_type.stored
         operands = (value if value.type == kind else spread_lanes(builder, value, kind) for value in args)
         return getattr(builder, instruction)(*operands)
 
@@ -379,4 +387,11 @@ def total(_context: Any, values: Any) -> Any:
             left = builder.fadd(lower, upper)
         return builder.extract_element(left, ir.Constant(_INT32, 0))
 
-    return types.float32(values), generate
+    return values.element(values), generate
+
+
+@intrinsic
+def widened(_context: Any, values: Any) -> Any:
+    """The values as float64."""
+    vector = FloatVector(values.lanes, types.float64)
+    return vector(values), lambda _c, builder, _s, args: builder.fpext(args[0], vector.stored)
