@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from penstock.kernels.cpu.simd import at
+from penstock.kernels.cpu.simd import at, load_word
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 # Counters that are used in turn: neighbouring pixels are often alike, and a counter must be written before it is read.
@@ -52,14 +52,19 @@ def _count(source, channels, flat):  # type: ignore[no-untyped-def]
 @njit(**_OPTIONS)
 def _look_up(source, channels, table, target):  # type: ignore[no-untyped-def]
     """Each value's entry in its channel's table of 256, which are one after the other."""
+    begin = 0
     if channels == 3:
-        for place in range(0, source.size, 3):
-            target[place] = at(table, at(source, place))
-            target[place + 1] = at(table, 256 + at(source, place + 1))
-            target[place + 2] = at(table, 512 + at(source, place + 2))
-        return
+        # Eight pixels at a time, read as three words.
+        begin = source.size - source.size % 24
+        for block in range(0, begin, 24):
+            for word in range(0, 24, 8):
+                values = load_word(source, block + word)
+                for i in range(8):
+                    entry = (values >> np.uint64(8 * i)) & np.uint64(255)
+                    # Unsigned indices are not looked at for a sign.
+                    target[np.uint64(block + word + i)] = at(table, np.uint64((word + i) % 3 * 256) + entry)
     for channel in range(channels):
-        for place in range(channel, source.size, channels):
+        for place in range(begin + channel, source.size, channels):
             target[place] = at(table, channel * 256 + at(source, place))
 
 

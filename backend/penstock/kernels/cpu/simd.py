@@ -1,4 +1,4 @@
-"""Vectors of floats inside of numba kernels, for loops that LLVM does not vectorize on its own.
+"""Vectors, of floats mostly, inside of numba kernels, for loops that LLVM does not vectorize on its own.
 
 A vector has a number of lanes that is fixed when the kernel is compiled; LLVM splits it into registers of whatever width
 the machine has. Nothing checks bounds, and indices are not wrapped: a kernel answers for those it uses.
@@ -203,6 +203,48 @@ def load_pixels(_context: Any, array: Any, index: Any, lanes: Any, channels: Any
         return context.make_tuple(builder, result, [_as_floats(builder, plane, element) for plane in planes])
 
     return result(array, index, lanes, channels, mirrored), generate
+
+
+@intrinsic
+def load_word(_context: Any, array: Any, index: Any) -> Any:
+    """Eight bytes of a contiguous array of uint8, from ``array[index]`` on: the first one is the lowest."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        pointer = _element(context, builder, array, args[0], args[1])
+        return builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
+
+    return types.uint64(array, index), generate
+
+
+@intrinsic(prefer_literal=True)
+def mix_pixels(
+    _context: Any, source: Any, index: Any, weights: Any, bits: Any, target: Any, place: Any, lanes: Any
+) -> Any:
+    """Sums up the channels of ``lanes`` pixels of three bytes: the weights are integers, for ``2 ** bits`` times as much.
+
+    ``target[place + x] = sum over c of source[index + x * 3 + c] * weights[c] / 2 ** bits``, halves rounded up; both
+    arrays are contiguous and of uint8, and the weights a tuple of int32.
+    """
+    pixels, shift = lanes.literal_value, bits.literal_value
+    kind = ir.VectorType(_INT32, pixels)
+
+    def all_lanes(number: int) -> Any:
+        return ir.Constant(kind, [number] * pixels)
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        begin, end = _element(context, builder, source, *args[:2]), _element(context, builder, target, *args[4:6])
+        stored = ir.VectorType(ir.IntType(8), pixels * 3).as_pointer()
+        values = builder.load(builder.bitcast(begin, stored), align=1)
+        mixed = all_lanes(1 << (shift - 1))
+        for channel in range(3):
+            plane = builder.zext(_picked(builder, values, [x * 3 + channel for x in range(pixels)]), kind)
+            weight = _spread(builder, builder.extract_value(args[2], channel), kind)
+            mixed = builder.add(mixed, builder.mul(plane, weight))
+        mixed = builder.trunc(builder.lshr(mixed, all_lanes(shift)), ir.VectorType(ir.IntType(8), pixels))
+        builder.store(mixed, builder.bitcast(end, mixed.type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(source, index, weights, bits, target, place, lanes), generate
 
 
 @intrinsic(prefer_literal=True)
