@@ -129,15 +129,14 @@ def fill_units(key: Any, stream: Any, n: Any, out: np.ndarray) -> None:
 @njit(nogil=True, cache=True)
 def draw_pair(key: Any, stream: Any, n: Any) -> Any:
     """Draws ``n`` and ``n + 1``."""
-    words = block(key, stream, n >> np.uint64(2))
-    word = n & np.uint64(3)
-    if word == 0:
-        return words[0], words[1]
-    if word == 1:
-        return words[1], words[2]
-    if word == 2:
-        return words[2], words[3]
-    return words[3], draw(key, stream, n + np.uint64(1))
+    counter = n >> np.uint64(2)
+    words = block(key, stream, counter)
+    odd, upper = n & np.uint64(1), n & np.uint64(2)
+    if odd and upper:
+        return words[3], block(key, stream, counter + np.uint64(1))[0]
+    # Chosen without branches: which words they are is different from element to element.
+    low, high = (words[1], words[2]) if odd else (words[0], words[1])
+    return (words[2] if upper else low), (words[3] if upper else high)
 
 
 # -- distributions: one number for each element of an output -----------------------------------------------------------
