@@ -377,8 +377,21 @@ def poisson_terms(mean: float, terms: np.ndarray) -> None:
 
 
 @njit(nogil=True, cache=True)
-def poisson(key: Any, stream: Any, n: Any, terms: np.ndarray, spare: np.ndarray) -> Any:
+def log_factorial_of(number: float, known: np.ndarray) -> Any:
+    """The logarithm of the factorial; ``known`` are those of small numbers, NaN until they are asked for."""
+    if number >= known.size:
+        return math.lgamma(number + 1)
+    place = int(number)
+    if math.isnan(known[place]):
+        known[place] = math.lgamma(number + 1)
+    return known[place]
+
+
+@njit(nogil=True, cache=True)
+def poisson(key: Any, stream: Any, n: Any, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray) -> Any:
     """A number of the Poisson distribution whose mean has these :func:`poisson_terms`.
+
+    ``factorials`` are of :func:`log_factorial_of`.
 
     Source: Devroye, "Non-Uniform Random Variate Generation", 1986, X.3.
     """
@@ -423,7 +436,7 @@ def poisson(key: Any, stream: Any, n: Any, terms: np.ndarray, spare: np.ndarray)
             y = d - math.log(1 - v) * 2 * cx / d
             x = math.ceil(y)
             weight = -d / cx * (1 + y / 2)
-        if weight - exponential - x * log_mean <= log_factorial - math.lgamma(x + m + 1):
+        if weight - exponential - x * log_mean <= log_factorial - log_factorial_of(x + m, factorials):
             return x + m
 
 
@@ -457,7 +470,7 @@ def replace_by_shots(
     """Numbers of the Poisson distribution of mean ``source / factor``, times ``factor``; 0 where that mean is not."""
     # What is known of means that came before: all those of a source of bytes.
     known = np.full((256, _TERMS), np.nan)
-    spare = np.zeros(2)
+    factorials, spare = np.full(256, np.nan), np.zeros(2)
     for e in range(out.size):
         mean = np.float32(source[e]) / factor
         count = np.float32(0)
@@ -465,7 +478,7 @@ def replace_by_shots(
             terms = known[np.int64(source[e]) & 255]
             if terms[0] != mean:
                 poisson_terms(np.float64(mean), terms)
-            count = np.float32(poisson(key, stream, start + np.uint64(ELEMENT_STRIDE * e), terms, spare))
+            count = np.float32(poisson(key, stream, start + np.uint64(ELEMENT_STRIDE * e), terms, factorials, spare))
         out[e] = converted(count * factor, out[e])
 
 
