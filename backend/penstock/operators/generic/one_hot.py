@@ -85,7 +85,8 @@ class OneHot(Operator):
 
         target = sample.outputs[0]
         inner = math.prod(target.shape[sample.workspace.state + 1 :])
-        mark(_numbers(sample.inputs[0]), *self._bits, self.args["num_classes"], inner, target)
+        on, off = self._bits
+        mark(_numbers(sample.inputs[0]), on, off, self.args["num_classes"], inner, target)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.elementwise import evaluate_batch
