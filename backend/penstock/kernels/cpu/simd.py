@@ -210,7 +210,7 @@ def load_word(_context: Any, array: Any, index: Any) -> Any:
     """Eight bytes of a contiguous array of uint8, from ``array[index]`` on: the first one is the lowest."""
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        pointer = _element(context, builder, array, args[0], args[1])
+        pointer = element_pointer(context, builder, array, args[0], args[1])
         return builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
 
     return types.uint64(array, index), generate
@@ -232,13 +232,14 @@ def mix_pixels(
         return ir.Constant(kind, [number] * pixels)
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        begin, end = _element(context, builder, source, *args[:2]), _element(context, builder, target, *args[4:6])
+        begin = element_pointer(context, builder, source, *args[:2])
+        end = element_pointer(context, builder, target, *args[4:6])
         stored = ir.VectorType(ir.IntType(8), pixels * 3).as_pointer()
         values = builder.load(builder.bitcast(begin, stored), align=1)
         mixed = all_lanes(1 << (shift - 1))
         for channel in range(3):
             plane = builder.zext(_picked(builder, values, [x * 3 + channel for x in range(pixels)]), kind)
-            weight = _spread(builder, builder.extract_value(args[2], channel), kind)
+            weight = spread_lanes(builder, builder.extract_value(args[2], channel), kind)
             mixed = builder.add(mixed, builder.mul(plane, weight))
         mixed = builder.trunc(builder.lshr(mixed, all_lanes(shift)), ir.VectorType(ir.IntType(8), pixels))
         builder.store(mixed, builder.bitcast(end, mixed.type.as_pointer()), align=1)
