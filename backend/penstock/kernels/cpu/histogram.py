@@ -8,7 +8,8 @@ import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.audio import reflected
-from penstock.kernels.cpu.simd import at, load_word
+from penstock.kernels.cpu.simd import at
+from penstock.kernels.cpu.simd_integers import load_word
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 # Counters that are used in turn: neighbouring pixels are often alike, and a counter must be written before it is read.
@@ -61,7 +62,7 @@ def _look_up(source, channels, table, target):  # type: ignore[no-untyped-def]
             for word in range(0, 24, 8):
                 values = load_word(source, block + word)
                 for i in range(8):
-                    entry = (values >> np.uint64(8 * i)) & np.uint64(255)
+                    entry = (values >> np.uint64(56 - 8 * i)) & np.uint64(255)
                     # Unsigned indices are not looked at for a sign.
                     target[np.uint64(block + word + i)] = at(table, np.uint64((word + i) % 3 * 256) + entry)
     for channel in range(channels):

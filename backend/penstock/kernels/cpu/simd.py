@@ -205,17 +205,6 @@ def load_pixels(_context: Any, array: Any, index: Any, lanes: Any, channels: Any
     return result(array, index, lanes, channels, mirrored), generate
 
 
-@intrinsic
-def load_word(_context: Any, array: Any, index: Any) -> Any:
-    """Eight bytes of a contiguous array of uint8, from ``array[index]`` on: the first one is the lowest."""
-
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        pointer = element_pointer(context, builder, array, args[0], args[1])
-        return builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
-
-    return types.uint64(array, index), generate
-
-
 @intrinsic(prefer_literal=True)
 def mix_pixels(
     _context: Any, source: Any, index: Any, weights: Any, bits: Any, target: Any, place: Any, lanes: Any
