@@ -204,3 +204,46 @@ def test_a_corrupt_image_fails_alone_where_decoding_is_fused() -> None:
     expected = decoding(False, encoded_images()).run()[0]
     for index in (0, 3):
         assert np.array_equal(result.outputs[0].samples[index], expected.at(index))
+
+
+SOUNDS = [RNG.standard_normal(3000 + 5000 * i).astype(np.float32) for i in range(4)]
+
+
+def sounding(fused: bool, **arguments: Any) -> Pipeline:
+    @pipeline_def(batch_size=4, num_threads=2, prefetch_queue_depth=1)
+    def define() -> Any:
+        spectra = fn.spectrogram(fn.external_source(lambda: SOUNDS), nfft=256, window_length=200, window_step=80)
+        decibels = fn.to_decibels(fn.mel_filter_bank(spectra, sample_rate=16000.0, nfilter=20))
+        return fn.normalize(decibels, **{name: value() for name, value in arguments.items()})
+
+    pipeline = define(passes=None if fused else [])
+    pipeline.build()
+    return pipeline
+
+
+def numbers(*shape: int) -> Any:
+    return lambda: fn.external_source(lambda: [np.full(shape, 2, np.float32)] * 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        ({"axes": lambda: [1]}, "NormalizedMelDecibels"),
+        ({"mean": numbers(20, 1), "axes": lambda: [1]}, "NormalizedMelDecibels"),
+        ({"batch": lambda: True}, "MelDecibels"),
+        ({"dtype": lambda: types.INT32, "scale": lambda: 100.0}, "MelDecibels"),
+    ],
+)
+def test_bands_are_fused_with_what_follows_in_single_precision(arguments: dict[str, Any], rule: str) -> None:
+    one, other = (sounding(fused, **arguments) for fused in (True, False))
+    assert f"_fused__{rule}" in [step.node.schema.name for step in one.executor.plan.operators]
+    a, b = one.run()[0], other.run()[0]
+    assert (a.layout(), a.dtype, a.shape()) == (b.layout(), b.dtype, b.shape())
+    assert all(np.array_equal(np.array(x), np.array(y)) for x, y in zip(a, b))
+
+
+def test_what_follows_the_bands_is_blamed_for_its_errors() -> None:
+    for fused in (True, False):
+        with pytest.raises(RuntimeError, match="parameter shape") as caught:
+            sounding(fused, mean=numbers(19, 1), axes=lambda: [1]).run()
+        assert caught.value.operator == "penstock.fn.normalize"

@@ -16,7 +16,7 @@ _YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523,
 _FROM_YIQ = np.linalg.inv(_YIQ)
 LUMA = np.array([0.299, 0.587, 0.114])
 # The same as integers over 2^15 that add up to one, as images of uint8 are made grey.
-COARSE_LUMA = np.array([9798, 19235, 3735]) / 2**15
+COARSE_LUMA = (np.int32(9798), np.int32(19235), np.int32(3735))
 TO_YCBCR = np.array([[65.481, 128.553, 24.966], [-37.797, -74.203, 112.0], [112.0, -93.786, -18.214]]) / 255
 YCBCR_OFFSET = np.array([16.0, 128.0, 128.0])
 FROM_YCBCR = np.linalg.inv(TO_YCBCR)

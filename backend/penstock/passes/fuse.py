@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.passes.rewriting import Change, Rewritten, with_replacements
 from penstock.schema import Operator, Schema, all_schemas, find_schema, operator_class
-from penstock.schema.fused import fused_argument
+from penstock.schema.fused import FusedOperator, fused_argument
 
 
 def fuse(graph: Graph) -> Rewritten:
@@ -70,12 +71,14 @@ def _chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[str]) -> 
 
 
 def fused_chain(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
-    """The operator that does what all of ``chain`` do; None where one of them refuses its arguments."""
+    """The operator that does what all of ``chain`` do; None where one of them refuses its arguments, or it does."""
     last = chain[-1]
     try:
         operators = tuple(_operator(op) for op in chain)
     except Exception:
         # It refuses them when the plan is made too, and is reported there with its place in the pipeline.
+        return None
+    if not cast(type[FusedOperator], operator_class(rule.name)).takes(operators):
         return None
     arguments = {
         fused_argument(position, name): node

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
+import numpy as np
+
 from penstock.errors import Frame, operator_error
 from penstock.schema.operator import Operator, OutputSpec, Sample, SampleFailure, Shape, Workspace
 from penstock.tensors import TensorListCPU, TensorListGPU
@@ -47,6 +49,18 @@ def _blamed_on(node: FusedNode, error: BaseException, sample: int | None) -> Bas
     return operator_error(error, node.display_name, node.device, sample, node.origin)
 
 
+class ArrayOperator(Operator):
+    """An operator of one input and output that, on CPU, goes by a sample's arguments and a given array: the base of steps
+    which a fused operator runs one after the other on arrays of its own."""
+
+    def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
+        """Fills ``target`` from ``source``, which stands for the sample's data; they do not overlap."""
+        raise NotImplementedError(f"{type(self).__name__} computes from the sample's own data only")
+
+    def compute(self, sample: Sample) -> None:
+        self.compute_array(sample, sample.inputs[0], sample.outputs[0])
+
+
 class FusedOperator(Operator):
     """The base of fused operators.
 
@@ -62,6 +76,11 @@ class FusedOperator(Operator):
         self.repeatable = all(operator.repeatable for operator in self.operators)
 
     # -- what concrete operators fill in ---------------------------------------------------------------------------
+
+    @classmethod
+    def takes(cls, operators: Sequence[Operator]) -> bool:
+        """Whether operators with these arguments can ever be computed at once."""
+        return True
 
     def can_fuse(self, steps: Sequence[Workspace]) -> bool:
         """Whether this batch, whose shapes are inferred, can be computed at once."""

@@ -39,3 +39,19 @@ def test_arrays_that_are_left_to_others() -> None:
     assert moments.around(data, ()) is None
     assert moments.around(data[:0], (0,)) is None
     assert moments.around(data.astype(np.float16), (0, 1, 2)) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int16])
+@pytest.mark.parametrize("length", [256, 259, 271, 1000])
+def test_standardized_rows_equal_numpy(length: int, dtype: type) -> None:
+    data = np.random.default_rng(1).normal(7, 90, (3, length)).astype(dtype)
+    data[1] = 5
+    volumes = moments.around(data, (1,))
+    assert volumes is not None
+    target = np.empty(data.shape, np.float32)
+    moments.standardize(data, volumes, 1, 0.0, 2.0, 0.5, target)
+    wide = data.astype(np.float64)
+    deviation = wide.std(1, ddof=1, keepdims=True)
+    expected = (wide - wide.mean(1, keepdims=True)) / np.where(deviation, deviation, 1) * 2 + 0.5
+    np.testing.assert_allclose(target, expected, rtol=1e-5, atol=1e-5)
+    assert (target[1] == 0.5).all()

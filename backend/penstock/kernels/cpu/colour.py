@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.simd import load_pixels, store
+from penstock.kernels.cpu.simd import mix_pixels
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
@@ -44,33 +44,30 @@ def _transform(source, matrix, offset, target, like):  # type: ignore[no-untyped
 
 # Pixels that are made grey at a time.
 _LANES = 16
+_WEIGHT_BITS = 15
 
 
 @njit(**_OPTIONS)
-def _to_grey(source, red, green, blue, target):  # type: ignore[no-untyped-def]
+def _to_grey(source, weights, target):  # type: ignore[no-untyped-def]
     """source (pixels * 3) -> target (pixels), both of uint8."""
-    half = np.float32(0.5)
     p = 0
     while p < target.size:
         if target.size < _LANES:
-            place = p * 3
-            r, g, b = np.float32(source[place]), np.float32(source[place + 1]), np.float32(source[place + 2])
-            target[p] = np.uint8(r * red + g * green + b * blue + half)
+            mix_pixels(source, p * 3, weights, _WEIGHT_BITS, target, p, 1)
             p += 1
         else:
             # The last block overlaps the one before it rather than to be shorter.
             p = min(p, target.size - _LANES)
-            rs, gs, bs = load_pixels(source, p * 3, _LANES, 3, False)
-            store(target, p, rs * red + gs * green + bs * blue + half)
+            mix_pixels(source, p * 3, weights, _WEIGHT_BITS, target, p, _LANES)
             p += _LANES
 
 
-def to_grey(source: np.ndarray, luma: np.ndarray, target: np.ndarray) -> None:
+def to_grey(source: np.ndarray, luma: tuple[np.int32, ...], target: np.ndarray) -> None:
     """Each pixel's brightness in uint8: the sum of three channels of uint8 times ``luma``; both arrays contiguous.
 
-    The weights are multiples of 2^-15, with which sums are exact in single precision.
+    The weights are in multiples of 2^-15, and their sum is 1.
     """
-    _to_grey(source.reshape(-1), *luma.astype(np.float32), target.reshape(-1))
+    _to_grey(source.reshape(-1), luma, target.reshape(-1))
 
 
 def scale_add(source: np.ndarray, factor: float, offset: float, target: np.ndarray) -> None:

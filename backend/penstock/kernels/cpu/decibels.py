@@ -54,11 +54,12 @@ def largest(source):  # type: ignore[no-untyped-def]
 def _to_decibels(source, relative, reference, smallest, factor, out):  # type: ignore[no-untyped-def]
     unit = largest(source) if relative else reference
     scale = np.float32(1) / (unit if unit != 0 or not relative else np.float32(1))
+    any_tiny = smallest < _SMALLEST_NORMAL
     for i in range(source.size):
         ratio = source[i] * scale
         # Of NaN too there is the smallest.
         ratio = ratio if ratio > smallest else smallest
-        tiny = ratio < _SMALLEST_NORMAL
+        tiny = any_tiny and ratio < _SMALLEST_NORMAL
         normal = ratio * _UP if tiny else ratio
         # The mantissa from the square root of a half on, and the exponent that belongs to it.
         bits = np.int32(_bits(normal) - _ROOT_HALF_BITS)

@@ -28,23 +28,25 @@ def look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _mark(numbers, on, off, target):  # type: ignore[no-untyped-def]
-    outer, count, inner = target.shape
-    target[:] = off
-    for o in range(outer):
+def _mark(numbers, on, off, count, inner, target):  # type: ignore[no-untyped-def]
+    for i in range(target.size):
+        target[i] = off
+    for begin in range(0, numbers.size, max(inner, 1)):
         for i in range(inner):
-            number = numbers[o * inner + i]
+            number = numbers[begin + i]
             # Before fractions are cut off; also false for NaN.
             if -1 < number < count:
-                target[o, int(number), i] = on
+                target[begin * count + int(number) * inner + i] = on
 
 
-def mark(numbers: np.ndarray, on: np.generic, off: np.generic, target: np.ndarray) -> None:
+def mark(numbers: np.ndarray, on: np.generic, off: np.generic, count: int, inner: int, target: np.ndarray) -> None:
     """Fills ``target`` with ``off``, but with ``on`` at the places that ``numbers`` tell.
 
     Args:
-        numbers: contiguous, of (outer, inner) elements; fractions are cut off, and those that are no place passed over.
+        numbers: contiguous; fractions are cut off, and those that are no place passed over.
         on, off: unsigned integers of the target's size: the bits of the values.
-        target: of shape (outer, places, inner), contiguous.
+        count: the number of places, along a dimension of the target that ``numbers`` does not have.
+        inner: the volume of the dimensions behind that one.
+        target: contiguous.
     """
-    _mark(numbers.reshape(-1), on, off, target.view(on.dtype))
+    _mark(numbers.reshape(-1), on, off, count, inner, target.reshape(-1).view(on.dtype))

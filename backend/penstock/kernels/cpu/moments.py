@@ -14,10 +14,13 @@ import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.simd import load, store, total, widened, zeros
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 # Elements that have a sum of their own, at least.
 _ABREAST = 64
+# Elements of a row that are taken at a time.
+_LANES = 16
 
 
 @njit(**_OPTIONS)
@@ -139,6 +142,41 @@ def _standardize(source, outer, inner, ddof, epsilon, scale, shift, target, like
         _normalize_row(row, means, factors, shift, target[begin:end], like)
 
 
+@njit(**_OPTIONS)
+def _standardize_row(source, begin, end, ddof, epsilon, scale, shift, target):  # type: ignore[no-untyped-def]
+    """Elements ``begin`` to ``end``, both arrays of float32."""
+    blocks, count = end - (end - begin) % _LANES, end - begin
+    totals = widened(zeros(_LANES))
+    for i in range(begin, blocks, _LANES):
+        totals = totals + widened(load(source, i, _LANES))
+    mean = total(totals)
+    for i in range(blocks, end):
+        mean += np.float64(source[i])
+    mean = np.float32(mean / count)
+    totals = widened(zeros(_LANES))
+    for i in range(begin, blocks, _LANES):
+        differences = load(source, i, _LANES) - mean
+        totals = totals + widened(differences * differences)
+    squares = total(totals)
+    for i in range(blocks, end):
+        difference = source[i] - mean
+        squares += np.float64(difference * difference)
+    variance = squares / (count - ddof) if count > ddof else 0.0
+    deviation = np.float32(np.sqrt(variance + epsilon))
+    factor = scale / deviation if deviation != 0 else np.float32(0)
+    for i in range(begin, blocks, _LANES):
+        store(target, i, (load(source, i, _LANES) - mean) * factor + shift)
+    for i in range(blocks, end):
+        target[i] = (source[i] - mean) * factor + shift
+
+
+@njit(**_OPTIONS)
+def _standardize_rows(source, outer, ddof, epsilon, scale, shift, target):  # type: ignore[no-untyped-def]
+    size = source.size // outer
+    for o in range(outer):
+        _standardize_row(source, o * size, (o + 1) * size, ddof, epsilon, scale, shift, target)
+
+
 def around(data: np.ndarray, axes: Sequence[int]) -> tuple[int, int] | None:
     """The volumes of the dimensions before and behind the ``axes``; None where these kernels are not for the array.
 
@@ -199,7 +237,8 @@ def standardize(
 ) -> None:
     """``(data - mean) / sqrt(variance + epsilon) * scale + shift``, each row while it is in the cache.
 
-    Gives the same as :func:`sums`, :func:`squared_deviations` and :func:`normalize` one after the other.
+    Gives the same as :func:`sums`, :func:`squared_deviations` and :func:`normalize` one after the other, but for the order
+    in which float64 numbers are added.
 
     Args:
         data, volumes: see :func:`around`.
@@ -211,6 +250,9 @@ def standardize(
     """
     source, flat = np.ascontiguousarray(data).reshape(-1), target.reshape(-1)
     parameters = ddof, epsilon, np.float32(scale), np.float32(shift)
+    if volumes[1] == 1 and source.dtype == flat.dtype == np.float32:
+        _standardize_rows(source, volumes[0], *parameters, flat)
+        return
     _standardize(source, *volumes, *parameters, flat, target.dtype.type(0))
 
 

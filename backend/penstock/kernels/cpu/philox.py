@@ -129,15 +129,14 @@ def fill_units(key: Any, stream: Any, n: Any, out: np.ndarray) -> None:
 @njit(nogil=True, cache=True)
 def draw_pair(key: Any, stream: Any, n: Any) -> Any:
     """Draws ``n`` and ``n + 1``."""
-    words = block(key, stream, n >> np.uint64(2))
-    word = n & np.uint64(3)
-    if word == 0:
-        return words[0], words[1]
-    if word == 1:
-        return words[1], words[2]
-    if word == 2:
-        return words[2], words[3]
-    return words[3], draw(key, stream, n + np.uint64(1))
+    counter = n >> np.uint64(2)
+    words = block(key, stream, counter)
+    odd, upper = n & np.uint64(1), n & np.uint64(2)
+    if odd and upper:
+        return words[3], block(key, stream, counter + np.uint64(1))[0]
+    # Chosen without branches: which words they are is different from element to element.
+    low, high = (words[1], words[2]) if odd else (words[0], words[1])
+    return (words[2] if upper else low), (words[3] if upper else high)
 
 
 # -- distributions: one number for each element of an output -----------------------------------------------------------
@@ -351,32 +350,63 @@ def fill_beta(out: np.ndarray, key: Any, stream: Any, start: Any, alpha: float, 
             out[e] = a / (a + b)
 
 
-@njit(nogil=True, cache=True)
-def poisson(key: Any, stream: Any, n: Any, mean: float) -> Any:
-    """A number of the Poisson distribution.
+_FEW = 12.0
+_TERMS = 12
 
-    Source: Devroye, "Non-Uniform Random Variate Generation", 1986, X.3.
-    """
-    if mean < 12:
-        count, product, limit = 0.0, 1.0, math.exp(-mean)
-        while True:
-            u, n = canonical(key, stream, n, 0.0)
-            product *= u
-            if product <= limit:
-                return count
-            count += 1
+
+@njit(nogil=True, cache=True)
+def poisson_terms(mean: float, terms: np.ndarray) -> None:
+    """What :func:`poisson` needs to know of the mean; the first of the ``_TERMS`` numbers is the mean itself."""
+    terms[0] = mean
+    if mean < _FEW:
+        terms[1] = math.exp(-mean)
+        return
     m = math.floor(mean)
-    log_mean, log_factorial, root = math.log(mean), math.lgamma(m + 1), math.sqrt(m)
     reach = math.sqrt(2 * m * math.log(32 * m / (math.pi / 4)))
     d = math.floor(max(6.0, min(m, reach)) + 0.5)
     cx = 2 * m + d
+    root = math.sqrt(m)
     c1 = root * math.sqrt(math.pi / 2)
     c2 = c1 + math.sqrt(math.pi / 4 * cx) * math.exp(1 / cx)
     c3 = c2 + 1
     c4 = c3 + 1
     c5 = c4 + 1.0129030479320018583
     total = c5 + 2 * cx * math.exp(-d / cx * (1 + d / 2)) / d
-    spare = np.zeros(2)
+    terms[1], terms[2], terms[3], terms[4], terms[5] = m, math.log(mean), math.lgamma(m + 1), root, d
+    terms[6], terms[7], terms[8], terms[9], terms[10], terms[11] = c1, c2, c3, c4, c5, total
+
+
+@njit(nogil=True, cache=True)
+def log_factorial_of(number: float, known: np.ndarray) -> Any:
+    """The logarithm of the factorial; ``known`` are those of small numbers, NaN until they are asked for."""
+    if number >= known.size:
+        return math.lgamma(number + 1)
+    place = int(number)
+    if math.isnan(known[place]):
+        known[place] = math.lgamma(number + 1)
+    return known[place]
+
+
+@njit(nogil=True, cache=True)
+def poisson(key: Any, stream: Any, n: Any, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray) -> Any:
+    """A number of the Poisson distribution whose mean has these :func:`poisson_terms`.
+
+    ``factorials`` are of :func:`log_factorial_of`.
+
+    Source: Devroye, "Non-Uniform Random Variate Generation", 1986, X.3.
+    """
+    if terms[0] < _FEW:
+        count, product, limit = 0.0, 1.0, terms[1]
+        while True:
+            u, n = canonical(key, stream, n, 0.0)
+            product *= u
+            if product <= limit:
+                return count
+            count += 1
+    m, log_mean, log_factorial, root, d = terms[1], terms[2], terms[3], terms[4], terms[5]
+    c1, c2, c3, c4, c5, total = terms[6], terms[7], terms[8], terms[9], terms[10], terms[11]
+    cx = 2 * m + d
+    spare[0] = 0
     while True:
         u, n = canonical(key, stream, n, 0.0)
         exponential, n = canonical(key, stream, n, 0.0)
@@ -406,7 +436,7 @@ def poisson(key: Any, stream: Any, n: Any, mean: float) -> Any:
             y = d - math.log(1 - v) * 2 * cx / d
             x = math.ceil(y)
             weight = -d / cx * (1 + y / 2)
-        if weight - exponential - x * log_mean <= log_factorial - math.lgamma(x + m + 1):
+        if weight - exponential - x * log_mean <= log_factorial - log_factorial_of(x + m, factorials):
             return x + m
 
 
@@ -438,11 +468,17 @@ def replace_by_shots(
     out: np.ndarray, source: np.ndarray, key: Any, stream: Any, start: Any, factor: np.float32
 ) -> None:
     """Numbers of the Poisson distribution of mean ``source / factor``, times ``factor``; 0 where that mean is not."""
+    # What is known of means that came before: all those of a source of bytes.
+    known = np.full((256, _TERMS), np.nan)
+    factorials, spare = np.full(256, np.nan), np.zeros(2)
     for e in range(out.size):
         mean = np.float32(source[e]) / factor
         count = np.float32(0)
         if 0 < mean < np.inf:
-            count = np.float32(poisson(key, stream, start + np.uint64(ELEMENT_STRIDE * e), np.float64(mean)))
+            terms = known[np.int64(source[e]) & 255]
+            if terms[0] != mean:
+                poisson_terms(np.float64(mean), terms)
+            count = np.float32(poisson(key, stream, start + np.uint64(ELEMENT_STRIDE * e), terms, factorials, spare))
         out[e] = converted(count * factor, out[e])
 
 

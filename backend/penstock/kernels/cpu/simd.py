@@ -1,4 +1,4 @@
-"""Vectors of floats inside of numba kernels, for loops that LLVM does not vectorize on its own.
+"""Vectors, of floats mostly, inside of numba kernels, for loops that LLVM does not vectorize on its own.
 
 A vector has a number of lanes that is fixed when the kernel is compiled; LLVM splits it into registers of whatever width
 the machine has. Nothing checks bounds, and indices are not wrapped: a kernel answers for those it uses.
@@ -14,21 +14,28 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
-_FLOAT, _INT32 = ir.FloatType(), ir.IntType(32)
+_FLOAT, _DOUBLE, _INT32 = ir.FloatType(), ir.DoubleType(), ir.IntType(32)
 
 
 class FloatVector(types.Type):
-    """float32, ``lanes`` times; vectors and float32 numbers are added, subtracted and multiplied as in Python."""
+    """float32, or float64, ``lanes`` times; vectors and numbers of one type are added, subtracted and multiplied as in
+    Python."""
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, element: types.Float = types.float32) -> None:
         self.lanes = lanes
-        super().__init__(name=f"float32x{lanes}")
+        self.element = element
+        super().__init__(name=f"{element}x{lanes}")
+
+    @property
+    def stored(self) -> Any:
+        """LLVM's type for it."""
+        return ir.VectorType(_FLOAT if self.element == types.float32 else _DOUBLE, self.lanes)
 
 
 @register_model(FloatVector)
 class _FloatVectorModel(models.PrimitiveModel):
     def __init__(self, manager: Any, vector: FloatVector) -> None:
-        super().__init__(manager, vector, ir.VectorType(_FLOAT, vector.lanes))
+        super().__init__(manager, vector, vector.stored)
 
 
 def element_pointer(context: Any, builder: Any, array: Any, value: Any, index: Any) -> Any:
@@ -99,14 +106,15 @@ def _define_arithmetic(function: Any, instruction: str) -> None:
     def _typed(_context: Any) -> Any:
         def result(left, right):  # type: ignore[no-untyped-def]
             kinds = {side for side in (left, right) if isinstance(side, FloatVector)}
-            if len(kinds) == 1 and {left, right} <= {*kinds, types.float32}:
-                return kinds.pop()
-            return None
+            if len(kinds) != 1:
+                return None
+            kind = kinds.pop()
+            return kind if {left, right} <= {kind, kind.element} else None
 
         return result
 
     def compute(_context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.VectorType(_FLOAT, signature.return_type.lanes)
+        kind = signature.return_type.stored
         operands = (value if value.type == kind else spread_lanes(builder, value, kind) for value in args)
         return getattr(builder, instruction)(*operands)
 
@@ -195,6 +203,38 @@ def load_pixels(_context: Any, array: Any, index: Any, lanes: Any, channels: Any
         return context.make_tuple(builder, result, [_as_floats(builder, plane, element) for plane in planes])
 
     return result(array, index, lanes, channels, mirrored), generate
+
+
+@intrinsic(prefer_literal=True)
+def mix_pixels(
+    _context: Any, source: Any, index: Any, weights: Any, bits: Any, target: Any, place: Any, lanes: Any
+) -> Any:
+    """Sums up the channels of ``lanes`` pixels of three bytes: the weights are integers, for ``2 ** bits`` times as much.
+
+    ``target[place + x] = sum over c of source[index + x * 3 + c] * weights[c] / 2 ** bits``, halves rounded up; both
+    arrays are contiguous and of uint8, and the weights a tuple of int32.
+    """
+    pixels, shift = lanes.literal_value, bits.literal_value
+    kind = ir.VectorType(_INT32, pixels)
+
+    def all_lanes(number: int) -> Any:
+        return ir.Constant(kind, [number] * pixels)
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        begin = element_pointer(context, builder, source, *args[:2])
+        end = element_pointer(context, builder, target, *args[4:6])
+        stored = ir.VectorType(ir.IntType(8), pixels * 3).as_pointer()
+        values = builder.load(builder.bitcast(begin, stored), align=1)
+        mixed = all_lanes(1 << (shift - 1))
+        for channel in range(3):
+            plane = builder.zext(_picked(builder, values, [x * 3 + channel for x in range(pixels)]), kind)
+            weight = spread_lanes(builder, builder.extract_value(args[2], channel), kind)
+            mixed = builder.add(mixed, builder.mul(plane, weight))
+        mixed = builder.trunc(builder.lshr(mixed, all_lanes(shift)), ir.VectorType(ir.IntType(8), pixels))
+        builder.store(mixed, builder.bitcast(end, mixed.type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(source, index, weights, bits, target, place, lanes), generate
 
 
 @intrinsic(prefer_literal=True)
@@ -379,4 +419,11 @@ def total(_context: Any, values: Any) -> Any:
             left = builder.fadd(lower, upper)
         return builder.extract_element(left, ir.Constant(_INT32, 0))
 
-    return types.float32(values), generate
+    return values.element(values), generate
+
+
+@intrinsic
+def widened(_context: Any, values: Any) -> Any:
+    """The values as float64."""
+    vector = FloatVector(values.lanes, types.float64)
+    return vector(values), lambda _c, builder, _s, args: builder.fpext(args[0], vector.stored)

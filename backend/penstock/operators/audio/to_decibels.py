@@ -7,11 +7,12 @@ import math
 import numpy as np
 
 from penstock.operators.audio._axes import spectral_spec
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.fused import ArrayOperator
 
 
 @register_operator
-class ToDecibels(Operator):
+class ToDecibels(ArrayOperator):
     """``multiplier * log10(max(ratio, x / reference))``, where the smallest ratio is the one that gives the cutoff.
 
     >>> decibels = fn.to_decibels(mel, multiplier=10.0, cutoff_db=-80.0)
@@ -42,15 +43,14 @@ class ToDecibels(Operator):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         return sample.shapes[0]
 
-    def compute(self, sample: Sample) -> None:
-        source, out = sample.inputs[0], sample.outputs[0]
+    def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
         if not source.size:
             return
         from penstock.kernels.cpu import decibels
 
         # Nothing but positive numbers is a reference; NaN gives the cutoff.
         reference = self.args["reference"] if self.given("reference") else None
-        decibels.to_decibels(source, reference, self._smallest, self._factor, out)
+        decibels.to_decibels(source, reference, self._smallest, self._factor, target)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.decibels import to_decibels

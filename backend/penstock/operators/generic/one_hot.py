@@ -83,11 +83,10 @@ class OneHot(Operator):
     def compute(self, sample: Sample) -> None:
         from penstock.kernels.cpu.lookup import mark
 
-        target, place = sample.outputs[0], sample.workspace.state
-        outer, inner = math.prod(target.shape[:place]), math.prod(target.shape[place + 1 :])
-        pillars = target.reshape(outer, self.args["num_classes"], inner)
+        target = sample.outputs[0]
+        inner = math.prod(target.shape[sample.workspace.state + 1 :])
         on, off = self._bits
-        mark(_numbers(sample.inputs[0]), on, off, pillars)
+        mark(_numbers(sample.inputs[0]), on, off, self.args["num_classes"], inner, target)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.elementwise import evaluate_batch

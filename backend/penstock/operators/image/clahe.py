@@ -56,19 +56,25 @@ class Clahe(Operator):
         return shape
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.opencv import opencv
-
-        cv2, source, target = opencv(), np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
+        source, target = sample.inputs[0], sample.outputs[0]
         if not target.size:
             return
-        equalizer = cv2.createCLAHE(self.args["clip_limit"], (self.args["tiles_x"], self.args["tiles_y"]))
         if self._only_lightness(source.shape):
-            colours = cv2.cvtColor(source, cv2.COLOR_RGB2LAB)
-            colours[..., 0] = equalizer.apply(np.ascontiguousarray(colours[..., 0]))
-            target[...] = cv2.cvtColor(colours, cv2.COLOR_LAB2RGB)
+            from penstock.kernels.cpu.opencv import keep, opencv
+
+            cv2 = opencv()
+            colours = cv2.cvtColor(np.ascontiguousarray(source), cv2.COLOR_RGB2LAB)
+            self._equalize(colours[..., 0], colours[..., 0])
+            keep(cv2.cvtColor(colours, cv2.COLOR_LAB2RGB, dst=target), target)
             return
         for channel in range(source.shape[2]):
-            target[..., channel] = equalizer.apply(np.ascontiguousarray(source[..., channel]))
+            self._equalize(source[..., channel], target[..., channel])
+
+    def _equalize(self, source: np.ndarray, target: np.ndarray) -> None:
+        from penstock.kernels.cpu.histogram import equalize_tiles
+
+        tiling = self._tiling(*source.shape)
+        equalize_tiles(source, tiling.tiles, tiling.extents, tiling.limit, target)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.histogram import equalize_planes, planes_of

@@ -11,7 +11,8 @@ import numpy as np
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.elementwise import evaluate, folded
 from penstock.operators.math._reduction import kept_extents, reduced_count
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.fused import ArrayOperator
 from penstock.types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32, dtype_name
 
 _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
@@ -20,7 +21,7 @@ _BLOCK = 1 << 16
 
 
 @register_operator
-class Normalize(Operator):
+class Normalize(ArrayOperator):
     """``(input - mean) / sqrt(variance + epsilon) * scale + shift``, the mean and variance taken over some dimensions.
 
     Where the variance is 0, the result is ``shift``. With a mean of the sample's own shape and no deviation, each element
@@ -104,20 +105,20 @@ class Normalize(Operator):
     def compute_samples(self, workspace: Workspace, shapes: Any) -> None:
         if self.args["batch"]:
             self._check_together(workspace)
-            self._normalize(workspace.live)
+            samples = workspace.live
+            self._normalize(samples, [(sample.inputs[0], sample.outputs[0]) for sample in samples])
         else:
             super().compute_samples(workspace, shapes)
 
-    def compute(self, sample: Sample) -> None:
+    def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
         from penstock.kernels.cpu import moments
 
-        data, out = sample.inputs[0], sample.outputs[0]
-        volumes = moments.around(data, sample.workspace.state)
+        volumes = moments.around(source, sample.workspace.state)
         if volumes is None or self.given("mean") or self.given("stddev"):
-            self._normalize([sample])
+            self._normalize([sample], [(source, target)])
         else:
             ddof, epsilon, scale, shift = (self.args[name] for name in ("ddof", "epsilon", "scale", "shift"))
-            moments.standardize(data, volumes, ddof, epsilon, scale, shift, out)
+            moments.standardize(source, volumes, ddof, epsilon, scale, shift, target)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
@@ -165,11 +166,11 @@ class Normalize(Operator):
                 "With `batch=True`, samples must have equal extents in the dimensions that are not normalized"
             )
 
-    def _normalize(self, samples: Sequence[Sample]) -> None:
-        """Normalizes samples whose mean and deviation are common."""
+    def _normalize(self, samples: Sequence[Sample], arrays: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+        """Normalizes samples whose mean and deviation are common, each from one array into another."""
         if not samples:
             return
-        axes, data = samples[0].workspace.state, [sample.inputs[0] for sample in samples]
+        axes, data = samples[0].workspace.state, [values for values, _ in arrays]
         count = sum(reduced_count(values.shape, axes) for values in data)
         mean = self._given("mean", samples[0])
         with np.errstate(all="ignore"):
@@ -185,8 +186,8 @@ class Normalize(Operator):
             factor = np.float32(self.args["scale"]) / deviation
             if not self._is_number("stddev", samples[0]):
                 factor = np.where(deviation == 0, np.float32(0), factor)
-            for sample, values in zip(samples, data):
-                self._store(values, axes, mean, factor, sample.outputs[0])
+            for values, out in arrays:
+                self._store(values, axes, mean, factor, out)
 
     def _store(
         self, data: np.ndarray, axes: tuple[int, ...], mean: np.ndarray, factor: np.ndarray, out: np.ndarray
