@@ -48,11 +48,11 @@ def call_operator(
     scope = current_scope()
     inputs = list(inputs) if scope.debug is None else scope.debug.adopt(list(inputs))
     _check_name(name)
+    _warn_if_deprecated(schema, display)
+    nodes, constants = split_arguments(schema, arguments, display)
     device = _choose_device(device, inputs)
     _check_input_count(schema, len(inputs), display)
-    _warn_if_deprecated(schema, display)
     sets = _input_sets(inputs, device, schema, display)
-    nodes, constants = split_arguments(schema, arguments, display)
     argument_inputs = {key: scope.enter_branch(node) for key, node in nodes.items()}
     branch_batch = scope.branch_batch() if "_scope" in schema.all_arguments else None
     if branch_batch is not None:
@@ -199,6 +199,9 @@ def split_arguments(
     nodes: dict[str, DataNode] = {}
     constants: dict[str, Any] = {}
     for argument, value in _current_arguments(schema, arguments, display):
+        if isinstance(value, np.ndarray) and (value.size != 1 or value.ndim > 1) and argument.type != "object":
+            # An array is data of its own type, as if it came from the graph; one of a single element is a number.
+            value = constant_node(value)
         if isinstance(value, DataNode):
             if not argument.tensor:
                 raise TypeError(
@@ -211,12 +214,6 @@ def split_arguments(
                     "Named arguments must be on CPU."
                 )
             nodes[argument.name] = value
-        elif (
-            argument.tensor
-            and isinstance(value, np.ndarray)
-            and value.ndim > (0 if argument.is_list else value.size == 1)
-        ):
-            nodes[argument.name] = constant_node(value, argument.element.tensor_dtype)
         else:
             constants[argument.name] = argument.convert(value)
     return nodes, constants
