@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,6 +131,8 @@ class Argument:
         deprecated: what became of it.
         hidden: not shown in signatures.
         zero_dimensional: a tensor given for it must have no dimensions; else one element in any shape will do.
+        matrix: tensors given for a list may have more than one dimension.
+        uniform: tensors given for a list must have as many values in every sample of a batch.
         doc: what it does, with units and accepted values.
     """
 
@@ -144,6 +146,8 @@ class Argument:
     deprecated: Deprecation | None = None
     hidden: bool = False
     zero_dimensional: bool = False
+    matrix: bool = False
+    uniform: bool = False
 
     @property
     def is_list(self) -> bool:
@@ -162,7 +166,9 @@ class Argument:
         is_sequence = isinstance(value, (list, tuple))
         if not self.is_list:
             if is_sequence and not value and self.type != "object":
-                raise RuntimeError(f"Argument '{self.name}' is not a vector: it expects {self.describe_type()}, got {value!r}")
+                raise RuntimeError(
+                    f"Argument '{self.name}' is not a vector: it expects {self.describe_type()}, got {value!r}"
+                )
             values = [value]
         else:
             values = value if is_sequence else [value]
@@ -173,12 +179,27 @@ class Argument:
         try:
             return self.element.convert(value)
         except (TypeError, ValueError, OverflowError) as error:
-            raise type(error)(f"Argument '{self.name}' expects {self.describe_type()}, got {value!r}: {error}") from error
+            raise type(error)(
+                f"Argument '{self.name}' expects {self.describe_type()}, got {value!r}: {error}"
+            ) from error
 
     def describe_type(self) -> str:
         name = self.type.removesuffix("[]")
         text = f"a list of {name}" if self.is_list else f"a {name}"
         return text + (" or a tensor of them" if self.tensor else "")
+
+    def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Raises RuntimeError unless the samples of a tensor for this list are vectors or scalars, alike where they must."""
+        if shapes and len(shapes[0]) > 1 and not self.matrix:
+            raise RuntimeError(
+                f"Argument '{self.name}' expects a vector a sample: input with dimension ({len(shapes[0])}) and shape "
+                f"{list(shapes[0])} cannot be converted to dimension (1)"
+            )
+        if self.uniform and len(set(shapes)) > 1:
+            raise RuntimeError(
+                f"Expected uniform shape for argument '{self.name}': all samples must have as many values, got shapes "
+                f"{', '.join(str(list(shape)) for shape in shapes)}"
+            )
 
     def from_tensor(self, value: np.ndarray, dtype: DALIDataType) -> Any:
         """The operator's view of one sample of a tensor, of elements of ``dtype``, given for this argument."""

@@ -310,14 +310,20 @@ class Operator:
         if self.schema.sequences:
             workspace.inputs = [self._frames_named(batch, index) for index, batch in enumerate(workspace.inputs)]
         self._check_layouts(workspace)
+        self._check_lists(workspace)
         if self.schema.sequences and self._has_frames(workspace):
             from penstock.schema.sequence import run_over_frames
 
             run_over_frames(self, workspace)
         elif self.schema.sequences and any(map(_of_frames, workspace.arguments.values())):
-            from penstock.schema.sequence import run_over_inner_frames
+            from penstock.schema.sequence import have_single_frames, run_over_inner_frames, without_frames
 
-            run_over_inner_frames(self, workspace)
+            if have_single_frames(workspace.arguments.values()):
+                # What every frame would get, an image without frames gets as well.
+                workspace.arguments = {name: without_frames(batch) for name, batch in workspace.arguments.items()}
+                self.run_batch(workspace)
+            else:
+                run_over_inner_frames(self, workspace)
         else:
             self.run_batch(workspace)
 
@@ -336,6 +342,14 @@ class Operator:
             # Sequences may be unfolded into frames of which only the rest of the layout is declared.
             if not _of_frames(batch) or any(layout.startswith("F") for layout in declared):
                 self.input_layout(workspace, index)
+
+    def _check_lists(self, workspace: Workspace) -> None:
+        """Raises RuntimeError for tensors that are no lists of values as the arguments want them."""
+        for name, batch in workspace.arguments.items():
+            argument = self.schema.all_arguments.get(name)
+            if argument is not None and argument.is_list:
+                first = 1 if _of_frames(batch) else 0
+                argument.check_shapes([shape[first:] for shape in batch.shapes] if first else batch.shapes)
 
     def _has_frames(self, workspace: Workspace) -> bool:
         return any(map(_of_frames, workspace.inputs))

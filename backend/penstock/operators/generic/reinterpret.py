@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.kernels.reshaping import reshaped
+from penstock.operators.generic.reshape import extents_from_input
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 from penstock.types import numpy_dtype
 
@@ -42,6 +43,7 @@ class Reinterpret(Operator):
     def run(self, workspace: Workspace) -> None:
         if len(workspace.inputs) == 1 and not any(self.given(a.name) for a in self.schema.arguments):
             raise RuntimeError("Reinterpret needs a new type, shape or layout")
+        self._check_lists(workspace)
         batch = workspace.inputs[0]
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
         kind = numpy_dtype(dtype)
@@ -78,5 +80,5 @@ class Reinterpret(Operator):
     @staticmethod
     def _wanted(sample: Sample) -> list[float] | None:
         if len(sample.shapes) == 2:
-            return sample.inputs[1].tolist()
+            return extents_from_input(sample)
         return sample["rel_shape"] if sample.given("rel_shape") else sample["shape"]

@@ -9,6 +9,16 @@ from penstock.kernels.reshaping import reshaped
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 
 
+def extents_from_input(sample: Sample) -> list[int]:
+    """The new shape that the second input gives."""
+    data = sample.inputs[1]
+    if data.ndim != 1 or data.dtype.kind not in "iu":
+        raise RuntimeError(
+            f"Shape input must have integral type and one dimension, got {data.dtype} with {data.ndim} dimensions"
+        )
+    return data.tolist()
+
+
 @register_operator
 class Reshape(Operator):
     """The same elements in another shape, or under another layout; nothing is copied."""
@@ -54,7 +64,10 @@ class Reshape(Operator):
             raise RuntimeError(
                 "Reshape needs the new shape, or the new layout: give `shape`, `rel_shape`, `src_dims` or `layout`"
             )
+        self._check_lists(workspace)
         shapes = [self._shape(workspace, index) for index in range(len(batch))]
+        if len({len(shape) for shape in shapes}) > 1:
+            raise RuntimeError(f"All samples must have the same number of dimensions, but the new shapes are {shapes}")
         workspace.outputs = [self._view(batch, shapes)]
 
     def _view(self, batch: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
@@ -92,7 +105,7 @@ class Reshape(Operator):
             return shape
         sample = Sample(self, workspace, index)
         if len(workspace.inputs) == 2:
-            wanted, relative = self._from_input(sample), False
+            wanted, relative = extents_from_input(sample), False
         else:
             relative = sample.given("rel_shape")
             wanted = sample["rel_shape"] if relative else sample["shape"]
@@ -101,15 +114,6 @@ class Reshape(Operator):
         except RuntimeError as error:
             workspace.fail(index, error)
             return (0,) * (len(shape) if wanted is None else len(wanted))
-
-    @staticmethod
-    def _from_input(sample: Sample) -> list[int]:
-        data = sample.inputs[1]
-        if data.ndim != 1 or data.dtype.kind not in "iu":
-            raise RuntimeError(
-                f"The new shape must be a 1-D tensor of integers, got one of {data.dtype} with {data.ndim} dimensions"
-            )
-        return data.tolist()
 
     def volume(self, shape: tuple[int, ...], workspace: Workspace) -> float | None:
         """How many elements the output has; None: as many as the input."""

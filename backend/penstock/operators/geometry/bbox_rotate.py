@@ -55,6 +55,7 @@ class BBoxRotate(Operator):
                 doc="Shape of the image before its rotation, as `shape_layout` names it.",
                 required=True,
                 tensor=True,
+                matrix=True,
             ),
             Argument("keep_size", "bool", False, "The image keeps its size."),
             Argument(

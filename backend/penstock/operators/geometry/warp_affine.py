@@ -46,6 +46,7 @@ class WarpAffine(WarpingOperator):
                 [],
                 "2x3 (3x4 for volumes) matrix in x, y(, z) order, row by row.",
                 tensor=True,
+                matrix=True,
                 per_frame=True,
             ),
             Argument(

@@ -100,7 +100,7 @@ class CropMirrorNormalize(Operator):
             *CROP_ARGUMENTS,
             *POLICY_ARGUMENTS,
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
-            Argument("mean", "float[]", [0.0], "Subtracted from each channel.", tensor=True),
+            Argument("mean", "float[]", [0.0], "Subtracted from each channel.", tensor=True, uniform=True),
             Argument("mirror", "int32", 0, "Not 0: mirrored horizontally.", tensor=True),
             Argument(
                 "output_dtype",
@@ -113,7 +113,7 @@ class CropMirrorNormalize(Operator):
             Argument("pad_output", "bool", False, "Add channels up to the next power of two."),
             Argument("scale", "float", 1.0, "Multiplied with the normalized value."),
             Argument("shift", "float", 0.0, "Added last."),
-            Argument("std", "float[]", [1.0], "Each channel is divided by it.", tensor=True),
+            Argument("std", "float[]", [1.0], "Each channel is divided by it.", tensor=True, uniform=True),
         ),
         volumetric=True,
     )

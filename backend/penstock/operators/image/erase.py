@@ -46,7 +46,9 @@ class Erase(Operator):
         name="Erase",
         inputs=(Input("input", doc="Data of any numeric type but float64, and of any shape."),),
         arguments=(
-            Argument("anchor", "float[]", [], "Where each box begins, in the order of the axes.", tensor=True),
+            Argument(
+                "anchor", "float[]", [], "Where each box begins, in the order of the axes.", tensor=True, matrix=True
+            ),
             Argument("axes", "int32[]", [1, 0], "Indices of the dimensions that the boxes are in."),
             Argument(
                 "axis_names",
@@ -56,12 +58,19 @@ class Erase(Operator):
             ),
             Argument("centered_anchor", "bool", False, "The anchors are the middles of the boxes."),
             Argument(
-                "fill_value", "float[]", [0.0], "What is filled in: one value, or one for each channel.", tensor=True
+                "fill_value",
+                "float[]",
+                [0.0],
+                "What is filled in: one value, or one for each channel.",
+                tensor=True,
+                uniform=True,
             ),
             Argument("normalized", "bool", False, "Anchors and shapes are fractions of the input's extents."),
             Argument("normalized_anchor", "bool", False, "Anchors are fractions of the input's extents."),
             Argument("normalized_shape", "bool", False, "Shapes are fractions of the input's extents."),
-            Argument("shape", "float[]", [], "How far each box reaches, in the order of the axes.", tensor=True),
+            Argument(
+                "shape", "float[]", [], "How far each box reaches, in the order of the axes.", tensor=True, matrix=True
+            ),
         ),
         volumetric=True,
     )
@@ -78,10 +87,10 @@ class Erase(Operator):
         return [OutputSpec(batch.dtype, batch.layout(), batch.ndim())]
 
     def _axes(self, layout: str, ndim: int) -> list[int]:
-        if self.given("axes"):
-            axes = resolve_axes(self.args["axes"], None, layout, ndim, repeated=True)
-        elif self.given("axis_names"):
+        if self.given("axis_names"):
             axes = resolve_axes(None, self.args["axis_names"], layout, ndim, repeated=True)
+        elif self.given("axes"):
+            axes = resolve_axes(self.args["axes"], None, layout, ndim, repeated=True)
         else:
             axes = [axis for axis, letter in enumerate(layout) if letter != "C"]
         if not axes:

@@ -25,6 +25,7 @@ class Pad(Operator):
                 None,
                 "Extents are rounded up to a multiple of it: one value, or one for each axis.",
                 tensor=True,
+                uniform=True,
             ),
             Argument(
                 "axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of.", tensor=True

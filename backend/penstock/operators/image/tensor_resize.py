@@ -51,6 +51,7 @@ class TensorResize(ResizingOperator):
                 [0.5],
                 "The point of each region that stays where it is when `subpixel_scale` adjusts it: 0 start, 1 end.",
                 tensor=True,
+                uniform=True,
             ),
             Argument("antialias", "bool", True, "Widen the filter when an axis shrinks, so that nothing is skipped."),
             Argument("axes", "int32[]", None, "Indices of the dimensions to resize; by default all."),
@@ -71,18 +72,38 @@ class TensorResize(ResizingOperator):
                 "inside), `not_smaller` (covers).",
             ),
             Argument(
-                "roi_end", "float[]", None, "End of the region to resize; before the start: mirrored.", tensor=True
+                "roi_end",
+                "float[]",
+                None,
+                "End of the region to resize; before the start: mirrored.",
+                tensor=True,
+                uniform=True,
             ),
             Argument("roi_relative", "bool", False, "The region is given in fractions of the input's extents."),
             Argument(
-                "roi_start", "float[]", None, "Start of the region to resize, in the order of the axes.", tensor=True
+                "roi_start",
+                "float[]",
+                None,
+                "Start of the region to resize, in the order of the axes.",
+                tensor=True,
+                uniform=True,
             ),
             Argument(
-                "scales", "float[]", None, "Output extents over input extents: one, or one for each axis.", tensor=True
+                "scales",
+                "float[]",
+                None,
+                "Output extents over input extents: one, or one for each axis.",
+                tensor=True,
+                uniform=True,
             ),
             Argument("size_rounding", "string", "round", "How extents become whole: `round`, `truncate` or `ceil`."),
             Argument(
-                "sizes", "float[]", None, "Output extents: one, or one for each axis; negative: mirrored.", tensor=True
+                "sizes",
+                "float[]",
+                None,
+                "Output extents: one, or one for each axis; negative: mirrored.",
+                tensor=True,
+                uniform=True,
             ),
             Argument(
                 "subpixel_scale",
@@ -111,9 +132,10 @@ class TensorResize(ResizingOperator):
 
     def run_batch(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
-        axes = resolve_axes(self.args["axes"], self.args["axis_names"], batch.layout(), batch.ndim())
+        names = self.args["axis_names"]
+        axes = [] if names == "" else resolve_axes(self.args["axes"], names, batch.layout(), batch.ndim())
         named = list(range(batch.ndim())) if axes is None else axes
-        if not named:
+        if not batch.ndim():
             raise RuntimeError("There is no dimension to resize")
         first, count = self._changed_dimensions(workspace, named)
         if count > _MOST_DIMENSIONS:
@@ -207,5 +229,7 @@ class TensorResize(ResizingOperator):
 def _one_each(name: str, values: Sequence[Any], count: int) -> list[Any]:
     """One value for each axis, where a single one stands for all."""
     if len(values) not in (1, count):
-        raise RuntimeError(f"`{name}` has {len(values)} entries, expected 1 or {count}")
+        raise RuntimeError(
+            f"Argument `{name}` expects either a single value or a list of {count} elements, got {len(values)}"
+        )
     return list(values) * count if len(values) == 1 else list(values)

@@ -87,7 +87,12 @@ class Reduction(Operator):
         for source, target, mean in zip(sources, targets, means):
             if mean is not None:
                 check_mean(mean, target.shape)
-            divisor = reduced_count(source.shape, axes) - self.args.get("ddof", 0) if self.divides else None
+            divisor: float | None = None
+            if self.divides:
+                divisor = reduced_count(source.shape, axes) - self.args.get("ddof", 0)
+            if mean is not None and not axes:
+                # As on the CPU, elements that are alone do not differ from their means.
+                divisor = math.inf
             jobs.append(reduction.Reduction(source, target, axes, mean, divisor))
         kind = numpy_dtype(workspace.outputs[0].dtype)
         # Sums of real numbers are made in double precision, squared differences are taken in single precision.
@@ -181,6 +186,9 @@ def deviation_of(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...], ddof
     from penstock.kernels.cpu import moments
 
     check_mean(mean, kept_extents(data.shape, axes))
+    if not axes:
+        # An element that is alone does not differ from its mean, whatever mean is given.
+        return np.zeros(data.shape)
     denominator = np.float64(reduced_count(data.shape, axes) - ddof)
     volumes = moments.around(data, axes)
     if volumes is not None:

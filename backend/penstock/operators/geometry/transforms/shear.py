@@ -27,6 +27,7 @@ class Shear(TransformOperator):
                 None,
                 "Angles of the shear in degrees, from -90 to 90, in the order of `shear`, of which they take the place.",
                 tensor=True,
+                uniform=True,
                 per_frame=True,
             ),
             Argument(
@@ -39,6 +40,7 @@ class Shear(TransformOperator):
                 None,
                 "Factors (x, y), or (xy, xz, yx, yz, zx, zy): how far the first moves for each step in the second.",
                 tensor=True,
+                uniform=True,
                 per_frame=True,
             ),
         ),
