@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ def _to_int(value: Any) -> int:
 
 
 def _to_bool(value: Any) -> bool:
-    return bool(value)
+    # DALI's enumeration values are all true, that of number 0 as well.
+    return isinstance(value, Enum) or bool(value)
 
 
 def _to_float(value: Any) -> float:

@@ -316,14 +316,16 @@ class Operator:
 
             run_over_frames(self, workspace)
         elif self.schema.sequences and any(map(_of_frames, workspace.arguments.values())):
-            from penstock.schema.sequence import have_single_frames, run_over_inner_frames, without_frames
+            from penstock.schema.sequence import run_over_inner_frames
 
-            if have_single_frames(workspace.arguments.values()):
-                # What every frame would get, an image without frames gets as well.
-                workspace.arguments = {name: without_frames(batch) for name, batch in workspace.arguments.items()}
-                self.run_batch(workspace)
-            else:
+            if any(batch.layout().startswith("C") for batch in workspace.inputs):
                 run_over_inner_frames(self, workspace)
+            else:
+                # For images without frames, what was to be one value per frame is a list like any other.
+                plain = {name: batch.relabelled(layout="") for name, batch in workspace.arguments.items()}
+                workspace.arguments = plain
+                self._check_lists(workspace)
+                self.run_batch(workspace)
         else:
             self.run_batch(workspace)
 

@@ -6,7 +6,6 @@ An argument computed in the graph applies to the whole sequence, unless it has a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from penstock.schema.operator import OutputSpec, Shape, Workspace
@@ -78,16 +77,6 @@ def run_over_inner_frames(operator: Operator, workspace: Workspace) -> None:
     workspace.inputs = [_swapped(batch) for batch in workspace.inputs]
     run_over_frames(operator, workspace)
     workspace.outputs = [_swapped(batch) for batch in workspace.outputs]
-
-
-def have_single_frames(arguments: Iterable[TensorList]) -> bool:
-    """Whether all that have frames have only one in each sample."""
-    return all(shape[0] == 1 for batch in arguments if batch.layout().startswith("F") for shape in batch.shapes)
-
-
-def without_frames(batch: TensorList) -> Any:
-    """An argument's values without their leading F, of extent 1; others as they are."""
-    return batch.unfolded() if batch.layout().startswith("F") else batch
 
 
 def _swapped(batch: TensorList) -> Any:

@@ -40,6 +40,10 @@ class Reinterpret(Operator):
         ),
     )
 
+    def setup(self) -> None:
+        if self.given("shape") and self.given("rel_shape"):
+            raise RuntimeError("`shape` and `rel_shape` are mutually exclusive")
+
     def run(self, workspace: Workspace) -> None:
         if len(workspace.inputs) == 1 and not any(self.given(a.name) for a in self.schema.arguments):
             raise RuntimeError("Reinterpret needs a new type, shape or layout")
@@ -53,6 +57,9 @@ class Reinterpret(Operator):
             sample = Sample(self, workspace, index)
             shape = data.shape
             wanted, relative = self._wanted(sample), sample.given("rel_shape")
+            if wanted is None and sample["src_dims"] is not None:
+                # Dimensions are put in order first, then the last one is read in the new type.
+                shape = reshaped(shape, None, False, sample["src_dims"])
             if wanted is not None:
                 whole = data.nbytes % size_out == 0
             else:
@@ -63,9 +70,8 @@ class Reinterpret(Operator):
                 )
             new = (*shape[:-1], shape[-1] * size_in // size_out) if size_in != size_out and shape else shape
             view = data.reshape(-1).view(kind)
-            if wanted is not None or sample["src_dims"] is not None:
-                base = new if relative else shape
-                new = reshaped(base, wanted, relative, sample["src_dims"], view.size)
+            if wanted is not None:
+                new = reshaped(shape, wanted, relative, sample["src_dims"], view.size)
             views.append(view.reshape(new))
         layout = self.args["layout"]
         if layout is None:

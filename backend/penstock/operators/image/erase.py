@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.kernels.axes import resolve_axes
+from penstock.kernels.windows import cut_off
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import BOOL, FLOAT64, dtype_name, numpy_dtype
 
@@ -167,7 +168,7 @@ def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
 
 def _as_type(fill: Sequence[float], dtype: np.dtype) -> tuple[Any, ...]:
     """Values in a type: cut off to integers, of which the lowest bits stay."""
-    return tuple(np.int64(value).astype(dtype) if dtype.kind in "iu" else dtype.type(value) for value in fill)
+    return tuple(cut_off(fill, dtype))
 
 
 def _erase(source: np.ndarray, plan: ErasePlan, target: np.ndarray) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import Region
-from penstock.operators.image._windows import copy_region, copy_regions, wrapped
+from penstock.operators.image._windows import copy_region, copy_regions
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import FLOAT64, dtype_name
 
@@ -99,7 +99,7 @@ class Pad(Operator):
 
     def compute(self, sample: Sample) -> None:
         target = sample.outputs[0]
-        copy_region(sample.inputs[0], sample.plan, [wrapped(sample["fill_value"], target.dtype)], None, target)
+        copy_region(sample.inputs[0], sample.plan, [sample["fill_value"]], None, target)
 
     def compute_batch(self, workspace: Workspace) -> None:
         copy_regions(workspace, None, None)

@@ -47,10 +47,10 @@ class Reduction(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
-        if batch.dtype in (BOOL, FLOAT16, FLOAT64):
-            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}; use an integer type or FLOAT")
         names = self.args["axis_names"]
         axes = [] if names == "" else resolve_axes(self.args["axes"], names, batch.layout(), batch.ndim())
+        if batch.dtype in (BOOL, FLOAT16, FLOAT64):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}; use an integer type or FLOAT")
         reduced = tuple(range(batch.ndim()) if axes is None else axes)
         workspace.state = reduced
         layout, ndim = batch.layout(), batch.ndim()
