@@ -11,6 +11,7 @@ FAMILY = Family("conversions", gpu=False)
 PIXELS = feed(images([(5, 4, 3)] * 3), "HWC")
 PLAIN = feed(images([(5, 4, 3)] * 3))
 TABLE = feed(images([(4, 6)] * 3, np.float32), "HW")
+POINTS = feed([np.float32([[1, 2], [3, 4]])] * 3)
 CORNERS = {
     "a list": [1],
     "an empty list": [],
@@ -119,6 +120,36 @@ MATRIX = np.float32([1, 0, 1, 0, 1, 0])
 for shape in ((6,), (2, 3), (1, 6), (1, 2, 3)):
     given = MATRIX.reshape(shape)
     FAMILY.add(f"warp by an array of {shape}", lambda m, g=given: m.fn.warp_affine(PIXELS(m), matrix=g))
+# Sizes that the graph gives are cut off, those of lists are rounded.
+for size in ([3.4, 3.6], [3.5, 2.5], np.float32([3.4, 3.6]), np.float32([3.5, 2.5])):
+    FAMILY.each("rotate", {"pixels": PIXELS}, [{"angle": 30.0, "size": size}])
+    FAMILY.each("warp_affine", {"pixels": PIXELS}, [{"matrix": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0], "size": size}])
+for size in ([29.4, 19.4], [29.6, 19.6], [30.0, 19.0], np.float32([29.6, 19.6])):
+    boxes = feed([np.float32([[0.1, 0.2, 0.3, 0.4]])] * 3)
+    FAMILY.each("bbox_rotate", {"boxes": boxes}, [{"angle": 30.0, "input_shape": [28, 11], "size": size}])
+# A single value from the graph stands for all axes where it is a scalar.
+for text, few in {"vector": [0.5], "scalar": 0.5, "two": [0.5, 0.5]}.items():
+    half = per_sample(few, few, few)
+    for name in ("scales", "alignment", "roi_start"):
+        more = {"scales": {}, "alignment": {"sizes": [3, 3]}, "roi_start": {"sizes": [3, 3], "roi_end": [3.0, 3.0]}}[
+            name
+        ]
+        FAMILY.add(
+            f"tensor_resize {name} is a {text}",
+            lambda m, n=name, h=half, k=more: m.fn.tensor_resize(PIXELS(m), axes=[0, 1], **{n: h(m)}, **k),
+        )
+    FAMILY.add(f"coord_transform T is a {text}", lambda m, h=half: m.fn.coord_transform(POINTS(m), T=h(m)))
+    FAMILY.add(f"rotation axis is a {text}", lambda m, h=half: m.fn.transforms.rotation(angle=30.0, axis=h(m)))
+for kind in (np.float64, np.int32):
+    FAMILY.add(
+        f"shear by angles of {kind.__name__}",
+        lambda m, k=kind: m.fn.transforms.shear(angles=per_sample(*[[10, 20]] * 3, dtype=k)(m)),
+    )
+FAMILY.each(
+    "pad",
+    {"pixels": PIXELS},
+    [{"shape": []}, {"axes": [0], "shape": []}, {"axes": [0], "shape": np.zeros(0, np.int32)}],
+)
 # One value per frame serves images without frames, too.
 for count in (1, 2):
     frames = feed([np.full(count, 1.5, np.float32)] * 3)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from penstock.kernels.reshaping import reshaped
-from penstock.operators.generic.reshape import extents_from_input
+from penstock.operators.generic._new_shape import extents_from_input
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 from penstock.types import numpy_dtype
 
@@ -84,7 +86,7 @@ class Reinterpret(Operator):
         workspace.outputs = [output]
 
     @staticmethod
-    def _wanted(sample: Sample) -> list[float] | None:
+    def _wanted(sample: Sample) -> Sequence[float] | None:
         if len(sample.shapes) == 2:
             return extents_from_input(sample)
         return sample["rel_shape"] if sample.given("rel_shape") else sample["shape"]

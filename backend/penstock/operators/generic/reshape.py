@@ -6,17 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.kernels.reshaping import reshaped
+from penstock.operators.generic._new_shape import extents_from_input
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
-
-
-def extents_from_input(sample: Sample) -> list[int]:
-    """The new shape that the second input gives."""
-    data = sample.inputs[1]
-    if data.ndim != 1 or data.dtype.kind not in "iu":
-        raise RuntimeError(
-            f"Shape input must have integral type and one dimension, got {data.dtype} with {data.ndim} dimensions"
-        )
-    return data.tolist()
 
 
 @register_operator

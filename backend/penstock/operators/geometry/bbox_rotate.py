@@ -151,7 +151,7 @@ class BBoxRotate(Operator):
         if sample.given("size"):
             if len(sample["size"]) != 2:
                 raise RuntimeError(f"`size` must have two entries (height, width), got {len(sample['size'])}")
-            return np.array(sample["size"][::-1], np.float64)
+            return np.trunc(np.array(sample["size"][::-1], np.float64))
         size = [int(extent) for extent in extents]
         return np.array(rotated_canvas(size, rotation_2d(sample["angle"])), np.float64)
 

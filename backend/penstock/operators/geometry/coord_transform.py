@@ -147,6 +147,6 @@ def _translation(sample: Sample, count: int) -> np.ndarray:
     if given is not None and given.ndim > 1:
         raise RuntimeError(f"`T` must be a number or a list of numbers, got a tensor of shape {list(given.shape)}")
     values = np.asarray(sample["T"], np.float32)
-    if len(values) not in (1, count):
-        raise RuntimeError(f"`T` has {len(values)} elements, expected 1 or {count}")
+    if len(values) not in (1, count) or (given is not None and given.ndim and len(values) != count):
+        raise RuntimeError(f"Expected {count}-D translation vectors in `T`, got {len(values)}-D")
     return np.broadcast_to(values, (count,))

@@ -39,6 +39,7 @@ class Debayer(Operator):
                 doc="Row and column of blue in the 2x2 tile that begins in the second row and column of the image.",
                 required=True,
                 tensor=True,
+                matrix=True,
                 per_frame=True,
             ),
         ),

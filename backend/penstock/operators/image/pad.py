@@ -91,6 +91,8 @@ class Pad(Operator):
         if not sample.given(name):
             return None
         values = sample[name]
+        if not values and name == "shape":
+            return None
         if len(values) not in (1, count):
             raise RuntimeError(f"`{name}` has {len(values)} entries, but {count} axes are padded")
         if name == "align" and any(value < 1 for value in values):

@@ -208,28 +208,31 @@ class TensorResize(ResizingOperator):
             None if region is None else (spread(region[0], zeros), spread(region[1], extents)),
             self.args["subpixel_scale"] if subpixel_scale is None else subpixel_scale,
             self.args["size_rounding"],
-            spread(_one_each("alignment", sample["alignment"], len(own)), [0.5] * len(shape)),
+            spread(_one_each(sample, "alignment", len(own)), [0.5] * len(shape)),
         )
 
     def _roi(self, sample: Sample, extents: Sequence[int]) -> tuple[list[float], list[float]] | None:
         if not sample.given("roi_start"):
             return None
-        edges = (_one_each(name, sample[name], len(extents)) for name in ("roi_start", "roi_end"))
+        edges = (_one_each(sample, name, len(extents)) for name in ("roi_start", "roi_end"))
         scales = [extent if self.args["roi_relative"] else 1 for extent in extents]
         start, end = ([float(np.float32(e) * np.float32(s)) for e, s in zip(edge, scales)] for edge in edges)
         return start, end
 
     def _sizes(self, sample: Sample, extents: Sequence[int]) -> list[float]:
         if sample.given("sizes"):
-            return _one_each("sizes", sample["sizes"], len(extents))
-        scales = _one_each("scales", sample["scales"], len(extents))
+            return _one_each(sample, "sizes", len(extents))
+        scales = _one_each(sample, "scales", len(extents))
         return [float(np.float32(scale) * np.float32(extent)) for scale, extent in zip(scales, extents)]
 
 
-def _one_each(name: str, values: Sequence[Any], count: int) -> list[Any]:
-    """One value for each axis, where a single one stands for all."""
-    if len(values) not in (1, count):
+def _one_each(sample: Sample, name: str, count: int) -> list[Any]:
+    """One value for each axis, where a single one stands for all; from the graph, only a scalar does."""
+    values, computed = list(sample[name]), sample.tensor_argument(name)
+    if len(values) == 1 and (computed is None or not computed.ndim):
+        return values * count
+    if len(values) != count:
         raise RuntimeError(
             f"Argument `{name}` expects either a single value or a list of {count} elements, got {len(values)}"
         )
-    return list(values) * count if len(values) == 1 else list(values)
+    return values

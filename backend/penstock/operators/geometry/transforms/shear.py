@@ -71,7 +71,7 @@ class Shear(TransformOperator):
             raise RuntimeError(
                 f"`{name}` must be a D x (D-1) matrix or a 2-element vector, got a tensor of shape {list(given.shape)}"
             )
-        angles = np.asarray(sample[name] if given is None else given.reshape(-1), np.float32)
+        angles = np.asarray(sample[name], np.float32)
         if name == "shear":
             return angles
         if np.any(np.abs(angles) > 90):
