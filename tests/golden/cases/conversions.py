@@ -37,6 +37,7 @@ def per_sample(*samples: Any, dtype: Any = np.float32) -> Any:
     return feed([np.array(sample, dtype) for sample in samples])
 
 
+ONE = per_sample(1.0, 2.0, 3.0)
 ARGUMENTS: tuple[tuple[str, str, Any, dict[str, Any]], ...] = (
     ("reductions.sum", "keep_dims", TABLE, {"axes": [0]}),
     ("reductions.sum", "axes", TABLE, {}),
@@ -197,6 +198,34 @@ for border in (
     FAMILY.add(f"filter at border {border}", lambda m, b=border: m.fn.filter(PIXELS(m), KERNEL(m), border=b))
 for mode in ("SAME", "Valid", "full"):
     FAMILY.add(f"filter in mode {mode}", lambda m, o=mode: m.fn.filter(PIXELS(m), KERNEL(m), mode=o))
+for anchor in ([1], [-1], [3], [4, 2], [-2]):
+    for mode in ("same", "valid"):
+        FAMILY.add(
+            f"filter anchored at {anchor}, {mode}",
+            lambda m, a=anchor, o=mode: m.fn.filter(
+                PIXELS(m), feed([np.ones((2, 4), np.float32)] * 3)(m), anchor=a, mode=o
+            ),
+        )
+# An axis in which a window has one place only draws no number.
+for seed in range(6):
+    FAMILY.add(
+        f"random crop with one place in a dimension, seed {seed}",
+        lambda m, s=seed: m.fn.roi_random_crop(crop_shape=[2, 2, 2], roi_start=[0, 1, 0], roi_end=[5, 3, 6], seed=s),
+        exact=True,
+    )
+for kind in ("FLOAT", "FLOAT64"):
+    for parameters in ((0.5, 0.5), (0.861, 0.429), (0.05, 0.1), (0.99, 0.3)):
+        FAMILY.add(
+            f"beta of {parameters} as {kind}",
+            lambda m, p=parameters, k=kind: m.fn.random.beta(
+                alpha=p[0], beta=p[1], shape=[40], seed=5, dtype=getattr(m.types, k)
+            ),
+        )
+for operator in ("variance", "std_dev"):
+    FAMILY.add(
+        f"{operator} of scalars",
+        lambda m, o=operator: getattr(m.fn.reductions, o)(per_sample(15, 7, 3, dtype=np.uint8)(m), ONE(m)),
+    )
 MOSAIC = feed(images([(6, 4)] * 3), "HW")
 for algorithm in ("default", "DEFAULT", "Bilinear_OCV", "bilinear"):
     FAMILY.each("debayer", {"mosaic": MOSAIC}, [{"blue_position": [0, 1], "algorithm": algorithm}])
@@ -207,7 +236,6 @@ FAMILY.each(
 )
 # No dimensions at all.
 MEANS = feed(images([(4, 6)] * 3, np.float32, seed=1))
-ONE = per_sample(1.0, 2.0, 3.0)
 for given in ({"axes": []}, {"axis_names": ""}, {"axes": [], "ddof": 1}):
     for operator in ("variance", "std_dev"):
         for text, mean in (("means", MEANS), ("one mean", ONE)):

@@ -134,9 +134,9 @@ class Filter(Operator):
         axes, extents = sample.workspace.state, sample.shapes[1]
         if not all(extents):
             raise RuntimeError(f"The filter is empty: {list(extents)}")
-        shape = list(sample.shapes[0])
+        shape, anchor = list(sample.shapes[0]), self._anchor(sample, extents)
         if self._mode == "same":
-            sample.plan = FilterPlan(axes, extents, self._anchor(sample, extents))
+            sample.plan = FilterPlan(axes, extents, anchor)
             return tuple(shape)
         sample.plan = FilterPlan(axes, extents, (0,) * len(axes))
         for axis, extent in zip(axes, extents):

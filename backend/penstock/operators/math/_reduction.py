@@ -90,7 +90,7 @@ class Reduction(Operator):
             divisor: float | None = None
             if self.divides:
                 divisor = reduced_count(source.shape, axes) - self.args.get("ddof", 0)
-            if mean is not None and not axes:
+            if mean is not None and source.shape and not axes:
                 # As on the CPU, elements that are alone do not differ from their means.
                 divisor = math.inf
             jobs.append(reduction.Reduction(source, target, axes, mean, divisor))
@@ -186,7 +186,7 @@ def deviation_of(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...], ddof
     from penstock.kernels.cpu import moments
 
     check_mean(mean, kept_extents(data.shape, axes))
-    if not axes:
+    if data.ndim and not axes:
         # An element that is alone does not differ from its mean, whatever mean is given.
         return np.zeros(data.shape)
     denominator = np.float64(reduced_count(data.shape, axes) - ddof)
@@ -196,6 +196,6 @@ def deviation_of(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...], ddof
         return squares.reshape(kept_extents(data.shape, axes)) / denominator
     along = tuple(1 if axis in axes else extent for axis, extent in enumerate(data.shape))
     centre = mean.reshape(along if mean.size > 1 else (1,) * data.ndim)
-    differences = np.subtract(data, centre, dtype=np.float32, casting="unsafe")
+    differences = np.asarray(np.subtract(data, centre, dtype=np.float32, casting="unsafe"))
     squares = folded(np.add, np.square(differences, out=differences), axes, dtype=np.float64)
     return squares / denominator

@@ -93,7 +93,9 @@ class ROIRandomCrop(RandomOperator):
 
     def compute(self, sample: Sample) -> None:
         draws = philox(self.stream(sample))
-        sample.outputs[0][...] = [low + bounded(draws, high - low + 1) for low, high in sample.plan]
+        sample.outputs[0][...] = [
+            low if low == high else low + bounded(draws, high - low + 1) for low, high in sample.plan
+        ]
 
 
 def _check_extents(name: str, extents: Sequence[int]) -> None:
