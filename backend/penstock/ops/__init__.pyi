@@ -2178,7 +2178,7 @@ class ExpandDims(OperatorFace):
         name: str | None = None,
         axes: int | _Sequence[int] | _ndarray = ...,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-        new_axis_names: str | None = "",
+        new_axis_names: str | None = None,
         preserve: bool | None = False,
     ) -> DataNode: ...
     @_overload
@@ -2191,7 +2191,7 @@ class ExpandDims(OperatorFace):
         name: str | None = None,
         axes: int | _Sequence[int] | _ndarray = ...,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-        new_axis_names: str | None = "",
+        new_axis_names: str | None = None,
         preserve: bool | None = False,
     ) -> list[DataNode]: ...
 
