@@ -44,7 +44,6 @@ def call_operator(
     """
     schema = find_schema(operator) if isinstance(operator, str) else operator
     display = display or f"penstock.fn.{schema.fn_path}"
-    _check_arguments_known(schema, arguments)
     scope = current_scope()
     inputs = list(inputs) if scope.debug is None else scope.debug.adopt(list(inputs))
     _check_name(name)
@@ -87,12 +86,6 @@ def call_operator(
     if not any(map(_is_input_set, inputs)):
         return results[0]
     return [list(column) for column in zip(*results)] if isinstance(results[0], list) else results
-
-
-def _check_arguments_known(schema: Schema, arguments: dict[str, Any]) -> None:
-    for key, value in arguments.items():
-        if value is not None and key not in schema.all_arguments:
-            raise KeyError(f'Argument "{key}" is not defined for operator "{schema.name}".')
 
 
 def _check_name(name: Any) -> None:
@@ -224,7 +217,9 @@ def _current_arguments(schema: Schema, arguments: dict[str, Any], display: str) 
     for key, value in arguments.items():
         if value is None:
             continue
-        argument = schema.all_arguments[key]
+        argument = schema.all_arguments.get(key)
+        if argument is None:
+            raise KeyError(f'Argument "{key}" is not defined for operator "{schema.name}".')
         deprecation = argument.deprecated
         if deprecation is None:
             yield argument, value
