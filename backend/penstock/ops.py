@@ -44,6 +44,8 @@ class OperatorFace:
     schema: Schema
 
     def __init__(self, *, device: str = "cpu", name: str | None = None, **arguments: Any) -> None:
+        if not isinstance(device, str):
+            raise RuntimeError(f'Unsupported type of argument "device": expected a string, got {device!r}')
         if device not in DEVICES:
             raise ValueError(f'Unsupported device type: "{device}". Use one of {", ".join(DEVICES)}.')
         for key in arguments:

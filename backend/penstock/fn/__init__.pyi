@@ -1515,7 +1515,7 @@ def expand_dims(
     name: str | None = None,
     axes: int | _Sequence[int] | _ndarray,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    new_axis_names: str | None = "",
+    new_axis_names: str | None = None,
     preserve: bool | None = False,
 ) -> DataNode:
     """Inserts dimensions of extent 1; nothing is copied.
@@ -1528,7 +1528,7 @@ def expand_dims(
     Keyword args:
         axes (int | Sequence[int], required): Where new dimensions of extent 1 are in the output.
         bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
-        new_axis_names (str, default ''): Letters of the new dimensions.
+        new_axis_names (str): Letters of the new dimensions.
         preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
     """
     ...
@@ -1541,7 +1541,7 @@ def expand_dims(
     name: str | None = None,
     axes: int | _Sequence[int] | _ndarray,
     bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-    new_axis_names: str | None = "",
+    new_axis_names: str | None = None,
     preserve: bool | None = False,
 ) -> list[DataNode]: ...
 

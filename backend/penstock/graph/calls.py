@@ -44,15 +44,14 @@ def call_operator(
     """
     schema = find_schema(operator) if isinstance(operator, str) else operator
     display = display or f"penstock.fn.{schema.fn_path}"
-    _check_arguments_known(schema, arguments)
     scope = current_scope()
     inputs = list(inputs) if scope.debug is None else scope.debug.adopt(list(inputs))
     _check_name(name)
+    _warn_if_deprecated(schema, display)
+    nodes, constants = split_arguments(schema, arguments, display)
     device = _choose_device(device, inputs)
     _check_input_count(schema, len(inputs), display)
-    _warn_if_deprecated(schema, display)
     sets = _input_sets(inputs, device, schema, display)
-    nodes, constants = split_arguments(schema, arguments, display)
     argument_inputs = {key: scope.enter_branch(node) for key, node in nodes.items()}
     branch_batch = scope.branch_batch() if "_scope" in schema.all_arguments else None
     if branch_batch is not None:
@@ -87,12 +86,6 @@ def call_operator(
     if not any(map(_is_input_set, inputs)):
         return results[0]
     return [list(column) for column in zip(*results)] if isinstance(results[0], list) else results
-
-
-def _check_arguments_known(schema: Schema, arguments: dict[str, Any]) -> None:
-    for key, value in arguments.items():
-        if value is not None and key not in schema.all_arguments:
-            raise KeyError(f'Argument "{key}" is not defined for operator "{schema.name}".')
 
 
 def _check_name(name: Any) -> None:
@@ -199,6 +192,9 @@ def split_arguments(
     nodes: dict[str, DataNode] = {}
     constants: dict[str, Any] = {}
     for argument, value in _current_arguments(schema, arguments, display):
+        if isinstance(value, np.ndarray) and (value.size != 1 or value.ndim > 1) and argument.type != "object":
+            # An array is data of its own type, as if it came from the graph; one of a single element is a number.
+            value = constant_node(value)
         if isinstance(value, DataNode):
             if not argument.tensor:
                 raise TypeError(
@@ -211,12 +207,6 @@ def split_arguments(
                     "Named arguments must be on CPU."
                 )
             nodes[argument.name] = value
-        elif (
-            argument.tensor
-            and isinstance(value, np.ndarray)
-            and value.ndim > (0 if argument.is_list else value.size == 1)
-        ):
-            nodes[argument.name] = constant_node(value, argument.element.tensor_dtype)
         else:
             constants[argument.name] = argument.convert(value)
     return nodes, constants
@@ -227,7 +217,9 @@ def _current_arguments(schema: Schema, arguments: dict[str, Any], display: str) 
     for key, value in arguments.items():
         if value is None:
             continue
-        argument = schema.all_arguments[key]
+        argument = schema.all_arguments.get(key)
+        if argument is None:
+            raise KeyError(f'Argument "{key}" is not defined for operator "{schema.name}".')
         deprecation = argument.deprecated
         if deprecation is None:
             yield argument, value

@@ -43,7 +43,7 @@ def reshaped(
                 raise RuntimeError(
                     f"`rel_shape` has {len(wanted)} entries, but the input has only {len(base)} dimensions"
                 )
-            extents.append(round(factor * base[index]))
+            extents.append(math.floor(factor * base[index] + 0.5))
     else:
         extents = list(wanted)
     return _completed(extents, total, shape)

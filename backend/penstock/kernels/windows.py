@@ -69,9 +69,24 @@ def crop_anchor(size: int, extent: int, position: float, rounding: str) -> int:
     return round_half_away(anchor) if rounding == "round" else math.trunc(anchor)
 
 
+def cut_off(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Numbers in a type as C casts them on x86-64: integers lose fractions and keep their lowest bits.
+
+    What is beyond the integers of 32 bits (64 for wide types) that the machine converts to becomes the least of those.
+    """
+    numbers = np.asarray(values, np.float64)
+    if dtype.kind not in "iu":
+        with np.errstate(over="ignore"):
+            return numbers.astype(dtype)
+    is_wide = dtype.itemsize == 8 or dtype == np.uint32
+    least = float(np.iinfo(np.int64 if is_wide else np.int32).min)
+    fits = (numbers >= least) & (numbers < -least)
+    return np.where(fits, numbers, least).astype(np.int64).astype(dtype)
+
+
 def fill_per_channel(values: Sequence[float], channels: int | None) -> np.ndarray:
     """The fill value of each channel (or one for all); raises RuntimeError where their number does not fit."""
-    if len(values) == 1 or channels is None:
+    if len(values) <= 1 or channels is None:
         return np.array(values[:1] or [0.0], np.float64)
     if len(values) != channels:
         raise RuntimeError(f"`fill_values` has {len(values)} entries, but the data has {channels} channels")

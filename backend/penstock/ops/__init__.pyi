@@ -2154,7 +2154,7 @@ class ExpandDims(OperatorFace):
     Keyword args:
         axes (int | Sequence[int], required): Where new dimensions of extent 1 are in the output.
         bytes_per_sample_hint (int | Sequence[int], default [0]): Accepted for compatibility; buffers grow as needed.
-        new_axis_names (str, default ''): Letters of the new dimensions.
+        new_axis_names (str): Letters of the new dimensions.
         preserve (bool, default False): Keep the operator even if no output of the pipeline depends on it.
     """
 
@@ -2165,7 +2165,7 @@ class ExpandDims(OperatorFace):
         name: str | None = None,
         axes: int | _Sequence[int] | _ndarray = ...,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-        new_axis_names: str | None = "",
+        new_axis_names: str | None = None,
         preserve: bool | None = False,
     ) -> None: ...
     @_overload
@@ -2178,7 +2178,7 @@ class ExpandDims(OperatorFace):
         name: str | None = None,
         axes: int | _Sequence[int] | _ndarray = ...,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-        new_axis_names: str | None = "",
+        new_axis_names: str | None = None,
         preserve: bool | None = False,
     ) -> DataNode: ...
     @_overload
@@ -2191,7 +2191,7 @@ class ExpandDims(OperatorFace):
         name: str | None = None,
         axes: int | _Sequence[int] | _ndarray = ...,
         bytes_per_sample_hint: int | _Sequence[int] | _ndarray | None = ...,
-        new_axis_names: str | None = "",
+        new_axis_names: str | None = None,
         preserve: bool | None = False,
     ) -> list[DataNode]: ...
 

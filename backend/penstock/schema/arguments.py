@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ def _to_int(value: Any) -> int:
 
 
 def _to_bool(value: Any) -> bool:
-    return bool(value)
+    # DALI's enumeration values are all true, that of number 0 as well.
+    return isinstance(value, Enum) or bool(value)
 
 
 def _to_float(value: Any) -> float:
@@ -42,9 +44,7 @@ def _to_float(value: Any) -> float:
 
 
 def _to_string(value: Any) -> str:
-    if isinstance(value, (str, bytes)):
-        return value if isinstance(value, str) else value.decode()
-    raise TypeError(f"Expected a string, got {value!r} of type {type(value).__name__}")
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 _ENUM_WORDS = {DALIDataType: "data type", DALIImageType: "image type", DALIInterpType: "interpolation type"}
@@ -58,7 +58,7 @@ def _to_enum(kind: Any) -> Callable[[Any], Any]:
             raise TypeError(f"Expected a {kind.__name__}, got {value!r} of type {type(value).__name__}") from None
         if number in set(kind):
             return kind(number)
-        if number < 0:
+        if not 0 <= number < 2**31:
             raise TypeError(f"{number} is not a valid {kind.__name__}")
         raise RuntimeError(f"Unknown {_ENUM_WORDS[kind]}: there is no {kind.__name__} with the number {number}")
 
@@ -133,6 +133,8 @@ class Argument:
         deprecated: what became of it.
         hidden: not shown in signatures.
         zero_dimensional: a tensor given for it must have no dimensions; else one element in any shape will do.
+        matrix: tensors given for a list may have more than one dimension.
+        uniform: tensors given for a list must have as many values in every sample of a batch.
         doc: what it does, with units and accepted values.
     """
 
@@ -146,6 +148,8 @@ class Argument:
     deprecated: Deprecation | None = None
     hidden: bool = False
     zero_dimensional: bool = False
+    matrix: bool = False
+    uniform: bool = False
 
     @property
     def is_list(self) -> bool:
@@ -159,26 +163,45 @@ class Argument:
         """The operator's view of what the user wrote; raises TypeError or ValueError that says what is accepted."""
         if isinstance(value, ScalarConstant):
             value = value.value
-        try:
-            if not self.is_list:
-                return self._convert_scalar(value)
-            if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
-                value = [value]
-            return [self.element.convert(v.value if isinstance(v, ScalarConstant) else v) for v in value]
-        except OverflowError as error:
-            raise ValueError(f"Argument '{self.name}' expects {self.describe_type()}: {error}") from error
+        if isinstance(value, np.ndarray) and value.size == 1 and value.ndim <= 1:
+            value = value.item()
+        is_sequence = isinstance(value, (list, tuple))
+        if not self.is_list:
+            if is_sequence and not value and self.type != "object":
+                raise RuntimeError(
+                    f"Argument '{self.name}' is not a vector: it expects {self.describe_type()}, got {value!r}"
+                )
+            values = [value]
+        else:
+            values = value if is_sequence else [value]
+        converted = [self._convert_element(v.value if isinstance(v, ScalarConstant) else v) for v in values]
+        return converted if self.is_list else converted[0]
 
-    def _convert_scalar(self, value: Any) -> Any:
-        if self.type == "object" or not isinstance(value, (list, tuple, np.ndarray)):
+    def _convert_element(self, value: Any) -> Any:
+        try:
             return self.element.convert(value)
-        if len(np.shape(value)) <= 1 and np.size(value) == 1:
-            return self.element.convert(np.asarray(value).reshape(-1)[0])
-        raise TypeError(f"Argument '{self.name}' expects {self.describe_type()}, got a list: {value!r}")
+        except (TypeError, ValueError, OverflowError) as error:
+            raise type(error)(
+                f"Argument '{self.name}' expects {self.describe_type()}, got {value!r}: {error}"
+            ) from error
 
     def describe_type(self) -> str:
         name = self.type.removesuffix("[]")
         text = f"a list of {name}" if self.is_list else f"a {name}"
         return text + (" or a tensor of them" if self.tensor else "")
+
+    def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Raises RuntimeError unless the samples of a tensor for this list are vectors or scalars, alike where they must."""
+        if shapes and len(shapes[0]) > 1 and not self.matrix:
+            raise RuntimeError(
+                f"Argument '{self.name}' expects a vector a sample: input with dimension ({len(shapes[0])}) and shape "
+                f"{list(shapes[0])} cannot be converted to dimension (1)"
+            )
+        if self.uniform and len(set(shapes)) > 1:
+            raise RuntimeError(
+                f"Expected uniform shape for argument '{self.name}': all samples must have as many values, got shapes "
+                f"{', '.join(str(list(shape)) for shape in shapes)}"
+            )
 
     def from_tensor(self, value: np.ndarray, dtype: DALIDataType) -> Any:
         """The operator's view of one sample of a tensor, of elements of ``dtype``, given for this argument."""

@@ -310,6 +310,7 @@ class Operator:
         if self.schema.sequences:
             workspace.inputs = [self._frames_named(batch, index) for index, batch in enumerate(workspace.inputs)]
         self._check_layouts(workspace)
+        self._check_lists(workspace)
         if self.schema.sequences and self._has_frames(workspace):
             from penstock.schema.sequence import run_over_frames
 
@@ -317,7 +318,14 @@ class Operator:
         elif self.schema.sequences and any(map(_of_frames, workspace.arguments.values())):
             from penstock.schema.sequence import run_over_inner_frames
 
-            run_over_inner_frames(self, workspace)
+            if any(batch.layout().startswith("C") for batch in workspace.inputs):
+                run_over_inner_frames(self, workspace)
+            else:
+                # For images without frames, what was to be one value per frame is a list like any other.
+                plain = {name: batch.relabelled(layout="") for name, batch in workspace.arguments.items()}
+                workspace.arguments = plain
+                self._check_lists(workspace)
+                self.run_batch(workspace)
         else:
             self.run_batch(workspace)
 
@@ -336,6 +344,14 @@ class Operator:
             # Sequences may be unfolded into frames of which only the rest of the layout is declared.
             if not _of_frames(batch) or any(layout.startswith("F") for layout in declared):
                 self.input_layout(workspace, index)
+
+    def _check_lists(self, workspace: Workspace) -> None:
+        """Raises RuntimeError for tensors that are no lists of values as the arguments want them."""
+        for name, batch in workspace.arguments.items():
+            argument = self.schema.all_arguments.get(name)
+            if argument is not None and argument.is_list:
+                first = 1 if _of_frames(batch) else 0
+                argument.check_shapes([shape[first:] for shape in batch.shapes] if first else batch.shapes)
 
     def _has_frames(self, workspace: Workspace) -> bool:
         return any(map(_of_frames, workspace.inputs))

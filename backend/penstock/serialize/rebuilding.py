@@ -131,6 +131,9 @@ def _converted(schema: Schema, values: Mapping[str, Any], where: str) -> dict[st
         if argument is None or (argument.deprecated is not None and argument.deprecated.removed):
             continue
         try:
+            if argument.type in ("string", "layout") and not isinstance(value, str):
+                # A call takes anything's text for a string; a file has no reason to.
+                raise TypeError(f"expected {argument.describe_type()}, got {value!r}")
             converted[argument.name] = argument.convert(value)
         except (TypeError, ValueError) as error:
             raise SerializationError(f"{where}: argument '{key}': {error}") from error

@@ -340,9 +340,10 @@ def fill_beta(out: np.ndarray, key: Any, stream: Any, start: Any, alpha: float, 
             # Both gamma numbers may be too small to tell from zero: only their ratio is computed.
             d_a, v_a, n = gamma_above_one(key, stream, n, spare_a, alpha + like(1, real))
             d_b, v_b, n = gamma_above_one(key, stream, n, spare_b, beta + like(1, real))
-            u, n = canonical(key, stream, n, np.float64(0))
-            v, n = canonical(key, stream, n, np.float64(0))
-            log_ratio = math.log(d_b * v_b) + math.log(v) / beta - math.log(d_a * v_a) - math.log(u) / alpha
+            u, n = canonical(key, stream, n, real)
+            v, n = canonical(key, stream, n, real)
+            one = like(1, real)
+            log_ratio = math.log(d_b * v_b) + math.log(one - v) / beta - math.log(d_a * v_a) - math.log(one - u) / alpha
             out[e] = 1 / (1 + math.exp(min(log_ratio, 700.0)))
         else:
             a, n = gamma(key, stream, n, spare_a, alpha)

@@ -77,6 +77,8 @@ class MelFilterBank(Operator):
         """Where each band starts, in bins, and its weights from there on, padded with zeros."""
         to_mel, to_hertz = _SCALES[self.args["mel_formula"]]
         edges = to_hertz(np.linspace(to_mel(self._low), to_mel(self._high), self.args["nfilter"] + 2))
+        # Back in Hz the last edge would be off by the rounding of its way through mels.
+        edges[-1] = self._high
         frequencies = np.arange(bins) * (self._rate / max(2 * (bins - 1), 1))
         low, middle, high = (edges[i : i + self.args["nfilter"], None] for i in range(3))
         rising, falling = (frequencies - low) / (middle - low), (high - frequencies) / (high - middle)

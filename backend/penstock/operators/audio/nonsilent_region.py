@@ -36,7 +36,7 @@ class NonsilentRegion(Operator):
     def setup(self) -> None:
         if self.args["window_length"] <= 0:
             raise RuntimeError(f"`window_length` must be positive, got {self.args['window_length']}")
-        if self.given("reference_power") and self.args["reference_power"] <= 0:
+        if self.given("reference_power") and not self.args["reference_power"] > 0:
             raise RuntimeError(f"`reference_power` has to be positive. Got: {self.args['reference_power']:g}")
 
         self._ratio = 10 ** (self.args["cutoff_db"] / 10)

@@ -7,9 +7,18 @@ from typing import Any
 import numpy as np
 
 from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
+from penstock.types import ENUM_TYPES, DALIDataType, dtype_name
 
-SHAPE = Argument("shape", "int32[]", None, "Extents of the output; by default it is a scalar.", tensor=True)
+SHAPE = Argument(
+    "shape", "int32[]", None, "Extents of the output; by default it is a scalar.", tensor=True, uniform=True
+)
 LAYOUT = Argument("layout", "layout", None, "Layout of the output.")
+
+
+def check_filled_type(dtype: DALIDataType) -> None:
+    """Raises RuntimeError unless the type is one of numbers or booleans."""
+    if dtype in ENUM_TYPES:
+        raise RuntimeError(f"Data type {dtype_name(dtype)} is currently not supported: give one of numbers or BOOL")
 
 
 class ShapedFilling(Operator):

@@ -14,7 +14,7 @@ class ExpandDims(Operator):
         inputs=(Input("data", doc="Data of any type and shape."),),
         arguments=(
             Argument("axes", "int32[]", doc="Where new dimensions of extent 1 are in the output.", required=True),
-            Argument("new_axis_names", "layout", "", "Letters of the new dimensions."),
+            Argument("new_axis_names", "layout", None, "Letters of the new dimensions."),
         ),
     )
 
@@ -32,7 +32,7 @@ class ExpandDims(Operator):
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
         axes, names = self.args["axes"], self.args["new_axis_names"]
-        if names and batch.ndim() and not batch.layout():
+        if names is not None and batch.ndim() and not batch.layout():
             raise RuntimeError(
                 "Specifying ``new_axis_names`` requires an input with a proper layout, and the data has none"
             )

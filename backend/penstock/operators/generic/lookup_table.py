@@ -15,7 +15,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.types import BOOL, FLOAT, FLOAT16, FLOAT64, dtype_name, numpy_dtype
+from penstock.types import BOOL, ENUM_TYPES, FLOAT, FLOAT16, FLOAT64, dtype_name, numpy_dtype
 
 _LARGEST_KEY = 65535
 
@@ -40,6 +40,8 @@ class LookupTable(Operator):
     )
 
     def setup(self) -> None:
+        if self.args["dtype"] in ENUM_TYPES:
+            raise RuntimeError(f"Unsupported output type: {dtype_name(self.args['dtype'])}")
         keys, values = self.args["keys"], self.args["values"]
         if len(keys) != len(values):
             raise RuntimeError(f"There are {len(keys)} keys but {len(values)} values")

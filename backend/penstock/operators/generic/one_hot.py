@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import BOOL, FLOAT, FLOAT16, dtype_name, numpy_dtype
+from penstock.types import BOOL, ENUM_TYPES, FLOAT, FLOAT16, dtype_name, numpy_dtype
 
 
 @register_operator
@@ -38,7 +38,7 @@ class OneHot(Operator):
             raise RuntimeError(f'Unsupported axis_name value. It must be a single character, got "{name}".')
         if self.args["num_classes"] < 0:
             raise RuntimeError(f"`num_classes` cannot be negative: {self.args['num_classes']}")
-        if self.args["dtype"] in (BOOL, FLOAT16):
+        if self.args["dtype"] in (BOOL, FLOAT16, *ENUM_TYPES):
             raise RuntimeError(f"Unsupported output type: {dtype_name(self.args['dtype'])}")
         self._on, self._off = self._truncated("on_value"), self._truncated("off_value")
         # Values are moved as they are, so that types of one size share one kernel.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from penstock.kernels.reshaping import reshaped
+from penstock.operators.generic._new_shape import extents_from_input
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 from penstock.types import numpy_dtype
 
@@ -39,9 +42,14 @@ class Reinterpret(Operator):
         ),
     )
 
+    def setup(self) -> None:
+        if self.given("shape") and self.given("rel_shape"):
+            raise RuntimeError("`shape` and `rel_shape` are mutually exclusive")
+
     def run(self, workspace: Workspace) -> None:
         if len(workspace.inputs) == 1 and not any(self.given(a.name) for a in self.schema.arguments):
             raise RuntimeError("Reinterpret needs a new type, shape or layout")
+        self._check_lists(workspace)
         batch = workspace.inputs[0]
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
         kind = numpy_dtype(dtype)
@@ -51,6 +59,9 @@ class Reinterpret(Operator):
             sample = Sample(self, workspace, index)
             shape = data.shape
             wanted, relative = self._wanted(sample), sample.given("rel_shape")
+            if wanted is None and sample["src_dims"] is not None:
+                # Dimensions are put in order first, then the last one is read in the new type.
+                shape = reshaped(shape, None, False, sample["src_dims"])
             if wanted is not None:
                 whole = data.nbytes % size_out == 0
             else:
@@ -61,9 +72,8 @@ class Reinterpret(Operator):
                 )
             new = (*shape[:-1], shape[-1] * size_in // size_out) if size_in != size_out and shape else shape
             view = data.reshape(-1).view(kind)
-            if wanted is not None or sample["src_dims"] is not None:
-                base = new if relative else shape
-                new = reshaped(base, wanted, relative, sample["src_dims"], view.size)
+            if wanted is not None:
+                new = reshaped(shape, wanted, relative, sample["src_dims"], view.size)
             views.append(view.reshape(new))
         layout = self.args["layout"]
         if layout is None:
@@ -76,7 +86,7 @@ class Reinterpret(Operator):
         workspace.outputs = [output]
 
     @staticmethod
-    def _wanted(sample: Sample) -> list[float] | None:
+    def _wanted(sample: Sample) -> Sequence[float] | None:
         if len(sample.shapes) == 2:
-            return sample.inputs[1].tolist()
+            return extents_from_input(sample)
         return sample["rel_shape"] if sample.given("rel_shape") else sample["shape"]

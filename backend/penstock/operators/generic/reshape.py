@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.kernels.reshaping import reshaped
+from penstock.operators.generic._new_shape import extents_from_input
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 
 
@@ -54,7 +55,10 @@ class Reshape(Operator):
             raise RuntimeError(
                 "Reshape needs the new shape, or the new layout: give `shape`, `rel_shape`, `src_dims` or `layout`"
             )
+        self._check_lists(workspace)
         shapes = [self._shape(workspace, index) for index in range(len(batch))]
+        if len({len(shape) for shape in shapes}) > 1:
+            raise RuntimeError(f"All samples must have the same number of dimensions, but the new shapes are {shapes}")
         workspace.outputs = [self._view(batch, shapes)]
 
     def _view(self, batch: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
@@ -92,7 +96,7 @@ class Reshape(Operator):
             return shape
         sample = Sample(self, workspace, index)
         if len(workspace.inputs) == 2:
-            wanted, relative = self._from_input(sample), False
+            wanted, relative = extents_from_input(sample), False
         else:
             relative = sample.given("rel_shape")
             wanted = sample["rel_shape"] if relative else sample["shape"]
@@ -101,15 +105,6 @@ class Reshape(Operator):
         except RuntimeError as error:
             workspace.fail(index, error)
             return (0,) * (len(shape) if wanted is None else len(wanted))
-
-    @staticmethod
-    def _from_input(sample: Sample) -> list[int]:
-        data = sample.inputs[1]
-        if data.ndim != 1 or data.dtype.kind not in "iu":
-            raise RuntimeError(
-                f"The new shape must be a 1-D tensor of integers, got one of {data.dtype} with {data.ndim} dimensions"
-            )
-        return data.tolist()
 
     def volume(self, shape: tuple[int, ...], workspace: Workspace) -> float | None:
         """How many elements the output has; None: as many as the input."""

@@ -7,7 +7,9 @@ import numpy as np
 from penstock.schema import Alias, Argument, Deprecation, Input, Operator, Schema, Workspace, register_operator
 from penstock.schema.operator import OutputSpec
 from penstock.tensors import TensorListCPU, TensorListGPU
-from penstock.types import INT64, numpy_dtype
+from penstock.types import FLOAT, FLOAT64, INT32, INT64, UINT32, UINT64, dtype_name, numpy_dtype
+
+_TYPES = (INT32, UINT32, INT64, UINT64, FLOAT, FLOAT64)
 
 
 @register_operator
@@ -31,6 +33,13 @@ class Shapes(Operator):
         deprecated_since="1.14",
         deprecation_note="Use the method `shape` of a `DataNode` instead.",
     )
+
+    def setup(self) -> None:
+        if self.args["dtype"] not in _TYPES:
+            raise RuntimeError(
+                f"The output can be one of the following: {', '.join(map(dtype_name, _TYPES))}; "
+                f"requested: {dtype_name(self.args['dtype'])}"
+            )
 
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.operators.generic._filling import LAYOUT, SHAPE, ShapedFilling
+from penstock.operators.generic._filling import LAYOUT, SHAPE, ShapedFilling, check_filled_type
 from penstock.schema import Argument, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import INT32
 
@@ -21,6 +21,7 @@ class Zeros(ShapedFilling):
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        check_filled_type(self.args["dtype"])
         return [self.shaped(workspace, self.args["dtype"])]
 
     def compute(self, sample: Sample) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.operators.generic._filling import check_filled_type
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
 
@@ -18,6 +19,8 @@ class ZerosLike(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch, dtype = workspace.inputs[0], self.args["dtype"]
+        if dtype is not None:
+            check_filled_type(dtype)
         return [OutputSpec(batch.dtype if dtype is None else dtype, batch.layout(), batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

@@ -66,7 +66,8 @@ class WarpingOperator(Operator):
             raise RuntimeError(f"`size` has {len(size)} entries, expected {count}")
         if any(extent <= 0 for extent in size):
             raise RuntimeError(f"Output size must be positive, got {size}")
-        return tuple(max(1, round_half_away(extent)) for extent in size)
+        # Constants are rounded, but what the graph gives is cut off.
+        return tuple(max(1, int(extent) if computed is not None else round_half_away(extent)) for extent in size)
 
     def matrices(self, workspace: Workspace) -> Sequence[Any]:
         """The matrix of each sample, as the kernel for GPU takes it."""

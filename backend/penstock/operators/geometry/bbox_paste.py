@@ -47,6 +47,6 @@ class BBoxPaste(Operator):
         boxes, moved = sample.inputs[0].reshape(-1, 4), sample.outputs[0].reshape(-1, 4)
         scale = 1 / np.float32(sample["ratio"])
         place = np.array([sample["paste_x"], sample["paste_y"]], np.float32)
-        margin = np.minimum(np.maximum(place * (1 - scale), 0), 1 - scale)
+        margin = np.minimum(place * (1 - scale), 1 - scale)
         moved[:, :2] = boxes[:, :2] * scale + margin
         moved[:, 2:] = boxes[:, 2:] * scale + (margin if self.args["ltrb"] else 0)

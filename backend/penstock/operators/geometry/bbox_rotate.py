@@ -55,6 +55,7 @@ class BBoxRotate(Operator):
                 doc="Shape of the image before its rotation, as `shape_layout` names it.",
                 required=True,
                 tensor=True,
+                matrix=True,
             ),
             Argument("keep_size", "bool", False, "The image keeps its size."),
             Argument(
@@ -150,7 +151,7 @@ class BBoxRotate(Operator):
         if sample.given("size"):
             if len(sample["size"]) != 2:
                 raise RuntimeError(f"`size` must have two entries (height, width), got {len(sample['size'])}")
-            return np.array(sample["size"][::-1], np.float64)
+            return np.trunc(np.array(sample["size"][::-1], np.float64))
         size = [int(extent) for extent in extents]
         return np.array(rotated_canvas(size, rotation_2d(sample["angle"])), np.float64)
 

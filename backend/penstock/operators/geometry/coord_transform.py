@@ -24,15 +24,25 @@ class CoordTransform(Operator):
                 None,
                 "The matrix, m x n, row by row; one value is that multiple of the identity. Default: the identity.",
                 tensor=True,
+                matrix=True,
                 per_frame=True,
             ),
-            Argument("MT", "float[]", None, "M and T as one matrix [M|T], m x (n + 1).", tensor=True, per_frame=True),
+            Argument(
+                "MT",
+                "float[]",
+                None,
+                "M and T as one matrix [M|T], m x (n + 1).",
+                tensor=True,
+                matrix=True,
+                per_frame=True,
+            ),
             Argument(
                 "T",
                 "float[]",
                 None,
                 "The translation, of m values or one for all. Default: none.",
                 tensor=True,
+                uniform=True,
                 per_frame=True,
             ),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output: FLOAT or that of the input."),
@@ -137,6 +147,6 @@ def _translation(sample: Sample, count: int) -> np.ndarray:
     if given is not None and given.ndim > 1:
         raise RuntimeError(f"`T` must be a number or a list of numbers, got a tensor of shape {list(given.shape)}")
     values = np.asarray(sample["T"], np.float32)
-    if len(values) not in (1, count):
-        raise RuntimeError(f"`T` has {len(values)} elements, expected 1 or {count}")
+    if len(values) not in (1, count) or (given is not None and given.ndim and len(values) != count):
+        raise RuntimeError(f"Expected {count}-D translation vectors in `T`, got {len(values)}-D")
     return np.broadcast_to(values, (count,))

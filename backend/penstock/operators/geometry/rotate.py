@@ -36,6 +36,7 @@ class Rotate(WarpingOperator):
                 None,
                 "For volumes: the direction (x, y, z) of the axis of rotation.",
                 tensor=True,
+                matrix=True,
                 per_frame=True,
             ),
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),

@@ -46,6 +46,7 @@ class WarpAffine(WarpingOperator):
                 [],
                 "2x3 (3x4 for volumes) matrix in x, y(, z) order, row by row.",
                 tensor=True,
+                matrix=True,
                 per_frame=True,
             ),
             Argument(
@@ -84,6 +85,11 @@ class WarpAffine(WarpingOperator):
                 return None
             values = sample.inputs[1]
         elif sample.given("matrix"):
+            computed = sample.tensor_argument("matrix")
+            if computed is not None and computed.shape != (rank, rank + 1):
+                raise RuntimeError(
+                    f"The matrices must be a list of {rank} x {rank + 1} tensors, got shape {list(computed.shape)}"
+                )
             values = np.asarray(sample["matrix"], np.float64)
             if values.size != rank * (rank + 1):
                 raise RuntimeError(

@@ -61,7 +61,9 @@ class WarpPerspective(Operator):
             Argument(
                 "inverse_map", "bool", True, "The matrix maps output to input coordinates; False: input to output."
             ),
-            Argument("matrix", "float[]", [], "3x3 matrix in x, y, row by row.", tensor=True, per_frame=True),
+            Argument(
+                "matrix", "float[]", [], "3x3 matrix in x, y, row by row.", tensor=True, matrix=True, per_frame=True
+            ),
             Argument(
                 "pixel_origin",
                 "string",

@@ -79,10 +79,20 @@ SIZE_ARGUMENTS = (
         None,
         "End of the region to resize, in D, H, W order; before the start: mirrored.",
         tensor=True,
+        uniform=True,
     ),
     Argument("roi_relative", "bool", False, "The region is given in fractions of the input's extents."),
-    Argument("roi_start", "float[]", None, "Start of the region to resize, in D, H, W order.", tensor=True),
-    Argument("size", "float[]", None, "Output extents in D, H, W order: one value, or one for each axis.", tensor=True),
+    Argument(
+        "roi_start", "float[]", None, "Start of the region to resize, in D, H, W order.", tensor=True, uniform=True
+    ),
+    Argument(
+        "size",
+        "float[]",
+        None,
+        "Output extents in D, H, W order: one value, or one for each axis.",
+        tensor=True,
+        uniform=True,
+    ),
     Argument(
         "subpixel_scale", "bool", True, "When an extent is rounded, adjust the region so that the true scale is kept."
     ),
@@ -388,9 +398,10 @@ class ResizingOperator(Operator):
 
     @staticmethod
     def _roi_corner(sample: Sample, name: str, count: int) -> list[float]:
-        """One corner of the region; a single constant is meant for all axes."""
+        """One corner of the region; a single constant, or a scalar from the graph, is meant for all axes."""
         value: list[float] = sample[name]
-        return value * count if len(value) == 1 and sample.tensor_argument(name) is None else value
+        computed = sample.tensor_argument(name)
+        return value * count if len(value) == 1 and (computed is None or not computed.ndim) else value
 
     def _roi(self, sample: Sample, extents: Sequence[int]) -> tuple[list[float], list[float]] | None:
         if not sample.given("roi_start"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.kernels.windows import Region, crop_anchor, fill_per_channel
+from penstock.kernels.windows import Region, crop_anchor, cut_off, fill_per_channel
 from penstock.schema import Argument, Deprecation, Operator, Sample, Workspace
 from penstock.types import BOOL, FLOAT, FLOAT16, UINT8, DALIDataType, dtype_name
 
@@ -187,9 +187,9 @@ def _converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return clamped.astype(dtype)
 
 
-def wrapped(value: float, dtype: np.dtype) -> float:
-    """A fill value without its fraction, as far as an integer type holds it: what is beyond wraps around."""
-    return value if dtype.kind == "f" else int(np.array(int(value), np.int64).astype(dtype))
+def wrapped(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> list[float]:
+    """Fill values without fractions, as far as an integer type holds them: what is beyond wraps around."""
+    return list(values) if dtype.kind == "f" else cut_off(values, dtype).tolist()
 
 
 def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axis: int | None) -> None:
@@ -203,19 +203,16 @@ def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axi
 
     def copy_of(region: Region, source: Located, target: Located) -> WindowCopy:
         channels = None if channel_axis is None else source.shape[channel_axis]
-        values = [wrapped(fills[id(region)], target.dtype)] if fill is None else fill_per_channel(fill, channels)
-        return WindowCopy(source, target, anchor=region.anchor, fill=values, channel_axis=channel_axis)
+        values = [fills[id(region)]] if fill is None else fill_per_channel(fill, channels)
+        cut = wrapped(values, target.dtype)
+        return WindowCopy(source, target, anchor=region.anchor, fill=cut, channel_axis=channel_axis)
 
     copy_alike(sources, targets, [sample.plan for sample in samples], copy_of)
 
 
 def _fill(target: np.ndarray, values: Sequence[float], channel_axis: int | None) -> None:
     channels = None if channel_axis is None else target.shape[channel_axis]
-    fill: Any = fill_per_channel(values, channels)
-    if target.dtype.kind in "iu":
-        limits = np.iinfo(target.dtype)
-        fill = np.clip(np.where(fill >= 0, np.floor(fill + 0.5), np.ceil(fill - 0.5)), limits.min, limits.max)
-    fill = fill.astype(target.dtype)
+    fill: Any = cut_off(fill_per_channel(values, channels), target.dtype)
     if len(fill) > 1 and channel_axis is not None:
         if channel_axis == target.ndim - 1 and target.flags.c_contiguous:
             # Whole rows are copied, which is much quicker than pixels.

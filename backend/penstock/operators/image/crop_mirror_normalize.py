@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.kernels.windows import Region, apply_policy, check_policy, fill_per_channel
+from penstock.kernels.windows import Region, apply_policy, check_policy, cut_off, fill_per_channel
 from penstock.operators.image._windows import (
     CROP_ARGUMENTS,
     POLICY_ARGUMENTS,
@@ -28,7 +28,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.types import FLOAT, FLOAT16, INT8, INT16, INT32, UINT8, UINT16, dtype_name
+from penstock.types import FLOAT, FLOAT16, INT8, INT16, INT32, UINT8, UINT16, dtype_name, numpy_dtype
 
 _INPUT_TYPES = (UINT8, INT16, UINT16, INT32, FLOAT, FLOAT16)
 
@@ -100,7 +100,7 @@ class CropMirrorNormalize(Operator):
             *CROP_ARGUMENTS,
             *POLICY_ARGUMENTS,
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
-            Argument("mean", "float[]", [0.0], "Subtracted from each channel.", tensor=True),
+            Argument("mean", "float[]", [0.0], "Subtracted from each channel.", tensor=True, uniform=True),
             Argument("mirror", "int32", 0, "Not 0: mirrored horizontally.", tensor=True),
             Argument(
                 "output_dtype",
@@ -113,7 +113,7 @@ class CropMirrorNormalize(Operator):
             Argument("pad_output", "bool", False, "Add channels up to the next power of two."),
             Argument("scale", "float", 1.0, "Multiplied with the normalized value."),
             Argument("shift", "float", 0.0, "Added last."),
-            Argument("std", "float[]", [1.0], "Each channel is divided by it.", tensor=True),
+            Argument("std", "float[]", [1.0], "Each channel is divided by it.", tensor=True, uniform=True),
         ),
         volumetric=True,
     )
@@ -215,6 +215,8 @@ class CropMirrorNormalize(Operator):
         if known is None:
             values = self.args["fill_values"]
             fill = fill_per_channel(values, padded if len(values) > 1 else None)
+            # What is outside is not normalized, and cut off, not rounded, where the output is of integers.
+            fill = cut_off(fill, numpy_dtype(self.args["dtype"]))
             known = self._fills[padded] = np.broadcast_to(fill, (padded,)).astype(np.float32)
         return known
 

@@ -39,6 +39,7 @@ class Debayer(Operator):
                 doc="Row and column of blue in the 2x2 tile that begins in the second row and column of the image.",
                 required=True,
                 tensor=True,
+                matrix=True,
                 per_frame=True,
             ),
         ),
@@ -47,8 +48,8 @@ class Debayer(Operator):
     )
 
     def setup(self) -> None:
-        self.algorithm = self.args["algorithm"]
-        if self.algorithm is None:
+        self.algorithm = (self.args["algorithm"] or "").lower()
+        if self.args["algorithm"] is None or self.algorithm == "default":
             self.algorithm = "bilinear_ocv" if self.device == "cpu" else "default_npp"
         if self.algorithm not in _METHODS:
             raise RuntimeError(f"Unknown algorithm '{self.algorithm}': use one of {', '.join(_METHODS)}")
@@ -72,8 +73,10 @@ class Debayer(Operator):
         if height % 2 or width % 2:
             raise RuntimeError(f"The height and width of the image to debayer must be even, got {height} x {width}")
         position = sample["blue_position"]
-        if len(position) not in (1, 2):
-            raise RuntimeError(f"`blue_position` must have 2 entries, got {len(position)}")
+        # Only a constant may be one value for both.
+        accepted = (1, 2) if sample.tensor_argument("blue_position") is None else (2,)
+        if len(position) not in accepted:
+            raise RuntimeError(f"`blue_position` must be specified with exactly two values, got {len(position)}")
         row, column = position * 2 if len(position) == 1 else position
         if (row, column) not in _PATTERNS:
             raise RuntimeError(f"The `blue_position` position must lie within 2x2 tile, got {row} x {column}")

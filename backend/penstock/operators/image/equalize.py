@@ -34,7 +34,9 @@ class Equalize(Operator):
 
         source, target = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
         if not target.size:
-            raise RuntimeError(f"Cannot equalize an empty image of shape {list(source.shape)}")
+            if sample.workspace.state.endswith("C") and source.shape[-1] != 1:
+                raise RuntimeError(f"Cannot equalize an empty image of several channels, of shape {list(source.shape)}")
+            return
         if sample.workspace.state.endswith("C"):
             equalize(source, target)
             return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.kernels.axes import resolve_axes
+from penstock.kernels.windows import cut_off
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import BOOL, FLOAT64, dtype_name, numpy_dtype
 
@@ -46,7 +47,9 @@ class Erase(Operator):
         name="Erase",
         inputs=(Input("input", doc="Data of any numeric type but float64, and of any shape."),),
         arguments=(
-            Argument("anchor", "float[]", [], "Where each box begins, in the order of the axes.", tensor=True),
+            Argument(
+                "anchor", "float[]", [], "Where each box begins, in the order of the axes.", tensor=True, matrix=True
+            ),
             Argument("axes", "int32[]", [1, 0], "Indices of the dimensions that the boxes are in."),
             Argument(
                 "axis_names",
@@ -56,12 +59,19 @@ class Erase(Operator):
             ),
             Argument("centered_anchor", "bool", False, "The anchors are the middles of the boxes."),
             Argument(
-                "fill_value", "float[]", [0.0], "What is filled in: one value, or one for each channel.", tensor=True
+                "fill_value",
+                "float[]",
+                [0.0],
+                "What is filled in: one value, or one for each channel.",
+                tensor=True,
+                uniform=True,
             ),
             Argument("normalized", "bool", False, "Anchors and shapes are fractions of the input's extents."),
             Argument("normalized_anchor", "bool", False, "Anchors are fractions of the input's extents."),
             Argument("normalized_shape", "bool", False, "Shapes are fractions of the input's extents."),
-            Argument("shape", "float[]", [], "How far each box reaches, in the order of the axes.", tensor=True),
+            Argument(
+                "shape", "float[]", [], "How far each box reaches, in the order of the axes.", tensor=True, matrix=True
+            ),
         ),
         volumetric=True,
     )
@@ -78,10 +88,10 @@ class Erase(Operator):
         return [OutputSpec(batch.dtype, batch.layout(), batch.ndim())]
 
     def _axes(self, layout: str, ndim: int) -> list[int]:
-        if self.given("axes"):
-            axes = resolve_axes(self.args["axes"], None, layout, ndim, repeated=True)
-        elif self.given("axis_names"):
+        if self.given("axis_names"):
             axes = resolve_axes(None, self.args["axis_names"], layout, ndim, repeated=True)
+        elif self.given("axes"):
+            axes = resolve_axes(self.args["axes"], None, layout, ndim, repeated=True)
         else:
             axes = [axis for axis, letter in enumerate(layout) if letter != "C"]
         if not axes:
@@ -158,7 +168,7 @@ def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
 
 def _as_type(fill: Sequence[float], dtype: np.dtype) -> tuple[Any, ...]:
     """Values in a type: cut off to integers, of which the lowest bits stay."""
-    return tuple(np.int64(value).astype(dtype) if dtype.kind in "iu" else dtype.type(value) for value in fill)
+    return tuple(cut_off(fill, dtype))
 
 
 def _erase(source: np.ndarray, plan: ErasePlan, target: np.ndarray) -> None:

@@ -20,6 +20,16 @@ _BORDERS = {
     "clamp": "replicate",
     "constant": "constant",
 }
+_ALIASES = {
+    "101": "reflect_101",
+    "reflect101": "reflect_101",
+    "1001": "reflect_1001",
+    "reflect1001": "reflect_1001",
+    "reflect": "reflect_1001",
+    "edge": "clamp",
+    "fill": "constant",
+    "pad": "constant",
+}
 # Those that OpenCV's filters know.
 _OPENCV_BORDERS = {own: name for own, name in _BORDERS.items() if name not in ("wrap", "constant")}
 
@@ -80,9 +90,11 @@ class Filter(Operator):
     )
 
     def setup(self) -> None:
-        if self.args["border"] not in _BORDERS:
+        border, self._mode = self.args["border"].lower(), self.args["mode"].lower()
+        self._border = _ALIASES.get(border, border)
+        if self._border not in _BORDERS:
             raise RuntimeError(f"Unknown border '{self.args['border']}': use one of {', '.join(_BORDERS)}")
-        if self.args["mode"] not in ("same", "valid"):
+        if self._mode not in ("same", "valid"):
             raise RuntimeError(f"Unknown mode '{self.args['mode']}': use `same` or `valid`")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
@@ -122,9 +134,9 @@ class Filter(Operator):
         axes, extents = sample.workspace.state, sample.shapes[1]
         if not all(extents):
             raise RuntimeError(f"The filter is empty: {list(extents)}")
-        shape = list(sample.shapes[0])
-        if self.args["mode"] == "same":
-            sample.plan = FilterPlan(axes, extents, self._anchor(sample, extents))
+        shape, anchor = list(sample.shapes[0]), self._anchor(sample, extents)
+        if self._mode == "same":
+            sample.plan = FilterPlan(axes, extents, anchor)
             return tuple(shape)
         sample.plan = FilterPlan(axes, extents, (0,) * len(axes))
         for axis, extent in zip(axes, extents):
@@ -157,7 +169,7 @@ class Filter(Operator):
         for image, out in zip(images(sample.inputs[0], layout), images(target, layout)):
             padded = self._padded(sample, image, plan)
             if padded is None:
-                kind = border(_OPENCV_BORDERS[self.args["border"]])
+                kind = border(_OPENCV_BORDERS[self._border])
                 image = np.ascontiguousarray(image)
                 keep(cv2.filter2D(image, depth, window, dst=out, anchor=(x, y), borderType=kind), out)
                 continue
@@ -178,7 +190,7 @@ class Filter(Operator):
                 samples, sources, targets, windows, fills[0] if fills else [0.0] * len(samples)
             )
         ]
-        correlate_images(jobs, _BORDERS[self.args["border"]])
+        correlate_images(jobs, _BORDERS[self._border])
 
     @staticmethod
     def _wherever(batch: Any, samples: Sequence[Sample]) -> list[Any]:
@@ -190,13 +202,13 @@ class Filter(Operator):
 
     def _padded(self, sample: Sample, image: np.ndarray, plan: FilterPlan) -> np.ndarray | None:
         """The image with what the filter reaches beyond its border; None where OpenCV knows it."""
-        if self.args["mode"] == "valid":
+        if self._mode == "valid":
             return np.ascontiguousarray(image)
-        if self.args["border"] in _OPENCV_BORDERS:
+        if self._border in _OPENCV_BORDERS:
             return None
         reach = [(place, extent - 1 - place) for place, extent in zip(plan.anchor, plan.extents)]
         reach += [(0, 0)] * (image.ndim - 2)
-        if self.args["border"] == "wrap":
+        if self._border == "wrap":
             return np.pad(image, reach, "wrap")
         fill = sample.inputs[2] if len(sample.inputs) > 2 else 0
         return np.pad(image, reach, constant_values=fill)

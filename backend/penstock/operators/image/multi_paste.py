@@ -62,7 +62,13 @@ class MultiPaste(Operator):
         arguments=(
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
             Argument(
-                "in_anchors", "int32", None, "Where regions begin in their inputs: (n, 2).", tensor=True, per_frame=True
+                "in_anchors",
+                "int32",
+                None,
+                "Where regions begin in their inputs: (n, 2).",
+                tensor=True,
+                matrix=True,
+                per_frame=True,
             ),
             Argument(
                 "in_anchors_rel",
@@ -70,13 +76,20 @@ class MultiPaste(Operator):
                 None,
                 "Where regions begin, in fractions of their inputs' extents: (n, 2).",
                 tensor=True,
+                matrix=True,
                 per_frame=True,
             ),
             Argument(
                 "in_ids", "int32[]", None, "Indices in the batch of the samples that are pasted: (n,).", tensor=True
             ),
             Argument(
-                "out_anchors", "int32", None, "Where regions begin in the output: (n, 2).", tensor=True, per_frame=True
+                "out_anchors",
+                "int32",
+                None,
+                "Where regions begin in the output: (n, 2).",
+                tensor=True,
+                matrix=True,
+                per_frame=True,
             ),
             Argument(
                 "out_anchors_rel",
@@ -84,6 +97,7 @@ class MultiPaste(Operator):
                 None,
                 "Where regions begin, in fractions of the output's extents: (n, 2).",
                 tensor=True,
+                matrix=True,
                 per_frame=True,
             ),
             Argument("output_size", "int32[]", None, "(height, width); by default that of the inputs.", tensor=True),
@@ -93,6 +107,7 @@ class MultiPaste(Operator):
                 None,
                 "Extents of the regions: (n, 2); by default they reach to the end.",
                 tensor=True,
+                matrix=True,
                 per_frame=True,
             ),
             Argument(
@@ -101,6 +116,7 @@ class MultiPaste(Operator):
                 None,
                 "Extents of the regions, in fractions of their inputs' extents: (n, 2).",
                 tensor=True,
+                matrix=True,
                 per_frame=True,
             ),
         ),

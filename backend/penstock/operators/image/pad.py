@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import Region
-from penstock.operators.image._windows import copy_region, copy_regions, wrapped
+from penstock.operators.image._windows import copy_region, copy_regions
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import FLOAT64, dtype_name
 
@@ -25,6 +25,7 @@ class Pad(Operator):
                 None,
                 "Extents are rounded up to a multiple of it: one value, or one for each axis.",
                 tensor=True,
+                uniform=True,
             ),
             Argument(
                 "axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of.", tensor=True
@@ -90,6 +91,8 @@ class Pad(Operator):
         if not sample.given(name):
             return None
         values = sample[name]
+        if not values and name == "shape":
+            return None
         if len(values) not in (1, count):
             raise RuntimeError(f"`{name}` has {len(values)} entries, but {count} axes are padded")
         if name == "align" and any(value < 1 for value in values):
@@ -98,7 +101,7 @@ class Pad(Operator):
 
     def compute(self, sample: Sample) -> None:
         target = sample.outputs[0]
-        copy_region(sample.inputs[0], sample.plan, [wrapped(sample["fill_value"], target.dtype)], None, target)
+        copy_region(sample.inputs[0], sample.plan, [sample["fill_value"]], None, target)
 
     def compute_batch(self, workspace: Workspace) -> None:
         copy_regions(workspace, None, None)

@@ -51,6 +51,7 @@ class TensorResize(ResizingOperator):
                 [0.5],
                 "The point of each region that stays where it is when `subpixel_scale` adjusts it: 0 start, 1 end.",
                 tensor=True,
+                uniform=True,
             ),
             Argument("antialias", "bool", True, "Widen the filter when an axis shrinks, so that nothing is skipped."),
             Argument("axes", "int32[]", None, "Indices of the dimensions to resize; by default all."),
@@ -71,18 +72,38 @@ class TensorResize(ResizingOperator):
                 "inside), `not_smaller` (covers).",
             ),
             Argument(
-                "roi_end", "float[]", None, "End of the region to resize; before the start: mirrored.", tensor=True
+                "roi_end",
+                "float[]",
+                None,
+                "End of the region to resize; before the start: mirrored.",
+                tensor=True,
+                uniform=True,
             ),
             Argument("roi_relative", "bool", False, "The region is given in fractions of the input's extents."),
             Argument(
-                "roi_start", "float[]", None, "Start of the region to resize, in the order of the axes.", tensor=True
+                "roi_start",
+                "float[]",
+                None,
+                "Start of the region to resize, in the order of the axes.",
+                tensor=True,
+                uniform=True,
             ),
             Argument(
-                "scales", "float[]", None, "Output extents over input extents: one, or one for each axis.", tensor=True
+                "scales",
+                "float[]",
+                None,
+                "Output extents over input extents: one, or one for each axis.",
+                tensor=True,
+                uniform=True,
             ),
             Argument("size_rounding", "string", "round", "How extents become whole: `round`, `truncate` or `ceil`."),
             Argument(
-                "sizes", "float[]", None, "Output extents: one, or one for each axis; negative: mirrored.", tensor=True
+                "sizes",
+                "float[]",
+                None,
+                "Output extents: one, or one for each axis; negative: mirrored.",
+                tensor=True,
+                uniform=True,
             ),
             Argument(
                 "subpixel_scale",
@@ -111,9 +132,10 @@ class TensorResize(ResizingOperator):
 
     def run_batch(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
-        axes = resolve_axes(self.args["axes"], self.args["axis_names"], batch.layout(), batch.ndim())
+        names = self.args["axis_names"]
+        axes = [] if names == "" else resolve_axes(self.args["axes"], names, batch.layout(), batch.ndim())
         named = list(range(batch.ndim())) if axes is None else axes
-        if not named:
+        if not batch.ndim():
             raise RuntimeError("There is no dimension to resize")
         first, count = self._changed_dimensions(workspace, named)
         if count > _MOST_DIMENSIONS:
@@ -186,26 +208,31 @@ class TensorResize(ResizingOperator):
             None if region is None else (spread(region[0], zeros), spread(region[1], extents)),
             self.args["subpixel_scale"] if subpixel_scale is None else subpixel_scale,
             self.args["size_rounding"],
-            spread(_one_each("alignment", sample["alignment"], len(own)), [0.5] * len(shape)),
+            spread(_one_each(sample, "alignment", len(own)), [0.5] * len(shape)),
         )
 
     def _roi(self, sample: Sample, extents: Sequence[int]) -> tuple[list[float], list[float]] | None:
         if not sample.given("roi_start"):
             return None
-        edges = (_one_each(name, sample[name], len(extents)) for name in ("roi_start", "roi_end"))
+        edges = (_one_each(sample, name, len(extents)) for name in ("roi_start", "roi_end"))
         scales = [extent if self.args["roi_relative"] else 1 for extent in extents]
         start, end = ([float(np.float32(e) * np.float32(s)) for e, s in zip(edge, scales)] for edge in edges)
         return start, end
 
     def _sizes(self, sample: Sample, extents: Sequence[int]) -> list[float]:
         if sample.given("sizes"):
-            return _one_each("sizes", sample["sizes"], len(extents))
-        scales = _one_each("scales", sample["scales"], len(extents))
+            return _one_each(sample, "sizes", len(extents))
+        scales = _one_each(sample, "scales", len(extents))
         return [float(np.float32(scale) * np.float32(extent)) for scale, extent in zip(scales, extents)]
 
 
-def _one_each(name: str, values: Sequence[Any], count: int) -> list[Any]:
-    """One value for each axis, where a single one stands for all."""
-    if len(values) not in (1, count):
-        raise RuntimeError(f"`{name}` has {len(values)} entries, expected 1 or {count}")
-    return list(values) * count if len(values) == 1 else list(values)
+def _one_each(sample: Sample, name: str, count: int) -> list[Any]:
+    """One value for each axis, where a single one stands for all; from the graph, only a scalar does."""
+    values, computed = list(sample[name]), sample.tensor_argument(name)
+    if len(values) == 1 and (computed is None or not computed.ndim):
+        return values * count
+    if len(values) != count:
+        raise RuntimeError(
+            f"Argument `{name}` expects either a single value or a list of {count} elements, got {len(values)}"
+        )
+    return values

@@ -47,10 +47,10 @@ class Reduction(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
-        if batch.dtype in (BOOL, FLOAT16, FLOAT64):
-            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}; use an integer type or FLOAT")
         names = self.args["axis_names"]
         axes = [] if names == "" else resolve_axes(self.args["axes"], names, batch.layout(), batch.ndim())
+        if batch.dtype in (BOOL, FLOAT16, FLOAT64):
+            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}; use an integer type or FLOAT")
         reduced = tuple(range(batch.ndim()) if axes is None else axes)
         workspace.state = reduced
         layout, ndim = batch.layout(), batch.ndim()
@@ -87,7 +87,12 @@ class Reduction(Operator):
         for source, target, mean in zip(sources, targets, means):
             if mean is not None:
                 check_mean(mean, target.shape)
-            divisor = reduced_count(source.shape, axes) - self.args.get("ddof", 0) if self.divides else None
+            divisor: float | None = None
+            if self.divides:
+                divisor = reduced_count(source.shape, axes) - self.args.get("ddof", 0)
+            if mean is not None and source.shape and not axes:
+                # As on the CPU, elements that are alone do not differ from their means.
+                divisor = math.inf
             jobs.append(reduction.Reduction(source, target, axes, mean, divisor))
         kind = numpy_dtype(workspace.outputs[0].dtype)
         # Sums of real numbers are made in double precision, squared differences are taken in single precision.
@@ -181,6 +186,9 @@ def deviation_of(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...], ddof
     from penstock.kernels.cpu import moments
 
     check_mean(mean, kept_extents(data.shape, axes))
+    if data.ndim and not axes:
+        # An element that is alone does not differ from its mean, whatever mean is given.
+        return np.zeros(data.shape)
     denominator = np.float64(reduced_count(data.shape, axes) - ddof)
     volumes = moments.around(data, axes)
     if volumes is not None:
@@ -188,6 +196,6 @@ def deviation_of(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...], ddof
         return squares.reshape(kept_extents(data.shape, axes)) / denominator
     along = tuple(1 if axis in axes else extent for axis, extent in enumerate(data.shape))
     centre = mean.reshape(along if mean.size > 1 else (1,) * data.ndim)
-    differences = np.subtract(data, centre, dtype=np.float32, casting="unsafe")
+    differences = np.asarray(np.subtract(data, centre, dtype=np.float32, casting="unsafe"))
     squares = folded(np.add, np.square(differences, out=differences), axes, dtype=np.float64)
     return squares / denominator

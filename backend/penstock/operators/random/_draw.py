@@ -16,7 +16,7 @@ from penstock.types import DALIDataType, dtype_name
 SHAPE_LIKE = Input(
     "shape_like", device="any", doc="The output takes the shape of this input; its contents do not matter."
 )
-SHAPE = Argument("shape", "int32[]", None, "Shape of the output; by default it is a scalar.", tensor=True)
+SHAPE = Argument("shape", "int32[]", None, "Shape of the output; by default it is a scalar.", tensor=True, uniform=True)
 DTYPE = Argument("dtype", "DALIDataType", None, "Type of the output.")
 
 NUMBERS = (

@@ -46,7 +46,7 @@ class RandomBBoxCrop(BoxCroppingOperator):
             Argument(
                 "crop_shape", "int32[]", None, "Extents of the window in pixels; needs `input_shape`.", tensor=True
             ),
-            Argument("input_shape", "int32[]", None, "Extents of the image in pixels.", tensor=True),
+            Argument("input_shape", "int32[]", None, "Extents of the image in pixels.", tensor=True, matrix=True),
             Argument("ltrb", "bool", True, "Boxes end with corners; else with extents.", deprecated=Deprecation("1.0")),
             Argument("num_attempts", "int32", 1, "Windows drawn for one threshold."),
             Argument("output_bbox_indices", "bool", False, "One more output: the indices of the boxes that are kept."),

@@ -24,11 +24,27 @@ class ROIRandomCrop(RandomOperator):
         inputs=(Input("input", doc="Data that the window is for; only its shape matters."),),
         min_inputs=0,
         arguments=(
-            Argument("crop_shape", "int32[]", doc="Extents of the window.", required=True, tensor=True),
-            Argument("in_shape", "int32[]", None, "Shape of the input, instead of the input itself.", tensor=True),
-            Argument("roi_end", "int32[]", None, "End of the region of interest; excludes `roi_shape`.", tensor=True),
-            Argument("roi_shape", "int32[]", None, "Extents of the region of interest.", tensor=True),
-            Argument("roi_start", "int32[]", doc="Start of the region of interest.", required=True, tensor=True),
+            Argument("crop_shape", "int32[]", doc="Extents of the window.", required=True, tensor=True, uniform=True),
+            Argument(
+                "in_shape",
+                "int32[]",
+                None,
+                "Shape of the input, instead of the input itself.",
+                tensor=True,
+                uniform=True,
+            ),
+            Argument(
+                "roi_end",
+                "int32[]",
+                None,
+                "End of the region of interest; excludes `roi_shape`.",
+                tensor=True,
+                uniform=True,
+            ),
+            Argument("roi_shape", "int32[]", None, "Extents of the region of interest.", tensor=True, uniform=True),
+            Argument(
+                "roi_start", "int32[]", doc="Start of the region of interest.", required=True, tensor=True, uniform=True
+            ),
         ),
         random=True,
         stateful=True,
@@ -77,7 +93,9 @@ class ROIRandomCrop(RandomOperator):
 
     def compute(self, sample: Sample) -> None:
         draws = philox(self.stream(sample))
-        sample.outputs[0][...] = [low + bounded(draws, high - low + 1) for low, high in sample.plan]
+        sample.outputs[0][...] = [
+            low if low == high else low + bounded(draws, high - low + 1) for low, high in sample.plan
+        ]
 
 
 def _check_extents(name: str, extents: Sequence[int]) -> None:

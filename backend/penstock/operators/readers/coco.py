@@ -107,7 +107,9 @@ class COCO(Reader):
             raise ValueError("`pixelwise_masks` and `polygon_masks` are mutually exclusive")
         if args["pixelwise_masks"] and args["preprocessed_annotations"]:
             raise ValueError("`pixelwise_masks` need the annotations file: preprocessed annotations hold no masks")
-        if bool(args["save_preprocessed_annotations"]) != bool(args["save_preprocessed_annotations_dir"]):
+        if args["skip_cached_images"]:
+            raise RuntimeError("This reader doesn't support `skip_cached_images`")
+        if self.given("save_preprocessed_annotations") != self.given("save_preprocessed_annotations_dir"):
             raise ValueError(
                 "`save_preprocessed_annotations` and `save_preprocessed_annotations_dir` should be provided together"
             )

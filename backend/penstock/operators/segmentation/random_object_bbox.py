@@ -76,6 +76,7 @@ class RandomObjectBBox(RandomOperator):
                 None,
                 "The least extents of an object: one, or one for each dimension.",
                 tensor=True,
+                uniform=True,
             ),
         ),
         outputs=lambda arguments: (1 if arguments.get("format") == "box" else 2) + bool(arguments.get("output_class")),

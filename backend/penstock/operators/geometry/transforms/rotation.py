@@ -40,7 +40,7 @@ class Rotation(TransformOperator):
     )
 
     def matrix(self, sample: Sample) -> np.ndarray:
-        axis = vector(sample, "axis", 3)
+        axis = vector(sample, "axis", 3, all_given=True)
         if axis is None:
             return affine(rotation_2d(sample["angle"]), vector(sample, "center", 2, all_given=True))
         # `rotation_3d` maps output to input.

@@ -27,6 +27,8 @@ class Shear(TransformOperator):
                 None,
                 "Angles of the shear in degrees, from -90 to 90, in the order of `shear`, of which they take the place.",
                 tensor=True,
+                matrix=True,
+                uniform=True,
                 per_frame=True,
             ),
             Argument(
@@ -39,6 +41,8 @@ class Shear(TransformOperator):
                 None,
                 "Factors (x, y), or (xy, xz, yx, yz, zx, zy): how far the first moves for each step in the second.",
                 tensor=True,
+                matrix=True,
+                uniform=True,
                 per_frame=True,
             ),
         ),
@@ -67,7 +71,7 @@ class Shear(TransformOperator):
             raise RuntimeError(
                 f"`{name}` must be a D x (D-1) matrix or a 2-element vector, got a tensor of shape {list(given.shape)}"
             )
-        angles = np.asarray(sample[name] if given is None else given.reshape(-1), np.float32)
+        angles = np.asarray(sample[name], np.float32)
         if name == "shear":
             return angles
         if np.any(np.abs(angles) > 90):

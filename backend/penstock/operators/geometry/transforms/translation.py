@@ -24,6 +24,7 @@ class Translation(TransformOperator):
                 doc="The shift of each dimension; its length is their number.",
                 required=True,
                 tensor=True,
+                uniform=True,
                 per_frame=True,
             ),
             REVERSE_ORDER,
