@@ -181,9 +181,9 @@ class Argument:
         try:
             return self.element.convert(value)
         except (TypeError, ValueError, OverflowError) as error:
-            raise type(error)(
-                f"Argument '{self.name}' expects {self.describe_type()}, got {value!r}: {error}"
-            ) from error
+            # Subclasses, as of text that is not UTF-8, take more than a message.
+            kind = next(kind for kind in (TypeError, OverflowError, ValueError) if isinstance(error, kind))
+            raise kind(f"Argument '{self.name}' expects {self.describe_type()}, got {value!r}: {error}") from error
 
     def describe_type(self) -> str:
         name = self.type.removesuffix("[]")
