@@ -14,7 +14,10 @@ from PIL import Image, ImageFile
 from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_header import ImageError, read_header
 from penstock.kernels.codecs.jpeg_baseline import decode_region
+from penstock.kernels.cpu.jpeg.scan import copy_scan, decode_scan
+from penstock.kernels.cpu.jpeg.segments import read_segments
 from penstock.kernels.windows import Region
+from penstock.serving.probing import _jpeg
 from penstock.types import DALIImageType
 
 RNG = np.random.default_rng(0)
@@ -116,6 +119,19 @@ def test_images_one_after_the_other_share_memory_and_nothing_else() -> None:
 
 
 WINDOW = Region((10, 20), (30, 40))
+
+
+def test_kernels_are_compiled_once_whether_files_can_be_written_or_not() -> None:
+    encoded = jpeg()
+    for file in (encoded, encoded.copy()):
+        assert region_of(file, WINDOW) is not None
+    assert [len(kernel.signatures) for kernel in (read_segments, copy_scan, decode_scan)] == [1, 1, 1]
+
+
+def test_what_a_served_pipeline_is_tried_with_is_decoded_by_kernels() -> None:
+    for scale in (1, 2):
+        encoded = np.frombuffer(_jpeg(scale), np.uint8)
+        np.testing.assert_array_equal(region_of(encoded, WINDOW), np.full((30, 40, 3), 128))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from penstock.kernels.codecs.image_header import (
     ImageHeader,
     reading_with_pillow,
 )
-from penstock.kernels.codecs.jpeg_baseline import decode_region, memory_of_this_thread
+from penstock.kernels.codecs.jpeg_baseline import decode_region, memory_of_this_thread, unwritable
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg
 from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
@@ -120,7 +120,7 @@ def _check_scans(encoded: np.ndarray) -> None:
     from penstock.kernels.cpu.jpeg.markers import count_markers
 
     limit = int(os.environ.get("DALI_MAX_JPEG_SCANS", "256"))
-    if count_markers(encoded, _SCAN) > limit:
+    if count_markers(unwritable(encoded), _SCAN) > limit:
         raise CorruptImageError(
             f"The number of scans ({limit + 1}) during progressive decoding exceeds the maximum of {limit}; "
             "the environment variable DALI_MAX_JPEG_SCANS sets another"

@@ -38,6 +38,13 @@ def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, outp
     return scan is not None and bool(decode_scan(scan, _strips(header.width), *region.anchor, output, reverse))
 
 
+def unwritable(encoded: np.ndarray) -> np.ndarray:
+    """The same bytes, never to be written: numba would compile kernels once more for arrays that can be."""
+    view = encoded.view()
+    view.flags.writeable = False
+    return view
+
+
 def memory_of_this_thread(name: str, size: int) -> np.ndarray:
     """``size`` bytes, uint8, that this thread keeps under a name, with what it wrote there before."""
     held: np.ndarray | None = getattr(_local, name, None)
@@ -53,7 +60,7 @@ def _read_scan(encoded: np.ndarray, header: ImageHeader, channels: int) -> Any:
     from penstock.kernels.cpu.jpeg.scan import Scan, copy_scan
     from penstock.kernels.cpu.jpeg.segments import find_sampling, read_segments
 
-    segments = _segments()
+    encoded, segments = unwritable(encoded), _segments()
     if not read_segments(encoded, segments):
         return None
     height, width, interval, start, components, *_ = segments.numbers.tolist()
