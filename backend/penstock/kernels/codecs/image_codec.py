@@ -7,7 +7,6 @@ to other types normalized by the types' ranges, YCbCr in the studio range of ITU
 from __future__ import annotations
 
 import functools
-import math
 import os
 from typing import Any
 
@@ -20,13 +19,16 @@ from penstock.kernels.codecs.image_header import (
     ImageHeader,
     reading_with_pillow,
 )
-from penstock.kernels.codecs.jpeg_baseline import decode_region, memory_of_this_thread, unwritable
+from penstock.kernels.codecs.jpeg_baseline import decode_region
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg
 from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cpu.opencv import opencv
+from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
 from penstock.types import DALIImageType
+
+_pixels = ThreadBuffers()
 
 _SIMPLEJPEG_SPACES = {DALIImageType.RGB: "RGB", DALIImageType.BGR: "BGR", DALIImageType.GRAY: "GRAY"}
 
@@ -55,6 +57,7 @@ def decode(
     Raises:
         CorruptImageError: the data are cut short or damaged.
     """
+    encoded = _unwritable(encoded)
     if header.format == "jpeg":
         _check_scans(encoded)
     orientation = header.placed(adjust_orientation)
@@ -99,14 +102,21 @@ def decode_for_now(
     space = _jpeg_space(header, output_type)
     if header.placed(adjust_orientation) != UPRIGHT or space is None:
         return None
-    shape = (*region.extents, 1 if space == "GRAY" else 3)
-    pixels = memory_of_this_thread("pixels", math.prod(shape)).reshape(shape)
+    encoded = _unwritable(encoded)
+    pixels = _pixels.array((*region.extents, 1 if space == "GRAY" else 3), np.dtype(np.uint8))
     if _decode_jpeg(encoded, header, space, pixels, fast_idct, region):
         return pixels
     if not decodes_alone(encoded, header, region):
         return None
     decoded, _ = _decode_stored(encoded, header, output_type, fast_idct, region)
     return decoded if decoded.dtype == np.uint8 else None
+
+
+def _unwritable(encoded: np.ndarray) -> np.ndarray:
+    """The same bytes, never to be written: numba would compile kernels once more for arrays that can be."""
+    view = encoded.view()
+    view.flags.writeable = False
+    return view
 
 
 _SCAN = np.uint8(0xDA)
@@ -120,7 +130,7 @@ def _check_scans(encoded: np.ndarray) -> None:
     from penstock.kernels.cpu.jpeg.markers import count_markers
 
     limit = int(os.environ.get("DALI_MAX_JPEG_SCANS", "256"))
-    if count_markers(unwritable(encoded), _SCAN) > limit:
+    if count_markers(encoded, _SCAN) > limit:
         raise CorruptImageError(
             f"The number of scans ({limit + 1}) during progressive decoding exceeds the maximum of {limit}; "
             "the environment variable DALI_MAX_JPEG_SCANS sets another"

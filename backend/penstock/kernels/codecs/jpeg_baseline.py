@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.codecs.image_header import ImageHeader
+from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
 
 _local = threading.local()
+_scans = ThreadBuffers()
 
 
 def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, output: np.ndarray, reverse: bool) -> bool:
@@ -38,29 +40,13 @@ def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, outp
     return scan is not None and bool(decode_scan(scan, _strips(header.width), *region.anchor, output, reverse))
 
 
-def unwritable(encoded: np.ndarray) -> np.ndarray:
-    """The same bytes, never to be written: numba would compile kernels once more for arrays that can be."""
-    view = encoded.view()
-    view.flags.writeable = False
-    return view
-
-
-def memory_of_this_thread(name: str, size: int) -> np.ndarray:
-    """``size`` bytes, uint8, that this thread keeps under a name, with what it wrote there before."""
-    held: np.ndarray | None = getattr(_local, name, None)
-    if held is None or held.size < size:
-        held = np.empty(size + size // 4, np.uint8)
-        setattr(_local, name, held)
-    return held[:size]
-
-
 def _read_scan(encoded: np.ndarray, header: ImageHeader, channels: int) -> Any:
     """The scan as the kernels take it, in this thread's memory; None where they do not."""
     from penstock.kernels.cpu.jpeg.entropy import MARGIN
     from penstock.kernels.cpu.jpeg.scan import Scan, copy_scan
     from penstock.kernels.cpu.jpeg.segments import find_sampling, read_segments
 
-    encoded, segments = unwritable(encoded), _segments()
+    segments = _segments()
     if not read_segments(encoded, segments):
         return None
     height, width, interval, start, components, *_ = segments.numbers.tolist()
@@ -71,7 +57,7 @@ def _read_scan(encoded: np.ndarray, header: ImageHeader, channels: int) -> Any:
     interval = interval or units
     # More intervals than bytes are not there.
     ends = np.zeros(min(-(-units // interval), encoded.size), np.int64)
-    data = memory_of_this_thread("scan", encoded.size - start + MARGIN)
+    data = _scans.array((encoded.size - start + MARGIN,), np.dtype(np.uint8))
     if not copy_scan(encoded, start, data, ends):
         return None
     return Scan(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.codecs.image_header import ImageHeader
-from penstock.kernels.codecs.jpeg_baseline import unwritable
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.windows import Region
 
@@ -55,4 +54,4 @@ def _first_marker(scan: np.ndarray) -> int:
     """The first marker in a scan's data that ends it, or -1."""
     from penstock.kernels.cpu.jpeg.markers import first_marker
 
-    return int(first_marker(unwritable(scan)))
+    return int(first_marker(scan))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.operators._buffers import ThreadBuffers
+from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.schema import Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import ArrayOperator, FusedOperator
 from penstock.types import FLOAT

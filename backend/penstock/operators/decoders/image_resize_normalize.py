@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.operators._buffers import ThreadBuffers
+from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.operators.decoders._images import ImageDecoder
 from penstock.schema import Sample, Schema, Workspace, operator_class, register_operator
 from penstock.schema.fused import FusedOperator
