@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
-from penstock.kernels.windows import Region
 from penstock.kernels.thread_buffers import ThreadBuffers
+from penstock.kernels.windows import Region
 from penstock.operators.decoders._images import ImageDecoder, encoded_bytes
 from penstock.operators.image._windows import copy_region
 from penstock.schema import Sample, Schema, Workspace, register_operator
