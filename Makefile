@@ -73,6 +73,7 @@ bench-engine: $(COMPARES)/.ready  ## Pipelines, operators and loops beside DALI 
 	@for suite in pipelines operators $(if $(findstring --gpu,$(ARGS)),gpu_memory,loops growth); do \
 		PYTHONPATH=backend $(COMPARES)/bin/python tests/benchmarks/$$suite.py \
 			$(if $(findstring --gpu,$(ARGS)),$$(test $$suite = gpu_memory || echo $(ARGS)),$(ARGS)) || exit 1; done
+	@$(COMPARES)/bin/python tests/benchmarks/tables.py
 
 .PHONY: bench-serving
 bench-serving: setup $(DALI)/.ready  ## Speed and memory through Triton, against DALI, Pillow and the floor

@@ -1,0 +1,87 @@
+"""The tables of `results/tables.md`, from the figures beside it.
+
+python tests/benchmarks/tables.py
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def main() -> None:
+    sections = [
+        "# Tables",
+        "Ratios are DALI's time to Penstock's in the same run: above 1, Penstock is ahead. Each run's date, commit and hardware "
+        "stand above it, versions in its file.",
+        "## Pipelines",
+        *(_pipelines(device) for device in ("cpu", "gpu")),
+        "## Operators",
+        _operators(),
+        "## Loops",
+        _loops(),
+        "## GPU memory",
+        _memory(),
+    ]
+    (RESULTS / "tables.md").write_text("\n\n".join(sections) + "\n")
+
+
+def _run(name: str) -> dict[str, Any]:
+    run: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
+    return run
+
+
+def _origin(run: dict[str, Any]) -> str:
+    hardware = run["gpu"] or f"{run['processor']}, {run['cores']} cores"
+    return f"{run['date']}, commit {run['commit']}, {hardware}"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _ratio(row: dict[str, Any]) -> str:
+    return f"{row['ms']['DALI'] / row['ms']['Penstock']:.2f}"
+
+
+def _pipelines(device: str) -> str:
+    run = _run(f"pipelines-{device}")
+    measure = "processor time" if device == "cpu" else "time"
+    rows = [
+        [row["work"], *(f"{row['ms'][who]:.3f}" for who in ("DALI", "Penstock")), _ratio(row)] for row in run["rows"]
+    ]
+    head = [f"{device.upper()}, {measure}", "DALI, ms a sample", "Penstock", "ratio"]
+    return f"{_origin(run)}:\n\n{_table(head, rows)}"
+
+
+def _operators() -> str:
+    runs = {device: _run(f"operators-{device}") for device in ("cpu", "gpu")}
+    ratios = {
+        device: {(row["operator"], row["input"]): _ratio(row) for row in run["rows"]} for device, run in runs.items()
+    }
+    names = dict.fromkeys(name for known in ratios.values() for name in known)
+    rows = [[*name, *(known.get(name, "") for known in ratios.values())] for name in names]
+    origins = "; ".join(f"{device.upper()}: {_origin(run)}" for device, run in runs.items())
+    return f"{origins}:\n\n{_table(['operator', 'input', 'ratio on CPU', 'ratio on GPU'], rows)}"
+
+
+def _loops() -> str:
+    run = _run("loops-cpu")
+    rows = [[row["work"], _ratio(row)] for row in run["rows"]]
+    return f"{_origin(run)}:\n\n{_table(['work', 'ratio'], rows)}"
+
+
+def _memory() -> str:
+    run = _run("gpu-memory")
+    rows = [
+        [f"A, batch {row['batch']}", *(f"{row['MiB'][who]:.0f}" for who in ("DALI", "Penstock"))] for row in run["rows"]
+    ]
+    return f"{_origin(run)}; the CUDA context included:\n\n{_table(['pipeline', 'DALI, MiB', 'Penstock'], rows)}"
+
+
+if __name__ == "__main__":
+    main()
