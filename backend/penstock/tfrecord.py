@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +31,7 @@ def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: Any) -> Fea
         dtype: ``int64``, ``float32`` or ``string``.
         default_value: stands for values that a record lacks.
     """
-    return _feature(dtype, list(shape), default_value)
+    return _feature(dtype, [operator.index(extent) for extent in shape], default_value)
 
 
 def VarLenFeature(*arguments: Any) -> Feature:
@@ -45,7 +46,7 @@ def VarLenFeature(*arguments: Any) -> Feature:
     if len(arguments) not in (2, 3):
         raise TypeError(f"VarLenFeature takes (dtype, default_value) or (shape, dtype, default_value), got {arguments}")
     shape, dtype, default = arguments if len(arguments) == 3 else (None, *arguments)
-    return _feature(dtype, None, default, None if shape is None else list(shape))
+    return _feature(dtype, None, default, None if shape is None else [operator.index(extent) for extent in shape])
 
 
 _PYTHON_TYPES: dict[int, tuple[Any, str]] = {INT64: (int, "int"), STRING: (str, "string"), FLOAT32: (float, "float")}

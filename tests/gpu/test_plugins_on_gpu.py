@@ -47,7 +47,7 @@ def test_torch_tensors_are_never_overwritten_while_they_are_used() -> None:
         assert [float(value) for value in sums] == [2.0 * i for i in range(40)]
 
 
-@pytest.mark.filterwarnings("ignore:Give `reader_name`")
+@pytest.mark.filterwarnings("ignore:Please set `reader_name`")
 def test_torch_partial_batches_and_copies() -> None:
     torch = pytest.importorskip("torch")
     from penstock.plugin.pytorch import DALIGenericIterator, feed_ndarray, to_torch_tensor

@@ -204,9 +204,23 @@ def vector_condition() -> Any:
     return y
 
 
+class Unset:
+    """Something that has an attribute only when it is given one."""
+
+    value: Any
+
+
+def attribute_of_one_branch() -> Any:
+    holder = Unset()
+    if flag():
+        holder.value = number()
+    return holder.value
+
+
 @pytest.mark.parametrize(
     ("define", "kind"),
     [
+        (attribute_of_one_branch, RuntimeError),
         (one_branch_only, RuntimeError),
         (no_else_return, RuntimeError),
         (different_structures, ValueError),
@@ -299,6 +313,32 @@ def test_parts_of_constants_are_not_folded() -> None:
         return table[row] or table[row + 42]
 
     assert values(define) == [True] * 4
+
+
+def deleted_in_a_branch() -> Any:
+    x = number()
+    if flag():
+        y = x + 1
+        del y
+        z = x
+    else:
+        z = -x
+    return z
+
+
+def deleted_and_read() -> Any:
+    if flag():
+        y = number()
+        del y
+    else:
+        y = number()
+    return y
+
+
+def test_variables_can_be_deleted() -> None:
+    assert [abs(value) for value in values(deleted_in_a_branch)] == values(number)
+    with pytest.raises(RuntimeError, match="Variable 'y' must also be initialized in the `if` branch"):
+        values(deleted_and_read)
 
 
 def test_pipelines_themselves_are_converted() -> None:

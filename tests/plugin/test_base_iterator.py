@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from penstock import Pipeline, fn
-from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy
+from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy, _DaliBaseIterator
 
 RECORDED = json.loads((Path(__file__).parents[1] / "golden" / "iterators" / "epochs.json").read_text(encoding="utf-8"))
 
@@ -25,6 +25,21 @@ class LabelIterator(BaseIterator):
 
     def _trimmed(self, batch: list[list[int]], kept: Any) -> list[list[int]]:
         return [labels[:count] for labels, count in zip(batch, kept)]
+
+
+class IteratorAfterDali(_DaliBaseIterator):
+    """The same in the manner of DALI's own iterators: with a ``__next__`` of its own."""
+
+    def __next__(self) -> list[list[int]]:
+        self._ever_consumed = True
+        labels = [batches[-1].as_array().reshape(-1).tolist() for batches in self._get_outputs()]
+        self._schedule_runs()
+        self._advance_and_check_drop_last()
+        if self._reader_name:
+            cut, left = self._remove_padded()
+            if np.any(cut):
+                return [of_pipe[:count] for of_pipe, count in zip(labels, left)]
+        return labels
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +71,8 @@ def title(case: dict[str, Any]) -> str:
     return "-".join(str(value) for key, value in case.items() if key not in ("epochs", "lengths"))
 
 
-@pytest.mark.parametrize("case", RECORDED, ids=title)
-@pytest.mark.filterwarnings("ignore:Give `reader_name`")
-def test_epochs_are_those_of_dali(case: dict[str, Any], files: list[str]) -> None:
+def begin(case: dict[str, Any], files: list[str], kind: type[BaseIterator]) -> BaseIterator:
+    """The iterator of a recorded case."""
     pipelines = [
         reading(
             files[: case["samples"]],
@@ -72,11 +86,22 @@ def test_epochs_are_those_of_dali(case: dict[str, Any], files: list[str]) -> Non
     ]
     policy = LastBatchPolicy[case["policy"]]
     if case["size"] > 0:
-        iterator = LabelIterator(
-            pipelines, case["size"], auto_reset="yes", last_batch_policy=policy, last_batch_padded=case["pad"]
-        )
-    else:
-        iterator = LabelIterator(pipelines, reader_name="reader", auto_reset="yes", last_batch_policy=policy)
+        return kind(pipelines, case["size"], auto_reset="yes", last_batch_policy=policy, last_batch_padded=case["pad"])
+    return kind(pipelines, reader_name="reader", auto_reset="yes", last_batch_policy=policy)
+
+
+@pytest.mark.parametrize("case", RECORDED[::11], ids=title)
+@pytest.mark.filterwarnings("ignore:Please set `reader_name`")
+def test_iterators_of_the_users_own(case: dict[str, Any], files: list[str]) -> None:
+    iterator = begin(case, files, IteratorAfterDali)
+    assert [list(iterator) for _ in case["epochs"]] == case["epochs"]
+    assert iterator._size == iterator.size
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=title)
+@pytest.mark.filterwarnings("ignore:Please set `reader_name`")
+def test_epochs_are_those_of_dali(case: dict[str, Any], files: list[str]) -> None:
+    iterator = begin(case, files, LabelIterator)
     epochs, lengths = [], []
     for _ in case["epochs"]:
         lengths.append(len(iterator))
@@ -85,7 +110,7 @@ def test_epochs_are_those_of_dali(case: dict[str, Any], files: list[str]) -> Non
     assert lengths == case["lengths"]
 
 
-@pytest.mark.filterwarnings("ignore:Give `reader_name`")
+@pytest.mark.filterwarnings("ignore:Please set `reader_name`")
 def test_partial_batches_of_a_given_size() -> None:
     iterator = LabelIterator(
         [counting(2, 9), counting(2, 9)], size=7, last_batch_policy=LastBatchPolicy.PARTIAL, auto_reset=True
@@ -122,7 +147,7 @@ def test_reset_in_the_middle_is_ignored(files: list[str], caplog: pytest.LogCapt
     assert next(iterator) == [[0, 1]]
     with caplog.at_level(logging.WARNING):
         iterator.reset()
-    assert "end of its epoch" in caplog.text
+    assert "not finished" in caplog.text
     assert next(iterator) == [[2, 3]]
 
 
@@ -153,6 +178,7 @@ def test_first_batch_on_demand() -> None:
         (lambda: dict(pipelines=counting(2, 1), size=2, reader_name="reader"), AssertionError),
         (lambda: dict(pipelines=counting(2, 1), reader_name="reader", last_batch_padded=True), AssertionError),
         (lambda: dict(pipelines=counting(2, 1), auto_reset="perhaps"), ValueError),
+        (lambda: dict(pipelines=counting(2, 1), auto_reset=1), ValueError),
         (lambda: dict(pipelines=counting(2, 1), last_batch_policy="FILL"), ValueError),
         (lambda: dict(pipelines=counting(2, 0)), RuntimeError),
         (lambda: dict(pipelines=counting(2, 1), reader_name="reader"), RuntimeError),

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from penstock import Pipeline, fn, pipeline_def, types
-from penstock.plugin.jax import DALIGenericIterator, LastBatchPolicy, data_iterator
+from penstock.plugin.jax import DALIGenericIterator, LastBatchPolicy, data_iterator, integration
 from penstock.plugin.jax.clu import DALIGenericPeekableIterator, peekable_data_iterator
 from penstock.plugin.jax.fn import jax_function
+from penstock.tensors import TensorCPU
 
 BACKEND = Path(__file__).parents[2] / "backend"
 
@@ -55,7 +56,7 @@ def test_leading_dimension_for_pmap() -> None:
     assert next(iterator)["x"].shape == (1, 2, 3)
 
 
-@pytest.mark.filterwarnings("ignore:Give `reader_name`")
+@pytest.mark.filterwarnings("ignore:Please set `reader_name`")
 def test_pipelines_of_one_device_are_stacked() -> None:
     iterator = DALIGenericIterator([numbered(), numbered()], ["x", "y"], size=8)
     assert next(iterator)["x"].shape == (2, 2, 3)
@@ -140,7 +141,7 @@ def test_functions() -> None:
     def flipped(images: Any) -> Any:
         return images[:, ::-1]
 
-    @jax_function(num_outputs=2, output_layouts=["A"])
+    @jax_function(num_outputs=2, output_layouts=["A", ""])
     def both(images: Any) -> Any:
         return images.sum(axis=1), images[:, 0]
 
@@ -153,6 +154,41 @@ def test_functions() -> None:
     assert mirrored.layout() == "HW"
     assert sums.as_array()[0].tolist() == [6, 9]
     assert (sums.layout(), first.layout()) == ("A", "")
+
+
+@pytest.mark.parametrize(
+    ("function", "settings", "message"),
+    [
+        (lambda x: (x, x), {"num_outputs": 2, "output_layouts": ["A"]}, "must match the `num_outputs` argument"),
+        (lambda x: (x, x), {}, r"\(a tuple of\) `num_outputs=1` outputs, but returned 2"),
+        (lambda x: x, {"num_outputs": 2}, r"\(a tuple of\) `num_outputs=2` outputs, but returned 1"),
+        (lambda x: None, {}, r"\(a tuple of\) `num_outputs=1` outputs, but returned 0"),
+    ],
+)
+def test_wrong_numbers_of_outputs(function: Any, settings: dict[str, Any], message: str) -> None:
+    def define() -> Any:
+        outputs = jax_function(function, **settings)(types.Constant(np.zeros(3, np.float32)))
+        return tuple(outputs) if isinstance(outputs, list) else outputs
+
+    with pytest.raises(RuntimeError, match=message):
+        run(define)
+
+
+def test_each_device_of_a_sharding_has_a_pipeline() -> None:
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("batch",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("batch"))
+    with (
+        pytest.warns(UserWarning, match="reader_name"),
+        pytest.raises(ValueError, match=r"Expected 1 pipelines.* got 2"),
+    ):
+        DALIGenericIterator([numbered(), numbered()], ["x", "y"], size=4, sharding=sharding)
+
+
+def test_tensors_alone() -> None:
+    tensor = TensorCPU(np.arange(3, dtype=np.float32))
+    array = integration._to_jax_array(tensor, copy=True)
+    assert array.tolist() == [0, 1, 2]
+    assert integration._jax_device(array) == jax.devices()[0]
 
 
 def test_function_without_outputs_is_called() -> None:

@@ -55,7 +55,7 @@ def test_classification() -> None:
         assert [sorted(batch[0]) for batch in iterator] == [["data", "label"]] * 3
 
 
-@pytest.mark.filterwarnings("ignore:Give `reader_name`")
+@pytest.mark.filterwarnings("ignore:Please set `reader_name`")
 def test_partial_last_batch() -> None:
     iterator = DALIGenericIterator(
         [numbered(), numbered()], ["x", "y"], size=7, last_batch_policy=LastBatchPolicy.PARTIAL
@@ -108,9 +108,11 @@ def test_shapes_that_differ_need_the_ragged_iterator() -> None:
     assert batch["c"].tolist() == [3, 1]
     with pytest.raises(AssertionError, match="SPARSE_COO_TAG"):
         DALIRaggedIterator(ragged(), ["a", "b", "c"], output_types=["thin"] * 3)
+    with pytest.raises(IndexError, match="2 entries for 3 outputs"):
+        DALIRaggedIterator(ragged(), ["a", "b", "c"], output_types=kinds[:2])
 
 
-@pytest.mark.filterwarnings("ignore:Give `reader_name`")
+@pytest.mark.filterwarnings("ignore:Please set `reader_name`")
 def test_partial_ragged_batch() -> None:
     kinds = [DALIRaggedIterator.SPARSE_LIST_TAG, DALIRaggedIterator.SPARSE_COO_TAG, DALIRaggedIterator.DENSE_TAG]
     iterator = DALIRaggedIterator(

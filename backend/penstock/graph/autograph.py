@@ -379,6 +379,15 @@ class _Rewriter(ast.NodeTransformer):
             return ast.copy_location(_tool("load", node), node)
         return node
 
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        # A variable that branches share stays a variable of theirs: it only loses its value.
+        emptied = [target for target in node.targets if isinstance(target, ast.Name) and target.id in self._maybe_unset]
+        node.targets = [target for target in node.targets if target not in emptied]
+        made = [_assign(target.id, _tool("undefined", ast.Constant(target.id))) for target in emptied]
+        for statement in made:
+            ast.copy_location(statement, node)
+        return [*made, node] if node.targets else made
+
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
         return ast.copy_location(_tool("ternary", node.test, _lambda(node.body), _lambda(node.orelse)), node)

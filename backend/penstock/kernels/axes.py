@@ -33,7 +33,9 @@ def resolve_axes(
     else:
         return None
     if not repeated and len(set(found)) != len(found):
-        raise ValueError(f"Repeated (duplicate) axis index in {list(axis_names or axes or ())}")
+        raise ValueError(
+            f"Repeated (duplicate) axis index: one occurs more than once in {list(axis_names or axes or ())}"
+        )
     return found
 
 

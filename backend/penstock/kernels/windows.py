@@ -43,7 +43,7 @@ class Region:
 def check_policy(policy: str) -> str:
     """The policy; raises RuntimeError for an unknown one."""
     if policy not in POLICIES:
-        raise RuntimeError(f"Unknown out_of_bounds_policy '{policy}': use one of {', '.join(POLICIES)}")
+        raise RuntimeError(f"Not supported out_of_bounds_policy: {policy}. Use one of {', '.join(POLICIES)}")
     return policy
 
 

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 from penstock.graph import DataNode, Graph, Scope, scope_stack
+from penstock.graph.branching import load
 from penstock.graph.conditionals import ConditionStack
 from penstock.graph.constants import constant_node, is_constant
 from penstock.passes import chosen_passes, improve
@@ -1003,6 +1004,7 @@ def _broadcast(name: str, value: Any, count: int) -> list[Any]:
 
 
 def _as_output(value: Any, index: int) -> DataNode:
+    value = load(value)
     if isinstance(value, DataNode):
         return value
     if isinstance(value, (list, tuple)) and any(isinstance(item, DataNode) for item in value):

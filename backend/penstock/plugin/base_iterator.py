@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 from penstock.pipeline import Pipeline
 from penstock.runtime.checkpoints import save_checkpoint
 from penstock.types import PipelineAPIType
@@ -321,8 +323,8 @@ class BaseIterator:
         )
         if size > 0:
             warnings.warn(
-                "Give `reader_name` rather than `size` and `last_batch_padded` where a reader tells the size: by hand, samples "
-                "are easily missed or repeated.",
+                "Please set `reader_name`, and don't set `size` and `last_batch_padded` manually, where a reader tells them: some "
+                "samples may be missed or duplicated otherwise.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -331,12 +333,14 @@ class BaseIterator:
                 pipe.build()
         self._epoch = self._make_epoch(size, reader_name, policy, last_batch_padded)
         self._last_batch_policy = policy
+        self._reader_name = reader_name
         self._fixed_batch_size = bool(reader_name) or size > 0
         self._ever_scheduled = False
         self._ever_consumed = False
         self._first_batch: Any = None
         self._prepare_checkpoints()
-        if prepare_first_batch:
+        # Iterators after DALI's manner convert batches in a `__next__` of their own, and prepare the first one there.
+        if prepare_first_batch and type(self)._converted is not BaseIterator._converted:
             self._prepare_first_batch()
 
     def _make_epoch(self, size: int, reader_name: str | None, policy: LastBatchPolicy, padded: bool) -> Epoch:
@@ -371,17 +375,15 @@ class BaseIterator:
         return next(self)
 
     def _take_batch(self) -> Any:
-        batch = self._converted(self._take_outputs())
-        self._schedule()
-        self._epoch.advance()
-        if self._epoch.last_is_short:
-            self._end_epoch()
+        batch = self._converted(self._get_outputs())
+        self._schedule_runs()
+        self._advance_and_check_drop_last()
         kept = self._epoch.kept()
         return batch if kept is None else self._trimmed(batch, kept)
 
-    def _take_outputs(self) -> list[tuple[Any, ...]]:
+    def _get_outputs(self) -> list[tuple[Any, ...]]:
         if not self._ever_scheduled:
-            self._schedule()
+            self._schedule_runs()
         if self._epoch.over:
             self._end_epoch()
         try:
@@ -402,11 +404,24 @@ class BaseIterator:
         with pipe._through(PipelineAPIType.ITERATOR):
             return pipe.share_outputs()
 
-    def _schedule(self) -> None:
+    def _schedule_runs(self) -> None:
         self._ever_scheduled = True
         for pipe in self._pipes:
             with pipe._through(PipelineAPIType.ITERATOR):
                 pipe.schedule_run()
+
+    def _advance_and_check_drop_last(self) -> None:
+        """Counts the batch that was taken; StopIteration where it is to be dropped."""
+        self._epoch.advance()
+        if self._epoch.last_is_short:
+            self._end_epoch()
+
+    def _remove_padded(self) -> tuple[Any, Any]:
+        """For each pipeline whether its last batch is to be cut, and how many samples of it stay; (False, -1): none is."""
+        kept = self._epoch.kept()
+        if kept is None:
+            return False, -1
+        return np.less(kept, self.batch_size), np.asarray(kept)
 
     def _end_epoch(self) -> None:
         if self._auto_reset:
@@ -429,11 +444,11 @@ class BaseIterator:
         epoch = self._epoch
         if epoch.next_is_short and not epoch.over:
             # By the iterator's length the epoch is over, but its last batch, which is dropped, is still to be taken.
-            self._take_outputs()
-            self._schedule()
+            self._get_outputs()
+            self._schedule_runs()
             epoch.advance()
         if not epoch.resettable:
-            _log.warning("An iterator can only be reset at the end of its epoch. Ignored.")
+            _log.warning("The iterator does not support resetting while the epoch is not finished. Ignored.")
             return
         epoch.begin_next()
         for pipe in self._pipes:
@@ -451,6 +466,14 @@ class BaseIterator:
     def size(self) -> int:
         """Samples in the epoch; -1 where the pipeline's source tells."""
         return self._epoch.size
+
+    @property
+    def _size(self) -> int:
+        return self._epoch.size
+
+    @property
+    def _counter(self) -> int:
+        return self._epoch.counter
 
     def __len__(self) -> int:
         """Batches in the epoch; 0 where the pipeline's source tells when it is over."""
@@ -498,17 +521,27 @@ class BaseIterator:
         return self._save() if self._ever_consumed else self._initial_checkpoints
 
 
+# The name that iterators of the user's own derive from in programs for DALI. They take batches by `_get_outputs`,
+# `_schedule_runs` and `_advance_and_check_drop_last`, and cut them by what `_remove_padded` tells.
+_DaliBaseIterator = BaseIterator
+
+
 def _as_flag(auto_reset: str | bool | None) -> bool:
-    if auto_reset in (True, "yes"):
+    # 1 and 0 are refused, as in DALI.
+    if auto_reset is True or auto_reset == "yes":
         return True
-    if auto_reset in (False, None, "no"):
+    if auto_reset is False or auto_reset is None or auto_reset == "no":
         return False
     raise ValueError(f"Unsupported value for `auto_reset` {auto_reset}")
 
 
 def _as_policy(policy: LastBatchPolicy, fill: bool | None) -> LastBatchPolicy:
     if fill is not None:
-        warnings.warn("`fill_last_batch` is deprecated: use `last_batch_policy`.", UserWarning, stacklevel=4)
+        warnings.warn(
+            "Please do not use `fill_last_batch`, which is deprecated: use `last_batch_policy` instead.",
+            UserWarning,
+            stacklevel=4,
+        )
         return LastBatchPolicy.FILL if fill else LastBatchPolicy.PARTIAL
     if not isinstance(policy, LastBatchPolicy):
         raise ValueError(f"Wrong type for `last_batch_policy`. Expected {LastBatchPolicy}, got {type(policy)}")

@@ -66,10 +66,10 @@ def test_filters(tree: Path) -> None:
 
 def test_lists_of_files(tree: Path) -> None:
     listing = tree / "list.txt"
-    listing.write_text("b_cats/0.jpg 5\n\na_dogs/0.jpg\t-7\n")
+    listing.write_text("b_cats/0.jpg 5\n\na_dogs/0.jpg\t7\n")
     files, labels = _run(lambda: fn.readers.file(file_list=str(listing)), 2)
     assert _texts(files) == ["b_cats/0.jpg", "a_dogs/0.jpg"]
-    assert np.concatenate(labels).tolist() == [5, -7]
+    assert np.concatenate(labels).tolist() == [5, 7]
     files, labels = _run(lambda: fn.readers.file(files=["top.jpg"], file_root=str(tree), labels=[3]), 1)
     assert _texts(files) == ["top.jpg"]
     assert labels[0].tolist() == [3]
@@ -95,6 +95,7 @@ def test_source_infos(tree: Path) -> None:
         ({"files": ["a"], "shuffle_after_epoch": True, "random_shuffle": True}, "cannot be both true"),
         ({"files": ["a"], "shuffle_after_epoch": True, "stick_to_shard": True}, "cannot be both true"),
         ({"files": ["no such file"]}, "No such file"),
+        ({"files": ["a"], "prefetch_queue_depth": 0}, "greater than 0"),
     ],
 )
 def test_wrong_requests(
@@ -105,8 +106,9 @@ def test_wrong_requests(
         _run(lambda: fn.readers.file(**arguments), 1)
 
 
-def test_line_without_a_label(tree: Path) -> None:
-    (tree / "list.txt").write_text("a.jpg 1\nb.jpg\n")
+@pytest.mark.parametrize("line", ["b.jpg", "b.jpg -1", "b.jpg 1.5", "b.jpg cat"])
+def test_line_without_a_label(line: str, tree: Path) -> None:
+    (tree / "list.txt").write_text(f"a.jpg 1\n{line}\n")
     with pytest.raises(ValueError, match=r"Incorrect format of the list file.*:2"):
         _run(lambda: fn.readers.file(file_list=str(tree / "list.txt")), 1)
 
@@ -254,6 +256,8 @@ def test_tfrecord(records: dict[str, str]) -> None:
         (("image", tfrecord.FixedLenFeature([1], tfrecord.int64, 0)), "holds string, not int64"),
         (("box", tfrecord.FixedLenFeature([3], tfrecord.float32, 0.0)), "Output tensor shape is too small"),
         (("image", tfrecord.VarLenFeature(tfrecord.string, "")), "Tensors of strings are not supported"),
+        (("image", tfrecord.FixedLenFeature([2], tfrecord.string, "")), "Tensors of strings are not supported"),
+        (("label", tfrecord.VarLenFeature([2], tfrecord.int64, 0)), "size not matching partial shape"),
     ],
 )
 def test_tfrecord_errors(records: dict[str, str], feature: tuple[str, Any], message: str) -> None:
@@ -431,6 +435,29 @@ def test_feature_that_no_record_has(records: dict[str, str]) -> None:
     lacking, also = _run(lambda: list(fn.readers.tfrecord(features=features, **records).values()), 3)
     assert [sample.shape for sample in (*lacking, *also)] == [()] * 6
     assert lacking[0].dtype == np.int64
+
+
+def test_strings_of_one_element(records: dict[str, str]) -> None:
+    (images,) = _run(
+        lambda: list(
+            fn.readers.tfrecord(
+                features={"image": tfrecord.FixedLenFeature([1], tfrecord.string, "")}, **records
+            ).values()
+        ),
+        2,
+    )
+    assert _texts(images) == ["image0", "image1"]
+
+
+def test_shapes_are_of_integers() -> None:
+    with pytest.raises(TypeError, match="integer"):
+        tfrecord.FixedLenFeature(["a"], tfrecord.int64, 0)  # type: ignore[list-item]
+
+
+def test_what_is_no_archive(tmp_path: Path) -> None:
+    (tmp_path / "a.tar").write_bytes(b"no archive" * 100)
+    with pytest.raises(RuntimeError, match="Corrupted tar file"):
+        _run(lambda: fn.readers.webdataset(paths=str(tmp_path / "a.tar"), ext="jpg"), 1)
 
 
 @pytest.mark.parametrize("default", [1.5, "a", None])

@@ -37,6 +37,14 @@ def manifest(tmp_path: Path) -> str:
     return str(tmp_path / "manifest.json")
 
 
+def test_lines_that_describe_no_recording_are_skipped(manifest: str, caplog: pytest.LogCaptureFixture) -> None:
+    lines = Path(manifest).read_text().splitlines()
+    Path(manifest).write_text("\n".join(["no json", lines[0], '{"text": "no path"}', lines[1]]))
+    _, _, texts = _run(lambda: fn.readers.nemo_asr(manifest_filepaths=manifest), 2)
+    assert [text.tobytes().decode() for text in texts] == ["héllo", "b"]
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
+
+
 def test_recordings_with_transcripts(manifest: str) -> None:
     audio, rates, texts, numbers = _run(
         lambda: fn.readers.nemo_asr(manifest_filepaths=manifest, dtype=types.INT16, read_idxs=True, min_duration=0.2), 2
@@ -57,7 +65,7 @@ def test_channels_and_resampling(manifest: str) -> None:
 
 def test_manifest_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{}\n")
-    with pytest.raises(ValueError, match="Line 1"):
+    with pytest.raises(ValueError, match="No files found"):
         _run(lambda: fn.readers.nemo_asr(manifest_filepaths=str(tmp_path / "manifest.json")), 1)
 
 

@@ -367,7 +367,8 @@ def nemo_asr(
     """Gives each recording, its own sample rate (a float), its transcript (UTF-8 bytes) and its number in the manifest.
 
     Recordings are (time), or (time, channels) without ``downmix``. A manifest holds a JSON object in each line, with
-    ``audio_filepath`` and, where they are known, ``offset`` and ``duration`` in seconds, and ``text``.
+    ``audio_filepath`` and, where they are known, ``offset`` and ``duration`` in seconds, and ``text``; other lines are skipped,
+    with a logged warning.
 
     >>> audio, rate, text = fn.readers.nemo_asr(manifest_filepaths=["train.json"])  # doctest: +SKIP
 

@@ -93,7 +93,7 @@ def take(feature: Feature, name: str, found: dict[str, tuple[int, memoryview]]) 
     if kind != feature.kind:
         raise ValueError(f"The feature '{name}' holds {_NAMES[kind]}, not {_NAMES[feature.kind]}")
     if feature.kind == STRING:
-        if feature.shape != []:
+        if feature.shape is None or math.prod(feature.shape) > 1:
             raise ValueError(
                 f"Tensors of strings are not supported: the feature '{name}' must be a single string (shape ())"
             )
@@ -101,7 +101,12 @@ def take(feature: Feature, name: str, found: dict[str, tuple[int, memoryview]]) 
         return np.frombuffer(bytearray(str(feature.default_value).encode()) if first is None else first, np.uint8)
     numbers = _floats(values) if kind == FLOAT32 else _integers(values)
     if feature.shape is None:
-        return numbers.reshape(-1, *(feature.partial_shape or ()))
+        try:
+            return numbers.reshape(-1, *(feature.partial_shape or ()))
+        except ValueError as error:
+            raise ValueError(
+                f"Feature size not matching partial shape: '{name}' has {numbers.size} values for {feature.partial_shape}"
+            ) from error
     count = math.prod(feature.shape)
     if numbers.size > count:
         raise ValueError(

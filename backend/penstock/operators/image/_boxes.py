@@ -121,7 +121,9 @@ def _bounds(sample: Sample, sizes: Sequence[int]) -> tuple[list[int], list[int]]
 def _whole_bounds(starts: Sequence[float], ends: Sequence[float]) -> tuple[list[int], list[int]]:
     for start, end in zip(starts, ends):
         if end < start:
-            raise RuntimeError(f"The slice ends before it starts: at {end:g}, from {start:g}")
+            raise RuntimeError(
+                f"A slice's end coordinates can't be before its start coordinates. Got: start={start:g} end={end:g}"
+            )
     return _rounded(starts), _rounded(ends)
 
 

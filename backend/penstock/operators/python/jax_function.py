@@ -39,6 +39,14 @@ class JaxFunction(PythonOperator):
 
     takes_first = False
 
+    def setup(self) -> None:
+        super().setup()
+        layouts, outputs = self.args["output_layouts"], self.args["num_outputs"]
+        if layouts and len(layouts) != outputs:
+            raise RuntimeError(
+                f"The number of `output_layouts` must match the `num_outputs` argument: {len(layouts)} and {outputs}"
+            )
+
     def run(self, workspace: Workspace) -> None:
         if self.device == "gpu":
             synchronize_stream()
@@ -59,7 +67,17 @@ class JaxFunction(PythonOperator):
             output.source_infos = [";".join(of_sample) for of_sample in zip(*infos)]
 
     def _outputs(self, result: Any) -> Sequence[Any]:
-        return super()._outputs(tuple(result) if isinstance(result, list) else result)
+        if result is None:
+            result = ()
+        outputs = result if isinstance(result, (tuple, list)) else (result,)
+        expected = self.args["num_outputs"]
+        if not expected:
+            return ()
+        if len(outputs) != expected:
+            raise ValueError(
+                f"The function was expected to return (a tuple of) `num_outputs={expected}` outputs, but returned {len(outputs)}"
+            )
+        return outputs
 
     @staticmethod
     def _to_jax(array: Any) -> Any:

@@ -75,6 +75,8 @@ class Reader(Operator):
             for other in excluded:
                 if args[other]:
                     raise ValueError(f"shuffle_after_epoch and {other} cannot be both true")
+        if args["prefetch_queue_depth"] < 1:
+            raise ValueError(f"prefetch_queue_depth needs to be greater than 0, got {args['prefetch_queue_depth']}")
         if args.get("use_o_direct") and not args["dont_use_mmap"]:
             raise ValueError("Cannot use use_o_direct with `dont_use_mmap=False`")
         self._items: Sequence[Any] | None = None

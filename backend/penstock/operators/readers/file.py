@@ -105,15 +105,12 @@ class File(Reader):
             if not line.strip():
                 continue
             name, _, label = line.rstrip().replace("\t", " ").rpartition(" ")
-            try:
-                items.append(_Item(name.rstrip(), int(label)))
-            except ValueError:
-                name = ""
-            if not name.strip():
+            if not name.strip() or not (label.isascii() and label.isdigit()):
                 raise ValueError(
                     f"Incorrect format of the list file '{path}':{number}: expected file name followed by a label, "
                     f"got: {line}"
                 )
+            items.append(_Item(name.rstrip(), int(label)))
         return items
 
     def _from_folders(self) -> Iterator[_Item]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -16,6 +17,8 @@ from penstock.kernels.storage import read_file, read_text
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
 from penstock.types import FLOAT, INT16, INT32, INT64, UINT8, dtype_name, numpy_dtype
+
+_log = logging.getLogger(__name__)
 
 
 class _Recording(NamedTuple):
@@ -40,7 +43,8 @@ class NemoAsr(Reader):
     """Gives each recording, its own sample rate (a float), its transcript (UTF-8 bytes) and its number in the manifest.
 
     Recordings are (time), or (time, channels) without ``downmix``. A manifest holds a JSON object in each line, with
-    ``audio_filepath`` and, where they are known, ``offset`` and ``duration`` in seconds, and ``text``.
+    ``audio_filepath`` and, where they are known, ``offset`` and ``duration`` in seconds, and ``text``; other lines are skipped,
+    with a logged warning.
 
     >>> audio, rate, text = fn.readers.nemo_asr(manifest_filepaths=["train.json"])  # doctest: +SKIP
     """
@@ -92,7 +96,8 @@ class NemoAsr(Reader):
                 entry = json.loads(line)
                 file, duration = entry["audio_filepath"], float(entry.get("duration", -1.0))
             except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"Line {line_number} of '{path}' describes no recording: {error!r}") from error
+                _log.warning("Line %d of '%s' is skipped, for it describes no recording: %r", line_number, path, error)
+                continue
             if (longest > 0 and duration > longest) or 0 < shortest > duration:
                 continue
             yield _Recording(file, float(entry.get("offset", 0.0)), duration, entry.get("text", ""), number)

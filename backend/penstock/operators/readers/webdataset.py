@@ -60,10 +60,13 @@ def list_archive(path: str) -> Iterator[list[Component]]:
     Files without a name before that dot are left out. An archive without files has one sample, without components.
     """
     source: Any = {"fileobj": io.BytesIO(read_file(path).tobytes())} if is_remote(path) else {"name": path}
-    with tarfile.open(mode="r:", **source) as archive:
-        listed = [
-            Component(path, member.name, member.offset_data, member.size) for member in archive if member.isfile()
-        ]
+    try:
+        with tarfile.open(mode="r:", **source) as archive:
+            listed = [
+                Component(path, member.name, member.offset_data, member.size) for member in archive if member.isfile()
+            ]
+    except tarfile.ReadError as error:
+        raise ValueError(f"Corrupted tar file at '{path}': {error}") from error
     files = [file for file in listed if file.stem]
     if not files:
         yield []

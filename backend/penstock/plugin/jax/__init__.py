@@ -1,7 +1,7 @@
 """JAX: iterators that give arrays, on one device or spread over several, and functions of arrays as operators."""
 
 from penstock.plugin.base_iterator import LastBatchPolicy
-from penstock.plugin.jax import fn
+from penstock.plugin.jax import fn, integration
 from penstock.plugin.jax.iterators import DALIGenericIterator, data_iterator
 
-__all__ = ["DALIGenericIterator", "LastBatchPolicy", "data_iterator", "fn"]
+__all__ = ["DALIGenericIterator", "LastBatchPolicy", "data_iterator", "fn", "integration"]

@@ -144,7 +144,20 @@ def peekable_data_iterator(
     devices: Sequence[jax.Device] | None = None,
     pmap_compatible: bool | None = None,
 ) -> Callable[..., Any]:
-    """:func:`~penstock.plugin.jax.data_iterator` that gives a :class:`DALIGenericPeekableIterator`."""
+    """:func:`~penstock.plugin.jax.data_iterator` that gives a :class:`DALIGenericPeekableIterator`.
+
+    Args:
+        pipeline_fn: as there.
+        output_map: names for the pipeline's outputs, in their order.
+        size, reader_name, auto_reset, last_batch_padded, last_batch_policy, prepare_first_batch: see
+            :class:`~penstock.plugin.base_iterator.BaseIterator`. ``LastBatchPolicy.PARTIAL`` is not supported.
+        sharding: batches are global arrays of this sharding.
+        devices: batches have a leading dimension that is spread over these devices.
+        pmap_compatible: see :class:`DALIGenericPeekableIterator`.
+
+    Raises:
+        ValueError: both ``sharding`` and ``devices`` are given.
+    """
     return decorator_of(
         DALIGenericPeekableIterator,
         pipeline_fn,

@@ -13,6 +13,7 @@ import numpy as np
 from penstock.pipeline import Pipeline, pipeline_def
 from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy
 from penstock.plugin.jax.fn import global_array
+from penstock.plugin.jax.integration import to_jax_array
 from penstock.tensors import cuda
 
 _DEFAULT_NUM_THREADS = 4
@@ -69,7 +70,7 @@ class DALIGenericIterator(BaseIterator):
         if any(len(of_pipe) < len(self.output_map) for of_pipe in outputs):
             raise IndexError(f"`output_map` has {len(self.output_map)} names, and the pipeline fewer outputs")
         return {
-            name: self._joined([_to_jax(of_pipe[number].as_tensor()._array) for of_pipe in outputs])
+            name: self._joined([to_jax_array(of_pipe[number].as_tensor()._array) for of_pipe in outputs])
             for number, name in enumerate(self.output_map)
         }
 
@@ -80,6 +81,11 @@ class DALIGenericIterator(BaseIterator):
         if any(shard.shape != shards[0].shape for shard in shards):
             raise AssertionError("Shards shapes have to be the same.")
         if self._devices is not None:
+            if len(self._devices) != len(shards):
+                raise ValueError(
+                    f"Expected {len(self._devices)} pipelines, one for each device that the sharding has here, but got "
+                    f"{len(shards)}"
+                )
             shards = [jax.device_put(shard, device) for shard, device in zip(shards, self._devices)]
         if self._sharding is not None:
             return global_array(shards, self._sharding)
@@ -92,13 +98,6 @@ def _addressable(sharding: Any) -> list[jax.Device]:
     devices = sharding.device_set if mesh is None else mesh.devices.flat
     own = [device for device in devices if device.process_index == jax.process_index()]
     return own if mesh is not None else sorted(own, key=lambda device: device.id)
-
-
-def _to_jax(array: Any) -> jax.Array:
-    if isinstance(array, np.ndarray):
-        return jax.dlpack.from_dlpack(array) if array.flags.writeable else jnp.array(array)
-    # The pipeline takes its memory back when this is dropped, which JAX's queued work would not notice: so it is copied.
-    return jnp.array(jax.dlpack.from_dlpack(array), copy=True).block_until_ready()
 
 
 def _stacked(shards: list[jax.Array]) -> jax.Array:

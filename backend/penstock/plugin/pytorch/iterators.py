@@ -170,7 +170,11 @@ class DALIRaggedIterator(_TorchIterator):
     ) -> None:
         if not set(output_types or ()) <= {self.DENSE_TAG, self.SPARSE_LIST_TAG, self.SPARSE_COO_TAG}:
             raise AssertionError("Only DENSE_TAG, SPARSE_LIST_TAG and SPARSE_COO_TAG are allowed")
-        self._output_types = dict(zip(output_map, output_types or ()))
+        if output_types is None:
+            output_types = [self.DENSE_TAG] * len(output_map)
+        if len(output_types) < len(output_map):
+            raise IndexError(f"`output_types` has {len(output_types)} entries for {len(output_map)} outputs")
+        self._output_types = dict(zip(output_map, output_types))
         super().__init__(
             pipelines,
             output_map,
@@ -184,7 +188,7 @@ class DALIRaggedIterator(_TorchIterator):
         )
 
     def _tensors(self, pipe: Pipeline, name: str, batch: Any) -> Any:
-        kind = self._output_types.get(name, self.DENSE_TAG)
+        kind = self._output_types[name]
         if kind == self.DENSE_TAG:
             return super()._tensors(pipe, name, batch)
         samples = [_tensor(pipe, sample) for sample in batch]

@@ -1,0 +1,32 @@
+"""Tensors of pipelines as JAX arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def to_jax_array(array: Any) -> jax.Array:
+    """A numpy array's memory as a JAX array, or a copy where it may not be shared.
+
+    Args:
+        array: a numpy array, or a CuPy array whose contents are valid.
+    """
+    if isinstance(array, np.ndarray):
+        return jax.dlpack.from_dlpack(array) if array.flags.writeable else jnp.array(array)
+    # The pipeline takes its memory back when this is dropped, which JAX's queued work would not notice: so it is copied.
+    return jnp.array(jax.dlpack.from_dlpack(array), copy=True).block_until_ready()
+
+
+def _to_jax_array(dali_tensor: Any, copy: bool) -> jax.Array:
+    """A tensor of a pipeline as a JAX array; a copy if ``copy``. DALI's name."""
+    array = to_jax_array(dali_tensor._array)
+    return array.copy() if copy else array
+
+
+def _jax_device(jax_array: jax.Array) -> Any:
+    """The device that holds the array. DALI's name."""
+    return jax_array.device
