@@ -397,6 +397,22 @@ def test_coco_polygons_and_choices(coco: dict[str, str]) -> None:
     assert vertices[0].tolist() == [[0, 0], [5, 0], [5, 5], [1, 1], [2, 2], [3, 1]]
 
 
+def test_coco_masks_in_compressed_runs_and_objects_without_a_box(coco: dict[str, str]) -> None:
+    path = Path(coco["annotations_file"])
+    content = json.loads(path.read_text())
+    # Rows 3 to 8 of columns 4 to 7, as `pycocotools.mask.encode` writes them.
+    inside = {"size": [16, 16], "counts": "S26:00000m3"}
+    first, second = content["annotations"][0], {"image_id": 7, "category_id": 3, "segmentation": []}
+    content["images"] = [dict(content["images"][0], height=16, width=16), content["images"][1]]
+    content["annotations"] = [dict(first, segmentation=inside), second]
+    path.write_text(json.dumps(content))
+    _, boxes, _, masks = _run(lambda: fn.readers.coco(pixelwise_masks=True, **coco), 2)
+    assert [len(of_image) for of_image in boxes] == [0, 1]
+    expected = np.zeros((16, 16, 1), np.int32)
+    expected[3:9, 4:8] = 2
+    np.testing.assert_array_equal(masks[1], expected)
+
+
 def test_coco_preprocessed(coco: dict[str, str], tmp_path: Path) -> None:
     folder = str(tmp_path / "tables")
     options = {"polygon_masks": True, "image_ids": True}

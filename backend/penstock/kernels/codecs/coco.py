@@ -57,9 +57,12 @@ class CocoImage:
             segmentation = self.segmentations[index]
             if not segmentation:
                 continue
-            encoded = coding.frPyObjects(segmentation, self.height, self.width)
-            merged = coding.merge(encoded) if isinstance(encoded, list) else encoded
-            mask.reshape(-1)[_inside(merged["counts"], mask.size)] = self.labels[index]
+            if isinstance(segmentation, dict) and isinstance(segmentation["counts"], str):
+                counts = segmentation["counts"].encode()
+            else:
+                encoded = coding.frPyObjects(segmentation, self.height, self.width)
+                counts = (coding.merge(encoded) if isinstance(encoded, list) else encoded)["counts"]
+            mask.reshape(-1)[_inside(counts, mask.size)] = self.labels[index]
         return np.ascontiguousarray(mask.T)[..., np.newaxis]
 
 
@@ -133,8 +136,13 @@ def read_annotations(path: str, settings: CocoSettings, only: Sequence[str] | No
     return [by_name[name] for name in only if name in by_name]
 
 
+def _box(annotation: dict[str, Any]) -> Sequence[float]:
+    """Left, top, width and height; an object without a box is nowhere."""
+    return annotation.get("bbox", (0.0, 0.0, 0.0, 0.0))
+
+
 def _wanted(annotation: dict[str, Any], settings: CocoSettings) -> bool:
-    _, _, width, height = annotation["bbox"]
+    _, _, width, height = _box(annotation)
     if annotation.get("iscrowd") and not settings.crowds:
         return False
     return width >= settings.least_size and height >= settings.least_size
@@ -145,7 +153,7 @@ def _image(
 ) -> CocoImage:
     image = CocoImage(item["file_name"], item["id"], item["height"], item["width"])
     scale = np.array([image.width, image.height] * 2, np.float32) if settings.relative else np.float32(1)
-    boxes = np.array([o["bbox"] for o in objects], np.float32).reshape(-1, 4)
+    boxes = np.array([_box(o) for o in objects], np.float32).reshape(-1, 4)
     if settings.corners:
         boxes[:, 2:] += boxes[:, :2]
     image.boxes = boxes / scale

@@ -47,4 +47,7 @@ def _open(path: str) -> Any:
         import lmdb
     except ImportError as error:
         raise ImportError(f"lmdb is needed to read '{path}': pip install lmdb") from error
-    return lmdb.open(path, readonly=True, lock=False, readahead=False, max_readers=1024)
+    try:
+        return lmdb.open(path, readonly=True, lock=False, readahead=False, max_readers=1024)
+    except lmdb.Error as error:
+        raise ValueError(f"LMDB Error: {error}") from error
