@@ -52,7 +52,7 @@ def copy_row(plane, start, width, sums):  # type: ignore[no-untyped-def]
     _repeat_ends(sums, width)
 
 
-@njit(**_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _repeat_ends(sums, width):  # type: ignore[no-untyped-def]
     sums[0] = sums[1]
     sums[1 + width] = sums[width]
@@ -72,7 +72,7 @@ def double_row(sums, width, shift, even, odd, row):  # type: ignore[no-untyped-d
         store_pixels(row, 2 * x, ((thrice + left + even) >> shift, (thrice + right + odd) >> shift))
 
 
-@njit(forceinline=True, **_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _scaled(values, factor):  # type: ignore[no-untyped-def]
     """``values * factor / 65536``, rounded, for a factor of 16 bits: through halves, of which the product's high bits are."""
     return (high_product(values + values, factor) + 1) >> 1

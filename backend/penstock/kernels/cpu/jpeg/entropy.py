@@ -105,7 +105,7 @@ def build_table(lengths, symbols, is_dc, table):  # type: ignore[no-untyped-def]
     return known == symbols.size
 
 
-@njit(inline="always", **_OPTIONS)
+@njit(**_OPTIONS)
 def _long_entry(table, base, bits):  # type: ignore[no-untyped-def]
     """The entry of a code of more than ``_LOOKUP`` bits."""
     first = np.int64(bits >> np.uint64(48))
@@ -119,7 +119,7 @@ def _long_entry(table, base, bits):  # type: ignore[no-untyped-def]
     return at(table, start + _CODES + (np.int64(known) & (_MOST_CODES - 1)))
 
 
-@njit(inline="always", **_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def refilled(scan, place, bits, count):  # type: ignore[no-untyped-def]
     """The reader with at least 56 bits known."""
     bits |= load_word(scan, place) >> count
@@ -127,7 +127,7 @@ def refilled(scan, place, bits, count):  # type: ignore[no-untyped-def]
     return place, bits, count | np.uint64(56)
 
 
-@njit(inline="always", **_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _next_value(table, base, bits, count):  # type: ignore[no-untyped-def]
     """Decodes a code and the value behind it: the reader's bits and count behind them, the steps to move on and the value."""
     entry = at(table, base + (bits >> np.uint64(64 - _LOOKUP)))
@@ -143,7 +143,7 @@ def _next_value(table, base, bits, count):  # type: ignore[no-untyped-def]
     return bits << (wide & np.uint64(63)), count - (wide & np.uint64(255)), wide >> np.uint64(_STEPS), value
 
 
-@njit(inline="always", **_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def decode_block(scan, place, bits, count, tables, dc, ac, predicted, block, start, order):  # type: ignore[no-untyped-def]
     """Decodes a block: the reader behind it, the DC coefficient, and where the coefficients ended.
 

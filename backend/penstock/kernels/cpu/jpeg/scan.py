@@ -200,13 +200,13 @@ def decode_scan(scan, memory, top, left, output, reverse):  # type: ignore[no-un
     return not whole or _consumed(memory.reader) == scan.ends[scan.ends.size - 1]
 
 
-@njit(**_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _consumed(reader):  # type: ignore[no-untyped-def]
     """How many bytes have been read, the last in part."""
     return np.int64(reader[_PLACE] - (reader[_COUNT] >> np.uint64(3)))
 
 
-@njit(**_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _restart(scan, memory):  # type: ignore[no-untyped-def]
     """Goes on at the next interval; false where this one does not end here."""
     reader, restarts = memory.reader, np.int64(memory.reader[_RESTARTS])
@@ -306,7 +306,7 @@ def _convert_row(  # type: ignore[no-untyped-def]
     convert_row(planes, luma, memory.blue, start, memory.red, start, columns, pixels, target * 3, reverse)
 
 
-@njit(**_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _keep_last_row(planes, begin, height, stride):  # type: ignore[no-untyped-def]
     """Makes the last row of a plane of the strip that above the next one."""
     for x in range(stride):

@@ -112,12 +112,12 @@ def read_segments(data, segments):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(**_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _two_bytes(data, place):  # type: ignore[no-untyped-def]
     return np.int64(data[place]) << 8 | np.int64(data[place + 1])
 
 
-@njit(**_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _begins(body, letters, shortest):  # type: ignore[no-untyped-def]
     """Whether a segment of at least ``shortest`` bytes begins with five letters."""
     begins = body.size >= shortest
@@ -126,7 +126,7 @@ def _begins(body, letters, shortest):  # type: ignore[no-untyped-def]
     return begins
 
 
-@njit(**_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _read_frame(body, segments):  # type: ignore[no-untyped-def]
     numbers, components = segments.numbers, segments.components
     if body.size < 6 or numbers[COMPONENTS]:
@@ -144,7 +144,7 @@ def _read_frame(body, segments):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(**_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _read_quantizers(body, segments):  # type: ignore[no-untyped-def]
     if body.size % 65:
         return False
@@ -158,7 +158,7 @@ def _read_quantizers(body, segments):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(**_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _read_tables(body, segments):  # type: ignore[no-untyped-def]
     start = 0
     while start < body.size:
@@ -181,7 +181,7 @@ def _read_tables(body, segments):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(**_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _read_scan(body, segments):  # type: ignore[no-untyped-def]
     components, known = segments.components, segments.known
     count = segments.numbers[COMPONENTS]

@@ -35,7 +35,7 @@ SAFE = 14
 """Decoders that add numbers of 16 bits agree as long as none has more bits than these and a sign."""
 
 
-@njit(forceinline=True, **_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _transformed(c, shift, added):  # type: ignore[no-untyped-def]
     """The transform of eight vectors, lane by lane, shifted and rounded, and a number added."""
     half = (1 << (shift - 1)) + (added << shift)
@@ -66,7 +66,7 @@ def _transformed(c, shift, added):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(forceinline=True, **_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _transformed_few(c, shift, added):  # type: ignore[no-untyped-def]
     """The same of four vectors, behind which there are zeros."""
     half = (1 << (shift - 1)) + (added << shift)
@@ -89,7 +89,7 @@ def _transformed_few(c, shift, added):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(forceinline=True, **_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _moved(c):  # type: ignore[no-untyped-def]
     """The bits that any of eight vectors has, moved up by what is safe: none above unless one is outside of that."""
     safe = 1 << SAFE
@@ -97,7 +97,7 @@ def _moved(c):  # type: ignore[no-untyped-def]
     return low | (c[4] + safe) | (c[5] + safe) | (c[6] + safe) | (c[7] + safe)
 
 
-@njit(forceinline=True, **_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _coefficients(block, start, quantizer, base):  # type: ignore[no-untyped-def]
     """A row of dequantized coefficients, cut to 16 bits."""
     return widened(load(block, start, 8) * load(quantizer, base, 8))
