@@ -230,6 +230,8 @@ def create_environment(
     problems = environment.problems()
     if problems:
         raise ServingEnvironmentError(f"'{folder}' was made, but will not do: {'; '.join(problems)}")
+    report("compiling the kernels that most images need")
+    _run([str(environment.python), "-m", "penstock.serving.warming"])
     return environment
 
 
