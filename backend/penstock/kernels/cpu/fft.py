@@ -23,7 +23,7 @@ _LANES = 8
 # Floats of as many complex numbers: their real parts, then the imaginary ones.
 _ROW = 2 * _LANES
 # Frames whose spectra are kept until they are stored.
-_COLUMNS = 32
+TILE = 32
 
 
 def _roots_of_unity(powers: np.ndarray, count: int) -> np.ndarray:
@@ -278,34 +278,34 @@ def _room(size, window):  # type: ignore[no-untyped-def]
 @njit(**_OPTIONS)
 def _store_rows(block, rows, first, frames, out):  # type: ignore[no-untyped-def]
     """``out[k, first + column] = block[k, column]``, where there are ``frames`` of them."""
-    if first + _COLUMNS <= frames:
+    if first + TILE <= frames:
         for k in range(rows):
-            store(out, k * frames + first, load(block, k * _COLUMNS, _COLUMNS))
+            store(out, k * frames + first, load(block, k * TILE, TILE))
         return
     for k in range(rows):
         for column in range(frames - first):
-            out[k * frames + first + column] = block[k * _COLUMNS + column]
+            out[k * frames + first + column] = block[k * TILE + column]
 
 
 @njit(**_OPTIONS)
 def _store_columns(block, rows, first, frames, out):  # type: ignore[no-untyped-def]
     """``out[first + column, k] = block[k, column]``, where there are ``frames`` of them."""
-    count = min(_COLUMNS, frames - first)
+    count = min(TILE, frames - first)
     whole = count // _LANES * _LANES if rows >= _LANES else 0
     for column in range(0, whole, _LANES):
         for begin in range(0, rows, _LANES):
             # The last block overlaps the one before it rather than to be shorter.
             k = min(begin, rows - _LANES)
-            i, o = k * _COLUMNS + column, (first + column) * rows + k
+            i, o = k * TILE + column, (first + column) * rows + k
             lines = (
                 load(block, i, _LANES),
-                load(block, i + _COLUMNS, _LANES),
-                load(block, i + 2 * _COLUMNS, _LANES),
-                load(block, i + 3 * _COLUMNS, _LANES),
-                load(block, i + 4 * _COLUMNS, _LANES),
-                load(block, i + 5 * _COLUMNS, _LANES),
-                load(block, i + 6 * _COLUMNS, _LANES),
-                load(block, i + 7 * _COLUMNS, _LANES),
+                load(block, i + TILE, _LANES),
+                load(block, i + 2 * TILE, _LANES),
+                load(block, i + 3 * TILE, _LANES),
+                load(block, i + 4 * TILE, _LANES),
+                load(block, i + 5 * TILE, _LANES),
+                load(block, i + 6 * TILE, _LANES),
+                load(block, i + 7 * TILE, _LANES),
             )
             a, b, c, d, e, f, g, h = transposed(lines)
             store(out, o, a)
@@ -318,7 +318,7 @@ def _store_columns(block, rows, first, frames, out):  # type: ignore[no-untyped-
             store(out, o + 7 * rows, h)
     for column in range(whole, count):
         for k in range(rows):
-            out[(first + column) * rows + k] = block[k * _COLUMNS + column]
+            out[(first + column) * rows + k] = block[k * TILE + column]
 
 
 @njit(**_OPTIONS)
@@ -330,11 +330,11 @@ def _to_magnitudes(powers):  # type: ignore[no-untyped-def]
 @njit(**_OPTIONS)
 def _power_spectra(signal, window, length, step, start, reflect, magnitude, factors, frames, time_first, out):  # type: ignore[no-untyped-def]
     bins = factors[1].size * 4 + 1
-    room, block = _room(bins - 1, window), np.empty(bins * _COLUMNS, np.float32)
-    for t in range(0, frames, _COLUMNS):
-        for column in range(0, min(_COLUMNS, frames - t), _LANES):
+    room, block = _room(bins - 1, window), np.empty(bins * TILE, np.float32)
+    for t in range(0, frames, TILE):
+        for column in range(0, min(TILE, frames - t), _LANES):
             first, count = start + (t + column) * step, min(_LANES, frames - t - column)
-            _spectra(signal, window, length, step, first, count, reflect, factors, room, block[column:], _COLUMNS)
+            _spectra(signal, window, length, step, first, count, reflect, factors, room, block[column:], TILE)
         if magnitude:
             _to_magnitudes(block)
         if time_first:
@@ -345,31 +345,55 @@ def _power_spectra(signal, window, length, step, start, reflect, magnitude, fact
 
 @njit(**_OPTIONS)
 def _sum_bands(powers, starts, widths, weights, out):  # type: ignore[no-untyped-def]
-    """:func:`penstock.kernels.cpu.audio.weighted_rows` of the spectra of 8 frames, for rows of ``_COLUMNS``."""
+    """:func:`penstock.kernels.cpu.audio.weighted_rows` of the spectra of 8 frames, for rows of ``TILE``."""
     width = weights.size // starts.size
     for m in range(starts.size):
         place, row = at(starts, m) * _LANES, m * width
         sums = zeros(_LANES)
         for k in range(at(widths, m)):
             sums = add_product(sums, at(weights, row + k), load(powers, place + k * _LANES, _LANES))
-        store(out, m * _COLUMNS, sums)
+        store(out, m * TILE, sums)
 
 
 @njit(**_OPTIONS)
-def _band_power(signal, window, length, step, start, reflect, magnitude, factors, starts, weights, frames, out):  # type: ignore[no-untyped-def]
-    bins, bands = factors[1].size * 4 + 1, starts.size
-    widths = used_widths(bands, weights)
-    room, powers = _room(bins - 1, window), np.empty(bins * _LANES, np.float32)
-    sums = np.empty(bands * _COLUMNS, np.float32)
-    for t in range(0, frames, _COLUMNS):
-        for column in range(0, min(_COLUMNS, frames - t), _LANES):
-            first, count = start + (t + column) * step, min(_LANES, frames - t - column)
-            _spectra(signal, window, length, step, first, count, reflect, factors, room, powers, _LANES)
-            if magnitude:
-                _to_magnitudes(powers)
-            # While the spectra are in the first-level cache.
-            _sum_bands(powers, starts, widths, weights, sums[column:])
-        _store_rows(sums, bands, t, frames, out)
+def band_tile(signal, transform, bands, t, count, room, sums):  # type: ignore[no-untyped-def]
+    """The bands of ``count`` frames from frame ``t`` on, of ``TILE`` at most: ``sums[m * TILE + column]``.
+
+    Args:
+        signal: float32.
+        transform: the elements of a :class:`Transform`.
+        bands: where each of them starts, :func:`~penstock.kernels.cpu.audio.used_widths`, and the weights, flat.
+        t, count: of the frames.
+        room: of :func:`tile_room`.
+        sums: TILE elements of each band; those past ``count`` keep what they held, or get the bands of silence.
+    """
+    window, length, step, start, reflect, magnitude, factors = transform
+    starts, widths, weights = bands
+    spectra_room, powers = room
+    for column in range(0, count, _LANES):
+        first, abreast = start + (t + column) * step, min(_LANES, count - column)
+        _spectra(signal, window, length, step, first, abreast, reflect, factors, spectra_room, powers, _LANES)
+        if magnitude:
+            _to_magnitudes(powers)
+        # While the spectra are in the first-level cache.
+        _sum_bands(powers, starts, widths, weights, sums[column:])
+
+
+@njit(**_OPTIONS)
+def tile_room(transform):  # type: ignore[no-untyped-def]
+    """What :func:`band_tile` works in."""
+    window, factors = transform[0], transform[6]
+    size = factors[1].size * 4
+    return _room(size, window), np.empty((size + 1) * _LANES, np.float32)
+
+
+@njit(**_OPTIONS)
+def _band_power(signal, transform, starts, weights, frames, out):  # type: ignore[no-untyped-def]
+    bands = starts, used_widths(starts.size, weights), weights
+    room, sums = tile_room(transform), np.empty(starts.size * TILE, np.float32)
+    for t in range(0, frames, TILE):
+        band_tile(signal, transform, bands, t, min(TILE, frames - t), room, sums)
+        _store_rows(sums, starts.size, t, frames, out)
 
 
 class Transform(NamedTuple):
@@ -425,4 +449,4 @@ def band_power(
     signal: np.ndarray, transform: Transform, starts: np.ndarray, weights: np.ndarray, out: np.ndarray
 ) -> None:
     """The same as :func:`power_spectra` with :func:`penstock.kernels.cpu.audio.weighted_rows` behind it."""
-    _band_power(signal, *transform, starts, weights.reshape(-1), out.shape[1], out.reshape(-1))
+    _band_power(signal, tuple(transform), starts, weights.reshape(-1), out.shape[1], out.reshape(-1))
