@@ -22,6 +22,8 @@ _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 _LANES = 8
 # Floats of as many complex numbers: their real parts, then the imaginary ones.
 _ROW = 2 * _LANES
+# Bits of all numbers that steps of radix 4 alone reach.
+_POWERS_OF_4 = 0x5555555555555555
 # Frames whose spectra are kept until they are stored.
 TILE = 32
 
@@ -259,7 +261,7 @@ def _spectra(signal, window, length, step, first, count, reflect, factors, room,
         _copy_frames(signal, length, step, first, count, reflect, window.size, frames)
         _gather(frames, 0, window.size, window, work)
     stride, t = work.size, 0
-    if places.size & 0x55555555 == 0:
+    if places.size & _POWERS_OF_4 == 0:
         _halve(work, twiddles)
         stride //= 2
         t = stride // _LANES
