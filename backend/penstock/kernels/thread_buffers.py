@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 
 import numpy as np
@@ -15,7 +16,7 @@ class ThreadBuffers:
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """This thread's buffer, as an array of ``shape``; its contents are undefined."""
-        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        size = math.prod(shape) * dtype.itemsize
         held = getattr(self._local, "held", None)
         if held is None or held.size < size:
             held = self._local.held = np.empty(size, np.uint8)

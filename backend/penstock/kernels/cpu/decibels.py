@@ -6,7 +6,7 @@ first five terms give it to 3e-9 of itself between the square roots of a half an
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -51,11 +51,17 @@ def largest(source):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _to_decibels(source, relative, reference, smallest, factor, out):  # type: ignore[no-untyped-def]
+def inverse_unit(source, relative, reference):  # type: ignore[no-untyped-def]
+    """What values are multiplied by: of the reference, or where it is ``relative``, of the largest one of the source."""
     unit = largest(source) if relative else reference
-    scale = np.float32(1) / (unit if unit != 0 or not relative else np.float32(1))
+    return np.float32(1) / (unit if unit != 0 or not relative else np.float32(1))
+
+
+@njit(**_OPTIONS)
+def scaled_decibels(source, scale, smallest, factor, out):  # type: ignore[no-untyped-def]
+    """``factor * log(max(source * scale, smallest))`` of as many elements as ``out`` has."""
     any_tiny = smallest < _SMALLEST_NORMAL
-    for i in range(source.size):
+    for i in range(out.size):
         ratio = source[i] * scale
         # Of NaN too there is the smallest.
         ratio = ratio if ratio > smallest else smallest
@@ -72,17 +78,27 @@ def _to_decibels(source, relative, reference, smallest, factor, out):  # type: i
         out[i] = (ratio if ratio == _INFINITY else logarithm) * factor
 
 
-def to_decibels(
-    source: np.ndarray, reference: float | None, smallest: np.float32, factor: np.float32, out: np.ndarray
-) -> None:
-    """``factor * log(max(source / reference, smallest))``, the logarithm to 2e-7 of it.
+@njit(**_OPTIONS)
+def _to_decibels(source, relative, reference, smallest, factor, out):  # type: ignore[no-untyped-def]
+    scaled_decibels(source, inverse_unit(source, relative, reference), smallest, factor, out)
 
-    Args:
-        source: float32, contiguous.
-        reference: None: the largest element that is positive, or 1.
-        smallest: positive.
+
+class Logarithm(NamedTuple):
+    """A logarithmic scale.
+
+    Attributes:
+        relative: to the largest element that is positive, or to 1 where there is none; not to the reference.
+        reference: what 0 dB stands for.
+        smallest: of the ratios; positive.
         factor: of the natural logarithm.
-        out: float32, contiguous.
     """
-    given = np.float32(1 if reference is None else reference)
-    _to_decibels(source.reshape(-1), reference is None, given, smallest, factor, out.reshape(-1))
+
+    relative: bool
+    reference: np.float32
+    smallest: np.float32
+    factor: np.float32
+
+
+def to_decibels(source: np.ndarray, logarithm: Logarithm, out: np.ndarray) -> None:
+    """``factor * log(max(source / reference, smallest))``, the logarithm to 2e-7 of it; both are float32 and contiguous."""
+    _to_decibels(source.reshape(-1), *logarithm, out.reshape(-1))

@@ -15,31 +15,58 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from penstock.kernels.cpu.audio import COLUMNS, reflected, sum_rows, used_widths
+from penstock.kernels.cpu.audio import reflected, used_widths
 from penstock.kernels.cpu.simd import add_product, at, load, spread, store, subtract_product, transposed, zeros
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 _LANES = 8
+# Floats of as many complex numbers: their real parts, then the imaginary ones.
+_ROW = 2 * _LANES
+# Bits of all numbers that steps of radix 4 alone reach.
+_POWERS_OF_4 = 0x5555555555555555
+# Frames whose spectra are kept until they are stored.
+TILE = 32
+
+
+def _roots_of_unity(powers: np.ndarray, count: int) -> np.ndarray:
+    """``exp(-2 pi i powers / count)`` as float32: real and imaginary parts in turn, in the order they are read in."""
+    angles = -2 * np.pi * powers / count
+    return np.stack([np.cos(angles), np.sin(angles)], axis=-1).astype(np.float32).reshape(-1)
 
 
 @cache
-def _roots_of_unity(count: int) -> np.ndarray:
-    """``exp(-2 pi i k / count)`` as float32: the real parts, and in a second row the imaginary ones."""
-    angles = -2 * np.pi * np.arange(count) / count
-    return np.stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
+def _radices(size: int) -> list[int]:
+    """Of the steps of a transform of ``size`` complex numbers, a power of two from 4 on: the last one is always 4."""
+    steps = size.bit_length() - 1
+    return [2] * (steps % 2) + [4] * (steps // 2)
 
 
 @cache
-def _places(count: int) -> np.ndarray:
-    """Where the in-place transform of half as many complex numbers leaves each frequency, and last the first one again."""
-    size = count // 2
-    rest, order = np.arange(size), np.zeros(size, np.int64)
-    while size > 1:
-        # Each step puts together the frequencies of equal remainders.
-        radix = 4 if size >= 4 else 2
+def _twiddles(size: int) -> np.ndarray:
+    """What each step but the last multiplies by: for each ``p``, the powers ``p``, ``2 p``, ``3 p`` of its root of unity."""
+    parts = []
+    for radix in _radices(size)[:-1]:
+        parts.append(_roots_of_unity(np.outer(np.arange(size // radix), np.arange(1, radix)), size))
         size //= radix
-        order, rest = order + rest % radix * size, rest // radix
-    return np.append(order, 0) * _LANES
+    return np.concatenate([*parts, np.zeros(0, np.float32)])
+
+
+@cache
+def _partings(size: int) -> np.ndarray:
+    """What the spectra of odd elements are multiplied by, for each ``j`` those of frequencies ``j + m * size / 4``."""
+    quarter = size // 4
+    return _roots_of_unity(np.arange(quarter // 2 + 1)[:, None] + np.arange(4) * quarter, 2 * size)
+
+
+@cache
+def _places(size: int) -> np.ndarray:
+    """Where the last step of the transform finds what makes up the frequencies ``j``, ``j + size / 4``, and so on."""
+    order, rest, left = np.zeros(size // 4, np.int64), np.arange(size // 4), size
+    for radix in _radices(size)[:-1]:
+        # Each step puts together the frequencies of equal remainders.
+        left //= radix
+        order, rest = order + rest % radix * left, rest // radix
+    return order * _ROW
 
 
 @njit(**_OPTIONS)
@@ -62,14 +89,13 @@ def _copy_frames(signal, length, step, first, count, reflect, size, out):  # typ
 
 
 @njit(**_OPTIONS)
-def _gather(source, first, step, window, re, im):  # type: ignore[no-untyped-def]
-    """Windowed frames, side by side: their even elements in ``re``, the odd ones in ``im``; zeros behind them.
+def _gather(source, first, step, window, work):  # type: ignore[no-untyped-def]
+    """Windowed frames, side by side: their even elements are real parts, the odd ones imaginary; zeros behind them.
 
     Frame ``i`` begins at ``source[first + i * step]``; nothing past the window is read. Windows have 8 elements at least.
     """
-    for i in range(window.size // 2 * _LANES, re.size, _LANES):
-        store(re, i, zeros(_LANES))
-        store(im, i, zeros(_LANES))
+    for i in range(window.size * _LANES, work.size, _LANES):
+        store(work, i, zeros(_LANES))
     k = 0
     while k < window.size:
         # The last block overlaps the one before it rather than to be shorter.
@@ -86,158 +112,202 @@ def _gather(source, first, step, window, re, im):  # type: ignore[no-untyped-def
             load(source, i + 7 * step, _LANES) * factor,
         )
         a, b, c, d, e, f, g, h = transposed(rows)
-        place = (k >> 1) * _LANES
-        if k & 1:
-            # Only the last block of a window of odd length.
-            store(im, place, a)
-            store(im, place + _LANES, c)
-            store(im, place + 2 * _LANES, e)
-            store(im, place + 3 * _LANES, g)
-            store(re, place + _LANES, b)
-            store(re, place + 2 * _LANES, d)
-            store(re, place + 3 * _LANES, f)
-            store(re, place + 4 * _LANES, h)
-        else:
-            store(re, place, a)
-            store(re, place + _LANES, c)
-            store(re, place + 2 * _LANES, e)
-            store(re, place + 3 * _LANES, g)
-            store(im, place, b)
-            store(im, place + _LANES, d)
-            store(im, place + 2 * _LANES, f)
-            store(im, place + 3 * _LANES, h)
+        place = k * _LANES
+        store(work, place, a)
+        store(work, place + _LANES, b)
+        store(work, place + 2 * _LANES, c)
+        store(work, place + 3 * _LANES, d)
+        store(work, place + 4 * _LANES, e)
+        store(work, place + 5 * _LANES, f)
+        store(work, place + 6 * _LANES, g)
+        store(work, place + 7 * _LANES, h)
         k += _LANES
 
 
 @njit(**_OPTIONS)
-def _transform(re, im, roots):  # type: ignore[no-untyped-def]
-    """The transform of the complex numbers, in place; its elements end up in the order of :func:`_places`."""
-    wr, wi = roots[0], roots[1]
-    total = roots.shape[1]
-    size = re.size
-    stride = size
-    n = size // _LANES
-    while n >= 4:
-        quarter = stride // 4
-        turn = total // n
-        for p in range(n // 4):
-            w1r, w1i = spread(at(wr, p * turn), _LANES), spread(at(wi, p * turn), _LANES)
-            w2r, w2i = spread(at(wr, 2 * p * turn), _LANES), spread(at(wi, 2 * p * turn), _LANES)
-            w3r, w3i = spread(at(wr, 3 * p * turn), _LANES), spread(at(wi, 3 * p * turn), _LANES)
-            for a in range(p * _LANES, size, stride):
-                b, c, d = a + quarter, a + 2 * quarter, a + 3 * quarter
-                ar, ai, br, bi = load(re, a, _LANES), load(im, a, _LANES), load(re, b, _LANES), load(im, b, _LANES)
-                cr, ci, dr, di = load(re, c, _LANES), load(im, c, _LANES), load(re, d, _LANES), load(im, d, _LANES)
-                pr, pi, mr, mi = ar + cr, ai + ci, ar - cr, ai - ci
-                sr, si, tr, ti = br + dr, bi + di, br - dr, bi - di
-                store(re, a, pr + sr)
-                store(im, a, pi + si)
-                er, ei, fr, fi, gr, gi = mr + ti, mi - tr, pr - sr, pi - si, mr - ti, mi + tr
-                if p == 0:
-                    store(re, b, er)
-                    store(im, b, ei)
-                    store(re, c, fr)
-                    store(im, c, fi)
-                    store(re, d, gr)
-                    store(im, d, gi)
-                else:
-                    store(re, b, subtract_product(er * w1r, ei, w1i))
-                    store(im, b, add_product(er * w1i, ei, w1r))
-                    store(re, c, subtract_product(fr * w2r, fi, w2i))
-                    store(im, c, add_product(fr * w2i, fi, w2r))
-                    store(re, d, subtract_product(gr * w3r, gi, w3i))
-                    store(im, d, add_product(gr * w3i, gi, w3r))
-        stride = quarter
-        n //= 4
-    if n == 2:
-        for a in range(0, size, 2 * _LANES):
-            b = a + _LANES
-            ar, ai, br, bi = load(re, a, _LANES), load(im, a, _LANES), load(re, b, _LANES), load(im, b, _LANES)
-            store(re, a, ar + br)
-            store(im, a, ai + bi)
-            store(re, b, ar - br)
-            store(im, b, ai - bi)
+def _halve(work, twiddles):  # type: ignore[no-untyped-def]
+    """A step of radix 2."""
+    half = work.size // 2
+    for a in range(0, half, _ROW):
+        b, p = a + half, a // _LANES
+        wr, wi = at(twiddles, p), at(twiddles, p + 1)
+        ar, ai = load(work, a, _LANES), load(work, a + _LANES, _LANES)
+        br, bi = load(work, b, _LANES), load(work, b + _LANES, _LANES)
+        store(work, a, ar + br)
+        store(work, a + _LANES, ai + bi)
+        dr, di = ar - br, ai - bi
+        store(work, b, subtract_product(dr * wr, wi, di))
+        store(work, b + _LANES, add_product(dr * wi, wr, di))
 
 
 @njit(**_OPTIONS)
-def _power(zr, zi, order, roots, column, out):  # type: ignore[no-untyped-def]
-    """The squared magnitudes of the real frames' spectra, times 4, from the transform of half the size.
+def _quarter(work, stride, twiddles, t):  # type: ignore[no-untyped-def]
+    """A step of radix 4 of the transforms of ``stride`` elements each, whose factors are those from ``t`` on."""
+    quarter = stride // 4
+    for p in range(0, quarter, _ROW):
+        w1r, w1i = spread(at(twiddles, t), _LANES), spread(at(twiddles, t + 1), _LANES)
+        w2r, w2i = spread(at(twiddles, t + 2), _LANES), spread(at(twiddles, t + 3), _LANES)
+        w3r, w3i = spread(at(twiddles, t + 4), _LANES), spread(at(twiddles, t + 5), _LANES)
+        t += 6
+        a = p
+        # A range would divide to know how many there are.
+        while a < work.size:
+            b, c, d = a + quarter, a + 2 * quarter, a + 3 * quarter
+            ar, ai = load(work, a, _LANES), load(work, a + _LANES, _LANES)
+            br, bi = load(work, b, _LANES), load(work, b + _LANES, _LANES)
+            cr, ci = load(work, c, _LANES), load(work, c + _LANES, _LANES)
+            dr, di = load(work, d, _LANES), load(work, d + _LANES, _LANES)
+            pr, pi, mr, mi = ar + cr, ai + ci, ar - cr, ai - ci
+            sr, si, tr, ti = br + dr, bi + di, br - dr, bi - di
+            store(work, a, pr + sr)
+            store(work, a + _LANES, pi + si)
+            er, ei, fr, fi, gr, gi = mr + ti, mi - tr, pr - sr, pi - si, mr - ti, mi + tr
+            if p == 0:
+                store(work, b, er)
+                store(work, b + _LANES, ei)
+                store(work, c, fr)
+                store(work, c + _LANES, fi)
+                store(work, d, gr)
+                store(work, d + _LANES, gi)
+            else:
+                store(work, b, subtract_product(er * w1r, w1i, ei))
+                store(work, b + _LANES, add_product(er * w1i, ei, w1r))
+                store(work, c, subtract_product(fr * w2r, w2i, fi))
+                store(work, c + _LANES, add_product(fr * w2i, fi, w2r))
+                store(work, d, subtract_product(gr * w3r, w3i, gi))
+                store(work, d + _LANES, add_product(gr * w3i, gi, w3r))
+            a += stride
+    return t
 
-    That of frequency ``k`` goes to row ``k`` of ``out``, from ``column`` on.
+
+@njit(**_OPTIONS)
+def _even_results(work, a):  # type: ignore[no-untyped-def]
+    """Numbers 0 and 2 of the last step of radix 4 of the four complex numbers from ``a`` on."""
+    b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
+    pr, pi = (
+        load(work, a, _LANES) + load(work, c, _LANES),
+        load(work, a + _LANES, _LANES) + load(work, c + _LANES, _LANES),
+    )
+    sr, si = (
+        load(work, b, _LANES) + load(work, d, _LANES),
+        load(work, b + _LANES, _LANES) + load(work, d + _LANES, _LANES),
+    )
+    return pr + sr, pi + si, pr - sr, pi - si
+
+
+@njit(**_OPTIONS)
+def _odd_results(work, a):  # type: ignore[no-untyped-def]
+    """Numbers 1 and 3."""
+    b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
+    mr, mi = (
+        load(work, a, _LANES) - load(work, c, _LANES),
+        load(work, a + _LANES, _LANES) - load(work, c + _LANES, _LANES),
+    )
+    tr, ti = (
+        load(work, b, _LANES) - load(work, d, _LANES),
+        load(work, b + _LANES, _LANES) - load(work, d + _LANES, _LANES),
+    )
+    return mr + ti, mi - tr, mr - ti, mi + tr
+
+
+@njit(**_OPTIONS)
+def _part(ar, ai, br, bi, partings, t, out, columns, k, mirrored):  # type: ignore[no-untyped-def]
+    """Squared magnitudes, times 4, of the frequencies ``k`` and ``mirrored`` of real frames.
+
+    Of the two, what the even elements and the odd ones give is the same but for signs.
     """
-    wr, wi = roots[0], roots[1]
-    half = order.size - 1
-    for k in range(half // 2 + 1):
-        # Of the frequencies k and n - k: what the even elements and the odd ones give is the same but for signs.
-        i, j = at(order, k), at(order, half - k)
-        ar, ai, br, bi = load(zr, i, _LANES), load(zi, i, _LANES), load(zr, j, _LANES), load(zi, j, _LANES)
-        even_r, even_i = ar + br, ai - bi
-        odd_r, odd_i = ai + bi, br - ar
-        cos, sin = at(wr, k), at(wi, k)
-        turned_r = subtract_product(odd_r * cos, sin, odd_i)
-        turned_i = add_product(odd_r * sin, cos, odd_i)
-        re, im = even_r + turned_r, even_i + turned_i
-        store(out, k * COLUMNS + column, add_product(re * re, im, im))
-        re, im = even_r - turned_r, even_i - turned_i
-        store(out, (half - k) * COLUMNS + column, add_product(re * re, im, im))
+    even_r, even_i = ar + br, ai - bi
+    odd_r, odd_i = ai + bi, br - ar
+    cos, sin = at(partings, t), at(partings, t + 1)
+    turned_r = subtract_product(odd_r * cos, sin, odd_i)
+    turned_i = add_product(odd_r * sin, cos, odd_i)
+    re, im = even_r + turned_r, even_i + turned_i
+    store(out, k * columns, add_product(re * re, im, im))
+    re, im = even_r - turned_r, even_i - turned_i
+    store(out, mirrored * columns, add_product(re * re, im, im))
 
 
 @njit(**_OPTIONS)
-def _spectra(signal, window, length, step, first, count, reflect, magnitude, roots, order, room, out):  # type: ignore[no-untyped-def]
-    """The spectra of ``count`` frames side by side, the first of which begins at ``first``; there is place for 32."""
-    re, im, frames = room
-    for column in range(0, count, _LANES):
-        abreast, begin = min(_LANES, count - column), first + column * step
-        if length == window.size and begin >= 0 and begin + (_LANES - 1) * step + length <= signal.size:
-            _gather(signal, begin, step, window, re, im)
-        else:
-            _copy_frames(signal, length, step, begin, abreast, reflect, window.size, frames)
-            _gather(frames, 0, window.size, window, re, im)
-        _transform(re, im, roots)
-        _power(re, im, order, roots, column, out)
-    if magnitude:
-        for i in range(out.size):
-            out[i] = np.sqrt(out[i])
+def _power(work, places, partings, out, columns):  # type: ignore[no-untyped-def]
+    """The transform's last step and the power of the real frames' frequencies: that of ``k`` in row ``k`` of ``out``."""
+    quarter = places.size
+    half, size = 2 * quarter, 4 * quarter
+    a0r, a0i, a2r, a2i = _even_results(work, 0)
+    _part(a0r, a0i, a0r, a0i, partings, 0, out, columns, 0, size)
+    _part(a2r, a2i, a2r, a2i, partings, 4, out, columns, half, half)
+    a1r, a1i, a3r, a3i = _odd_results(work, 0)
+    _part(a1r, a1i, a3r, a3i, partings, 2, out, columns, quarter, size - quarter)
+    for j in range(1, quarter // 2 + 1):
+        k, t, a, b = quarter - j, j * 8, at(places, j), at(places, quarter - j)
+        # Half of the results at a time, so that there are registers for all.
+        a0r, a0i, a2r, a2i = _even_results(work, a)
+        b1r, b1i, b3r, b3i = _odd_results(work, b)
+        _part(a0r, a0i, b3r, b3i, partings, t, out, columns, j, size - j)
+        _part(a2r, a2i, b1r, b1i, partings, t + 4, out, columns, j + half, k + quarter)
+        a1r, a1i, a3r, a3i = _odd_results(work, a)
+        b0r, b0i, b2r, b2i = _even_results(work, b)
+        _part(a1r, a1i, b2r, b2i, partings, t + 2, out, columns, j + quarter, k + half)
+        _part(a3r, a3i, b0r, b0i, partings, t + 6, out, columns, size - k, k)
 
 
 @njit(**_OPTIONS)
-def _room(half, window):  # type: ignore[no-untyped-def]
-    """Real parts, imaginary ones, and copies of frames."""
-    size = half * _LANES
-    return np.empty(size, np.float32), np.empty(size, np.float32), np.empty(window.size * _LANES, np.float32)
+def _spectra(signal, window, length, step, first, count, reflect, factors, room, out, columns):  # type: ignore[no-untyped-def]
+    """The power spectra of ``count`` frames side by side, 8 at most, from ``first`` on; rows of ``out`` are of ``columns``."""
+    twiddles, places, partings = factors
+    work, frames = room
+    if length == window.size and first >= 0 and first + (_LANES - 1) * step + length <= signal.size:
+        _gather(signal, first, step, window, work)
+    else:
+        _copy_frames(signal, length, step, first, count, reflect, window.size, frames)
+        _gather(frames, 0, window.size, window, work)
+    stride, t = work.size, 0
+    if places.size & _POWERS_OF_4 == 0:
+        _halve(work, twiddles)
+        stride //= 2
+        t = stride // _LANES
+    while stride > 4 * _ROW:
+        t = _quarter(work, stride, twiddles, t)
+        stride //= 4
+    _power(work, places, partings, out, columns)
+
+
+@njit(**_OPTIONS)
+def _room(size, window):  # type: ignore[no-untyped-def]
+    """For ``size`` complex numbers of 8 frames, and copies of these."""
+    return np.empty(size * _ROW, np.float32), np.empty(window.size * _LANES, np.float32)
 
 
 @njit(**_OPTIONS)
 def _store_rows(block, rows, first, frames, out):  # type: ignore[no-untyped-def]
     """``out[k, first + column] = block[k, column]``, where there are ``frames`` of them."""
-    if first + COLUMNS <= frames:
+    if first + TILE <= frames:
         for k in range(rows):
-            store(out, k * frames + first, load(block, k * COLUMNS, COLUMNS))
+            store(out, k * frames + first, load(block, k * TILE, TILE))
         return
     for k in range(rows):
         for column in range(frames - first):
-            out[k * frames + first + column] = block[k * COLUMNS + column]
+            out[k * frames + first + column] = block[k * TILE + column]
 
 
 @njit(**_OPTIONS)
 def _store_columns(block, rows, first, frames, out):  # type: ignore[no-untyped-def]
     """``out[first + column, k] = block[k, column]``, where there are ``frames`` of them."""
-    count = min(COLUMNS, frames - first)
+    count = min(TILE, frames - first)
     whole = count // _LANES * _LANES if rows >= _LANES else 0
     for column in range(0, whole, _LANES):
         for begin in range(0, rows, _LANES):
             # The last block overlaps the one before it rather than to be shorter.
             k = min(begin, rows - _LANES)
-            i, o = k * COLUMNS + column, (first + column) * rows + k
+            i, o = k * TILE + column, (first + column) * rows + k
             lines = (
                 load(block, i, _LANES),
-                load(block, i + COLUMNS, _LANES),
-                load(block, i + 2 * COLUMNS, _LANES),
-                load(block, i + 3 * COLUMNS, _LANES),
-                load(block, i + 4 * COLUMNS, _LANES),
-                load(block, i + 5 * COLUMNS, _LANES),
-                load(block, i + 6 * COLUMNS, _LANES),
-                load(block, i + 7 * COLUMNS, _LANES),
+                load(block, i + TILE, _LANES),
+                load(block, i + 2 * TILE, _LANES),
+                load(block, i + 3 * TILE, _LANES),
+                load(block, i + 4 * TILE, _LANES),
+                load(block, i + 5 * TILE, _LANES),
+                load(block, i + 6 * TILE, _LANES),
+                load(block, i + 7 * TILE, _LANES),
             )
             a, b, c, d, e, f, g, h = transposed(lines)
             store(out, o, a)
@@ -250,16 +320,25 @@ def _store_columns(block, rows, first, frames, out):  # type: ignore[no-untyped-
             store(out, o + 7 * rows, h)
     for column in range(whole, count):
         for k in range(rows):
-            out[(first + column) * rows + k] = block[k * COLUMNS + column]
+            out[(first + column) * rows + k] = block[k * TILE + column]
 
 
 @njit(**_OPTIONS)
-def _power_spectra(signal, window, length, step, start, reflect, magnitude, roots, order, frames, time_first, out):  # type: ignore[no-untyped-def]
-    bins = order.size
-    room, block = _room(bins - 1, window), np.empty(bins * COLUMNS, np.float32)
-    for t in range(0, frames, COLUMNS):
-        count = min(COLUMNS, frames - t)
-        _spectra(signal, window, length, step, start + t * step, count, reflect, magnitude, roots, order, room, block)
+def _to_magnitudes(powers):  # type: ignore[no-untyped-def]
+    for i in range(powers.size):
+        powers[i] = np.sqrt(powers[i])
+
+
+@njit(**_OPTIONS)
+def _power_spectra(signal, window, length, step, start, reflect, magnitude, factors, frames, time_first, out):  # type: ignore[no-untyped-def]
+    bins = factors[1].size * 4 + 1
+    room, block = _room(bins - 1, window), np.empty(bins * TILE, np.float32)
+    for t in range(0, frames, TILE):
+        for column in range(0, min(TILE, frames - t), _LANES):
+            first, count = start + (t + column) * step, min(_LANES, frames - t - column)
+            _spectra(signal, window, length, step, first, count, reflect, factors, room, block[column:], TILE)
+        if magnitude:
+            _to_magnitudes(block)
         if time_first:
             _store_columns(block, bins, t, frames, out)
         else:
@@ -267,16 +346,56 @@ def _power_spectra(signal, window, length, step, start, reflect, magnitude, root
 
 
 @njit(**_OPTIONS)
-def _band_power(signal, window, length, step, start, reflect, magnitude, roots, order, starts, weights, frames, out):  # type: ignore[no-untyped-def]
-    bins, bands = order.size, starts.size
-    widths = used_widths(bands, weights)
-    room, block = _room(bins - 1, window), np.empty(bins * COLUMNS, np.float32)
-    sums = np.empty(bands * COLUMNS, np.float32)
-    for t in range(0, frames, COLUMNS):
-        count = min(COLUMNS, frames - t)
-        _spectra(signal, window, length, step, start + t * step, count, reflect, magnitude, roots, order, room, block)
-        sum_rows(block, COLUMNS, starts, widths, weights, sums)
-        _store_rows(sums, bands, t, frames, out)
+def _sum_bands(powers, starts, widths, weights, out):  # type: ignore[no-untyped-def]
+    """:func:`penstock.kernels.cpu.audio.weighted_rows` of the spectra of 8 frames, for rows of ``TILE``."""
+    width = weights.size // starts.size
+    for m in range(starts.size):
+        place, row = at(starts, m) * _LANES, m * width
+        sums = zeros(_LANES)
+        for k in range(at(widths, m)):
+            sums = add_product(sums, at(weights, row + k), load(powers, place + k * _LANES, _LANES))
+        store(out, m * TILE, sums)
+
+
+@njit(**_OPTIONS)
+def band_tile(signal, transform, bands, t, count, room, sums):  # type: ignore[no-untyped-def]
+    """The bands of ``count`` frames from frame ``t`` on, of ``TILE`` at most: ``sums[m * TILE + column]``.
+
+    Args:
+        signal: float32.
+        transform: the elements of a :class:`Transform`.
+        bands: where each of them starts, :func:`~penstock.kernels.cpu.audio.used_widths`, and the weights, flat.
+        t, count: of the frames.
+        room: of :func:`tile_room`.
+        sums: TILE elements of each band; those past ``count`` keep what they held, or get the bands of silence.
+    """
+    window, length, step, start, reflect, magnitude, factors = transform
+    starts, widths, weights = bands
+    spectra_room, powers = room
+    for column in range(0, count, _LANES):
+        first, abreast = start + (t + column) * step, min(_LANES, count - column)
+        _spectra(signal, window, length, step, first, abreast, reflect, factors, spectra_room, powers, _LANES)
+        if magnitude:
+            _to_magnitudes(powers)
+        # While the spectra are in the first-level cache.
+        _sum_bands(powers, starts, widths, weights, sums[column:])
+
+
+@njit(**_OPTIONS)
+def tile_room(transform):  # type: ignore[no-untyped-def]
+    """What :func:`band_tile` works in."""
+    window, factors = transform[0], transform[6]
+    size = factors[1].size * 4
+    return _room(size, window), np.empty((size + 1) * _LANES, np.float32)
+
+
+@njit(**_OPTIONS)
+def _band_power(signal, transform, starts, weights, frames, out):  # type: ignore[no-untyped-def]
+    bands = starts, used_widths(starts.size, weights), weights
+    room, sums = tile_room(transform), np.empty(starts.size * TILE, np.float32)
+    for t in range(0, frames, TILE):
+        band_tile(signal, transform, bands, t, min(TILE, frames - t), room, sums)
+        _store_rows(sums, starts.size, t, frames, out)
 
 
 class Transform(NamedTuple):
@@ -289,8 +408,7 @@ class Transform(NamedTuple):
         start: of the first frame.
         reflect: past its ends the signal is reflected; else there is silence.
         magnitude: the spectra's magnitude, not its square.
-        roots: of unity.
-        order: see :func:`_places`.
+        factors: those of the steps, where the last one reads, and those of the odd elements' spectra.
     """
 
     window: np.ndarray
@@ -299,8 +417,7 @@ class Transform(NamedTuple):
     start: int
     reflect: bool
     magnitude: bool
-    roots: np.ndarray
-    order: np.ndarray
+    factors: tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: bool, magnitude: bool) -> Transform:
@@ -316,7 +433,9 @@ def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: boo
     """
     halved = np.zeros(max(len(window), _LANES), np.float32)
     np.multiply(window, np.float32(0.5), out=halved[: len(window)])
-    return Transform(halved, len(window), step, start, reflect, magnitude, _roots_of_unity(nfft), _places(nfft))
+    size = nfft // 2
+    factors = _twiddles(size), _places(size), _partings(size)
+    return Transform(halved, len(window), step, start, reflect, magnitude, factors)
 
 
 def power_spectra(signal: np.ndarray, transform: Transform, time_first: bool, out: np.ndarray) -> None:
@@ -332,4 +451,4 @@ def band_power(
     signal: np.ndarray, transform: Transform, starts: np.ndarray, weights: np.ndarray, out: np.ndarray
 ) -> None:
     """The same as :func:`power_spectra` with :func:`penstock.kernels.cpu.audio.weighted_rows` behind it."""
-    _band_power(signal, *transform, starts, weights.reshape(-1), out.shape[1], out.reshape(-1))
+    _band_power(signal, tuple(transform), starts, weights.reshape(-1), out.shape[1], out.reshape(-1))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -143,7 +143,7 @@ def _standardize(source, outer, inner, ddof, epsilon, scale, shift, target, like
 
 
 @njit(**_OPTIONS)
-def _standardize_row(source, begin, end, ddof, epsilon, scale, shift, target):  # type: ignore[no-untyped-def]
+def standardize_row(source, begin, end, ddof, epsilon, scale, shift, target):  # type: ignore[no-untyped-def]
     """Elements ``begin`` to ``end``, both arrays of float32."""
     blocks, count = end - (end - begin) % _LANES, end - begin
     totals = widened(zeros(_LANES))
@@ -174,13 +174,13 @@ def _standardize_row(source, begin, end, ddof, epsilon, scale, shift, target):  
 def _standardize_rows(source, outer, ddof, epsilon, scale, shift, target):  # type: ignore[no-untyped-def]
     size = source.size // outer
     for o in range(outer):
-        _standardize_row(source, o * size, (o + 1) * size, ddof, epsilon, scale, shift, target)
+        standardize_row(source, o * size, (o + 1) * size, ddof, epsilon, scale, shift, target)
 
 
 def around(data: np.ndarray, axes: Sequence[int]) -> tuple[int, int] | None:
     """The volumes of the dimensions before and behind the ``axes``; None where these kernels are not for the array.
 
-    That is where the axes are not beside each other or short, and for halves and booleans.
+    That is where the axes are not beside each other, or a few wide rows are added up; and for halves and booleans.
     """
     shape = data.shape
     if data.dtype == np.float16 or data.dtype.kind == "b" or not data.size:
@@ -188,7 +188,8 @@ def around(data: np.ndarray, axes: Sequence[int]) -> tuple[int, int] | None:
     if not axes or sorted(axes) != list(range(min(axes), max(axes) + 1)):
         return None
     outer, inner = math.prod(shape[: min(axes)]), math.prod(shape[max(axes) + 1 :])
-    return (outer, inner) if data.size // outer >= 4 * max(inner, _ABREAST) else None
+    # Wide rows have sums of their own, which are not worth it for a few of them.
+    return (outer, inner) if inner < _ABREAST or data.size // outer >= 4 * inner else None
 
 
 def sums(data: np.ndarray, volumes: tuple[int, int]) -> np.ndarray:
@@ -226,34 +227,38 @@ def normalize(
     _normalize(source, *volumes, *parameters, np.float32(shift), flat, target.dtype.type(0))
 
 
-def standardize(
-    data: np.ndarray,
-    volumes: tuple[int, int],
-    ddof: int,
-    epsilon: float,
-    scale: float,
-    shift: float,
-    target: np.ndarray,
-) -> None:
-    """``(data - mean) / sqrt(variance + epsilon) * scale + shift``, each row while it is in the cache.
+class Standard(NamedTuple):
+    """``(data - mean) / sqrt(variance + epsilon) * scale + shift``.
+
+    Attributes:
+        ddof: subtracted from the number of elements in the variance's denominator.
+        epsilon: added to the variance.
+        scale: of what is left of elements of no deviation there is nothing.
+        shift: added last.
+    """
+
+    ddof: int
+    epsilon: float
+    scale: np.float32
+    shift: np.float32
+
+
+def standardize(data: np.ndarray, volumes: tuple[int, int], standard: Standard, target: np.ndarray) -> None:
+    """What the ``standard`` says, each row while it is in the cache.
 
     Gives the same as :func:`sums`, :func:`squared_deviations` and :func:`normalize` one after the other, but for the order
     in which float64 numbers are added.
 
     Args:
         data, volumes: see :func:`around`.
-        ddof: subtracted from the number of elements in the variance's denominator.
-        epsilon: added to the variance.
-        scale: of what is left of elements of no deviation there is nothing.
-        shift: added last.
+        standard: see there.
         target: contiguous, no float16.
     """
     source, flat = np.ascontiguousarray(data).reshape(-1), target.reshape(-1)
-    parameters = ddof, epsilon, np.float32(scale), np.float32(shift)
     if volumes[1] == 1 and source.dtype == flat.dtype == np.float32:
-        _standardize_rows(source, volumes[0], *parameters, flat)
+        _standardize_rows(source, volumes[0], *standard, flat)
         return
-    _standardize(source, *volumes, *parameters, flat, target.dtype.type(0))
+    _standardize(source, *volumes, *standard, flat, target.dtype.type(0))
 
 
 def _spread(values: np.ndarray, volumes: tuple[int, int]) -> np.ndarray:

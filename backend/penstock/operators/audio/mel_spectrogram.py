@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.kernels.thread_buffers import ThreadBuffers
+from penstock.operators.audio.to_decibels import ToDecibels
+from penstock.operators.math.normalize import Normalize
 from penstock.schema import Operator, Sample, Schema, Workspace, register_operator
-from penstock.schema.fused import ArrayOperator, FusedOperator
+from penstock.schema.fused import FusedOperator
 from penstock.types import FLOAT
+
+if TYPE_CHECKING:
+    from penstock.kernels.cpu.fft import Transform
+    from penstock.kernels.cpu.moments import Standard
 
 _BANDS = (("Spectrogram",), ("MelFilterBank",))
 _DECIBELS = (*_BANDS, ("ToDecibels",))
@@ -32,21 +39,14 @@ class MelSpectrogram(FusedOperator):
         return frequencies_first and all(sample.plan is not None for sample in spectra.live)
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
-        spectrum, bands = samples
-        self.sum_bands(spectrum, bands, bands.outputs[0])
-
-    def sum_bands(self, spectrum: Sample, bands: Sample, out: np.ndarray) -> None:
-        """The first two steps of one sample."""
         from penstock.kernels.cpu import fft
 
-        signal = np.ascontiguousarray(spectrum.inputs[0]).reshape(-1)
-        starts, weights = bands.plan
-        fft.band_power(signal, spectrum.plan, starts, weights, out)
+        fft.band_power(*_band_inputs(*samples), samples[-1].outputs[0])
 
 
 @register_operator
 class MelDecibels(MelSpectrogram):
-    """Takes each sample's bands through the steps that follow while they are in the second-level cache."""
+    """Takes each sample's bands to decibels while they are in the second-level cache."""
 
     schema = Schema(name="_fused__MelDecibels", devices=("cpu",), fuses=_DECIBELS, hidden=True)
 
@@ -54,21 +54,16 @@ class MelDecibels(MelSpectrogram):
         self._buffers = ThreadBuffers()
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
-        spectrum, bands, *rest = samples
-        out = samples[-1].outputs[0]
-        # The steps work from one of these to the other, and the last one into the output.
-        source, target = out, self._buffers.array(out.shape, out.dtype)
-        if len(rest) % 2:
-            source, target = target, source
-        self.sum_bands(spectrum, bands, source)
-        for position, sample in enumerate(rest, 2):
-            operator = self.operators[position]
-            assert isinstance(operator, ArrayOperator)
-            try:
-                operator.compute_array(sample, source, target)
-            except Exception as error:
-                raise self.error_of(position, error, sample.index) from error
-            source, target = target, source
+        self.compute_decibels(samples, None, samples[-1].outputs[0])
+
+    def compute_decibels(self, samples: Sequence[Sample], standard: Standard | None, out: np.ndarray) -> None:
+        """The first three steps of one sample; with a ``standard``, rows are normalized."""
+        from penstock.kernels.cpu import mel_decibels
+
+        decibels = self.operators[2]
+        assert isinstance(decibels, ToDecibels)
+        tiles = self._buffers.array((mel_decibels.tiles_size(*out.shape),), out.dtype)
+        mel_decibels.mel_decibels(*_band_inputs(*samples[:2]), decibels.logarithm, standard, tiles, out)
 
 
 @register_operator
@@ -86,3 +81,23 @@ class NormalizedMelDecibels(MelDecibels):
     def takes(cls, operators: Sequence[Operator]) -> bool:
         normalize = operators[-1].args
         return normalize["dtype"] == FLOAT and not normalize["batch"]
+
+    def setup(self) -> None:
+        super().setup()
+        self._levels = ThreadBuffers()
+
+    def compute_fused(self, samples: Sequence[Sample]) -> None:
+        normalize, sample = self.operators[3], samples[-1]
+        assert isinstance(normalize, Normalize)
+        out = sample.outputs[0]
+        if (standard := normalize.standard_of_rows(sample, out)) is not None:
+            self.compute_decibels(samples, standard, out)
+            return
+        levels = self._levels.array(out.shape, out.dtype)
+        self.compute_decibels(samples, None, levels)
+        normalize.compute_array(sample, levels, out)
+
+
+def _band_inputs(spectrum: Sample, bands: Sample) -> tuple[np.ndarray, Transform, np.ndarray, np.ndarray]:
+    """The signal, how it is transformed, and where the bands start and what they weigh."""
+    return np.ascontiguousarray(spectrum.inputs[0]).reshape(-1), spectrum.plan, *bands.plan

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.operators.audio._axes import spectral_spec
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import ArrayOperator
+
+if TYPE_CHECKING:
+    from penstock.kernels.cpu.decibels import Logarithm
 
 
 @register_operator
@@ -48,9 +53,17 @@ class ToDecibels(ArrayOperator):
             return
         from penstock.kernels.cpu import decibels
 
+        decibels.to_decibels(source, self.logarithm, target)
+
+    @cached_property
+    def logarithm(self) -> Logarithm:
+        """The scale, as kernels take it."""
+        from penstock.kernels.cpu.decibels import Logarithm
+
         # Nothing but positive numbers is a reference; NaN gives the cutoff.
-        reference = self.args["reference"] if self.given("reference") else None
-        decibels.to_decibels(source, reference, self._smallest, self._factor, target)
+        given = self.given("reference")
+        reference = np.float32(self.args["reference"] if given else 1)
+        return Logarithm(not given, reference, self._smallest, self._factor)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.decibels import to_decibels

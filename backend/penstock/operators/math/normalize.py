@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from penstock.operators.math._reduction import kept_extents, reduced_count
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import ArrayOperator
 from penstock.types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32, dtype_name
+
+if TYPE_CHECKING:
+    from penstock.kernels.cpu.moments import Standard
 
 _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
 # Elements whose differences are taken at a time.
@@ -117,8 +121,22 @@ class Normalize(ArrayOperator):
         if volumes is None or self.given("mean") or self.given("stddev"):
             self._normalize([sample], [(source, target)])
         else:
-            ddof, epsilon, scale, shift = (self.args[name] for name in ("ddof", "epsilon", "scale", "shift"))
-            moments.standardize(source, volumes, ddof, epsilon, scale, shift, target)
+            moments.standardize(source, volumes, self._standard, target)
+
+    def standard_of_rows(self, sample: Sample, data: np.ndarray) -> Standard | None:
+        """How each row of a float32 matrix like ``data`` is normalized by itself; None where it is not to be so."""
+        from penstock.kernels.cpu import moments
+
+        if sample.workspace.state != (1,) or self.given("mean") or self.given("stddev"):
+            return None
+        return self._standard if moments.around(data, (1,)) else None
+
+    @cached_property
+    def _standard(self) -> Standard:
+        from penstock.kernels.cpu.moments import Standard
+
+        ddof, epsilon, scale, shift = (self.args[name] for name in ("ddof", "epsilon", "scale", "shift"))
+        return Standard(ddof, epsilon, np.float32(scale), np.float32(shift))
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
