@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
 from penstock.kernels.thread_buffers import ThreadBuffers
-from penstock.operators.audio.to_decibels import ToDecibels
-from penstock.operators.math.normalize import Normalize
 from penstock.schema import Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator
 from penstock.types import FLOAT
 
 if TYPE_CHECKING:
+    from penstock.kernels.cpu.decibels import Logarithm
     from penstock.kernels.cpu.fft import Transform
     from penstock.kernels.cpu.moments import Standard
 
 _BANDS = (("Spectrogram",), ("MelFilterBank",))
 _DECIBELS = (*_BANDS, ("ToDecibels",))
+
+
+class _Decibels(Protocol):
+    """What of the step to decibels is asked for here."""
+
+    @property
+    def logarithm(self) -> Logarithm:
+        """The scale, as kernels take it."""
+
+
+class _Normalize(Protocol):
+    """What of the step that normalizes is asked for here."""
+
+    def standard_of_rows(self, sample: Sample, data: np.ndarray) -> Standard | None:
+        """How each row of a matrix is normalized by itself; None where it is not to be so."""
+
+    def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
+        """Fills ``target`` from ``source``."""
 
 
 @register_operator
@@ -60,8 +77,7 @@ class MelDecibels(MelSpectrogram):
         """The first three steps of one sample; with a ``standard``, rows are normalized."""
         from penstock.kernels.cpu import mel_decibels
 
-        decibels = self.operators[2]
-        assert isinstance(decibels, ToDecibels)
+        decibels = cast(_Decibels, self.operators[2])
         tiles = self._buffers.array((mel_decibels.tiles_size(*out.shape),), out.dtype)
         mel_decibels.mel_decibels(*_band_inputs(*samples[:2]), decibels.logarithm, standard, tiles, out)
 
@@ -87,8 +103,7 @@ class NormalizedMelDecibels(MelDecibels):
         self._levels = ThreadBuffers()
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
-        normalize, sample = self.operators[3], samples[-1]
-        assert isinstance(normalize, Normalize)
+        normalize, sample = cast(_Normalize, self.operators[3]), samples[-1]
         out = sample.outputs[0]
         if (standard := normalize.standard_of_rows(sample, out)) is not None:
             self.compute_decibels(samples, standard, out)
