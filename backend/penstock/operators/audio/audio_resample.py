@@ -59,7 +59,7 @@ class AudioResample(Operator):
 
     def setup(self) -> None:
         if self.given("in_rate") != self.given("out_rate"):
-            raise RuntimeError("`in_rate` and `out_rate` must be specified together")
+            raise RuntimeError("The parameters ``in_rate`` and ``out_rate`` must be specified together")
         ways = self.given("in_rate") + self.given("scale") + self.given("out_length")
         if ways > 1:
             raise RuntimeError("The sampling rates, `scale` and `out_length` cannot be used together")

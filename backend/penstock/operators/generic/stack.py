@@ -42,7 +42,9 @@ class Stack(Operator):
         name = self.args["axis_name"]
         named = name is not None
         if named and rank and not layout:
-            raise RuntimeError("`axis_name` of non-scalar input requires a non-empty input layout to insert it in")
+            raise RuntimeError(
+                "Specifying the new axis name with ``axis_name`` with non-scalar input requires a non-empty input layout."
+            )
         return [OutputSpec(dtype, layout[:axis] + name + layout[axis:] if named else "", rank + 1)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

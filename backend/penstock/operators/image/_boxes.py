@@ -38,10 +38,14 @@ def check_box_inputs(operator: Operator, workspace: Workspace) -> None:
     if len(workspace.inputs) == 2 and not named:
         raise RuntimeError("`slice` takes its anchor and shape both as inputs, got only the anchor")
     if len(workspace.inputs) > 1 and named:
-        raise RuntimeError("The box is given twice: by inputs and by arguments")
+        raise RuntimeError(
+            "The box is given twice: Named arguments start/end/shape are not compatible with positional anchor and shape "
+            "inputs"
+        )
     if len(workspace.inputs) == 1 and not named:
         raise RuntimeError(
-            "`slice` needs a box: give anchor and shape as inputs, or arguments such as `start` and `end`"
+            "Expected named slice arguments (e.g. start/end, start/shape) or positional inputs (start, shape). "
+            f"Got {len(workspace.inputs)} inputs."
         )
     if len(workspace.inputs) == 3 and len(workspace.inputs[0]):
         _check_types(workspace.inputs[1].dtype, workspace.inputs[2].dtype)
@@ -97,7 +101,10 @@ def _check_counts(sample: Sample, wanted: int) -> None:
     for name in filter(sample.given, _STARTS + _ENDS):
         data, count = sample.tensor_argument(name), len(sample[name])
         # From the graph, one value for all dimensions is a scalar, and nothing means the default.
-        shared = count == 1 if data is None else not data.ndim or not data.size
+        if data is None:
+            shared = count == 1 or (not count and sample["axes"] == [])
+        else:
+            shared = not data.ndim or not data.size
         if count != wanted and not shared:
             raise RuntimeError(
                 f'Argument "{name}" expected shape {wanted} but got {count} values, '

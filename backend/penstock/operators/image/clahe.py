@@ -52,7 +52,7 @@ class Clahe(Operator):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         shape = sample.shapes[0]
         if shape[2] not in (1, 3):
-            raise ValueError(f"Images must have 1 or 3 channels, got {shape[2]} in shape {list(shape)}")
+            raise ValueError(f"CLAHE supports 1 or 3 channels, got {shape[2]} in shape {list(shape)}")
         return shape
 
     def compute(self, sample: Sample) -> None:

@@ -61,7 +61,7 @@ class Paste(Operator):
             raise RuntimeError(f"The image has {channels} channels, but `fill_value` has {len(self._fill)} entries")
         ratio, least = sample["ratio"], int(sample["min_canvas_size"])
         if ratio < 1:
-            raise RuntimeError(f"A ratio of less than 1 is not supported, got {ratio:g}")
+            raise RuntimeError(f"ratio of less than 1 is not supported, got {ratio:g}")
         if least < 0:
             raise RuntimeError(f"A min_canvas_size of less than 0 is not supported, got {sample['min_canvas_size']:g}")
         canvas = [max(int(np.float32(ratio) * np.float32(extent)), least) for extent in (height, width)]
