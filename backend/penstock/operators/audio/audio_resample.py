@@ -65,7 +65,7 @@ class AudioResample(Operator):
             raise RuntimeError("The sampling rates, `scale` and `out_length` cannot be used together")
         if not ways:
             raise RuntimeError(
-                "No resampling factor specified: give the scale, the output length, or the input and output sampling rates"
+                "No resampling factor specified! Please supply the scale, the output length, or the input and output sampling rates"
             )
         self._lobes = lobes_of_quality(self.args["quality"])
         self._check_type(self.args["dtype"], "output")
@@ -82,7 +82,7 @@ class AudioResample(Operator):
             self._check_type(batch.dtype, "output" if self.args["dtype"] is None else "input")
             if batch.ndim() not in (1, 2):
                 raise RuntimeError(
-                    "Audio resampling supports only time series, (time) or (time, channels); "
+                    "Audio resampling supports only time series data, with an optional innermost channel dimension; "
                     f"got data of {batch.ndim()} dimensions"
                 )
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]

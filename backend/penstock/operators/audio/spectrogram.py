@@ -81,7 +81,7 @@ class Spectrogram(Operator):
         if self.given("window_fn"):
             if len(given) != self._length:
                 raise RuntimeError(
-                    f"Window function of {len(given)} values does not match `window_length`, {self._length}"
+                    f"Window function should match the specified `window_length`: {self._length}, got {len(given)} values"
                 )
             return np.array(given, np.float32)
         phases = 2 * np.pi * (np.arange(self._length) + 0.5) / self._length

@@ -35,7 +35,7 @@ class OneHot(Operator):
     def setup(self) -> None:
         name = self.args["axis_name"]
         if name is not None and len(name) != 1:
-            raise RuntimeError(f'Unsupported axis_name value. It must be a single character, got "{name}".')
+            raise RuntimeError(f'Unsupported axis_name value. It must be a single character, got "{name}" instead.')
         if self.args["num_classes"] < 0:
             raise RuntimeError(f"`num_classes` cannot be negative: {self.args['num_classes']}")
         if self.args["dtype"] in (BOOL, FLOAT16, *ENUM_TYPES):

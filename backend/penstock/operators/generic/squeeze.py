@@ -32,8 +32,10 @@ class Squeeze(Operator):
         batch = workspace.inputs[0]
         axes = self.args["axes"]
         if axes is not None:
-            # Axes that the data does not have have nothing to remove.
-            axes = [axis for axis in axes if 0 <= axis < batch.ndim()]
+            if len(set(axes)) < len(axes):
+                raise RuntimeError(f"Specified at least twice the same dimension to remove: {axes}")
+            # Axes that the data does not have have nothing to remove; behind a negative one, no other is looked at.
+            axes = [] if min(axes, default=0) < 0 else [axis for axis in axes if axis < batch.ndim()]
         removed = resolve_axes(axes, self.args["axis_names"], batch.layout(), batch.ndim()) or []
         kept = [axis for axis in range(batch.ndim()) if axis not in removed]
         for index, shape in enumerate(batch.shapes):

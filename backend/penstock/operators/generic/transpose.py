@@ -24,7 +24,7 @@ class Transpose(Operator):
     def setup(self) -> None:
         perm = self.args["perm"]
         if perm is not None and sorted(perm) != list(range(len(perm))):
-            raise RuntimeError(f"Invalid permutation: {perm} must hold each dimension's index once")
+            raise RuntimeError(f"Invalid permutation: sorted `perm` is not equal to [0, ..., n-1], got {perm}")
         if self.given("output_layout") and not self.args["output_layout"]:
             raise RuntimeError("Providing an empty output layout is not supported: leave `output_layout` out")
 

@@ -36,7 +36,10 @@ def check_box_inputs(operator: Operator, workspace: Workspace) -> None:
     """Raises RuntimeError unless the box is given just once: by inputs or by arguments."""
     named = any(operator.given(name) for name in _STARTS + _ENDS)
     if len(workspace.inputs) == 2 and not named:
-        raise RuntimeError("`slice` takes its anchor and shape both as inputs, got only the anchor")
+        raise RuntimeError(
+            "Expected named slice arguments (e.g. start/end, start/shape) or positional inputs (start, shape). Got 2 inputs: "
+            "the anchor alone."
+        )
     if len(workspace.inputs) > 1 and named:
         raise RuntimeError(
             "The box is given twice: Named arguments start/end/shape are not compatible with positional anchor and shape "
@@ -100,9 +103,9 @@ def _check_counts(sample: Sample, wanted: int) -> None:
         return
     for name in filter(sample.given, _STARTS + _ENDS):
         data, count = sample.tensor_argument(name), len(sample[name])
-        # From the graph, one value for all dimensions is a scalar, and nothing means the default.
+        # From the graph, one value for all dimensions is a scalar. Nothing means the default.
         if data is None:
-            shared = count == 1 or (not count and sample["axes"] == [])
+            shared = count <= 1
         else:
             shared = not data.ndim or not data.size
         if count != wanted and not shared:
@@ -128,9 +131,7 @@ def _bounds(sample: Sample, sizes: Sequence[int]) -> tuple[list[int], list[int]]
 def _whole_bounds(starts: Sequence[float], ends: Sequence[float]) -> tuple[list[int], list[int]]:
     for start, end in zip(starts, ends):
         if end < start:
-            raise RuntimeError(
-                f"A slice's end coordinates can't be before its start coordinates. Got: start={start:g} end={end:g}"
-            )
+            raise RuntimeError(f"end coordinates can't be before start coordinates. Got: start={start:g} end={end:g}")
     return _rounded(starts), _rounded(ends)
 
 

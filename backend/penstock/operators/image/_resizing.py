@@ -224,7 +224,8 @@ class ResizingOperator(Operator):
         groups = [group for group in _WAYS_TO_TELL_SIZE if any(self.given(name) for name in group if name in self.args)]
         if len(groups) > 1:
             raise RuntimeError(
-                f"{' and '.join('`' + group[0] + '`' for group in groups)} cannot be given together: both tell the size"
+                "Exactly one method of specifying size must be used, but "
+                f"{' and '.join('`' + group[0] + '`' for group in groups)} are given"
             )
         if groups and groups[0][0] in ("resize_shorter", "resize_longer") and self.given("mode"):
             raise RuntimeError(f"`mode` cannot be given together with `{groups[0][0]}`, which implies it")
@@ -244,7 +245,7 @@ class ResizingOperator(Operator):
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
         if dtype not in (batch.dtype, FLOAT):
             raise RuntimeError(
-                f"The output of a resize is of the input's type or FLOAT, got {dtype_name(dtype)} for {dtype_name(batch.dtype)} input"
+                f"Resize must output original type ({dtype_name(batch.dtype)}) or float. Got: {dtype_name(dtype)}"
             )
         spatial = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
         if spatial != list(range(spatial[0], spatial[-1] + 1)):

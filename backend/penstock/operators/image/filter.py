@@ -154,7 +154,9 @@ class Filter(Operator):
     @staticmethod
     def _anchor(sample: Sample, extents: tuple[int, ...]) -> tuple[int, ...]:
         anchor = sample["anchor"]
-        if len(anchor) not in (1, len(extents)):
+        computed = sample.tensor_argument("anchor")
+        accepted = (1, len(extents)) if computed is None or not computed.ndim else (len(extents),)
+        if len(anchor) not in accepted:
             raise RuntimeError(f'Argument "anchor" expected shape {len(extents)} but got {len(anchor)} values')
         places = anchor * len(extents) if len(anchor) == 1 else anchor
         for place, extent in zip(places, extents):

@@ -44,7 +44,9 @@ class Paste(Operator):
     def setup(self) -> None:
         fill, channels = self.args["fill_value"], self.args["n_channels"]
         if len(fill) not in (1, channels):
-            raise RuntimeError(f"`fill_value` has {len(fill)} entries, expected 1 or {channels}")
+            raise RuntimeError(
+                f'Argument "fill_value" expects either a single value or a list of {channels} elements. {len(fill)} given.'
+            )
         # The lowest bits of a value are kept, as of any conversion of integers without saturation.
         self._fill = [value & 255 for value in fill]
 
