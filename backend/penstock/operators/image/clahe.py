@@ -46,7 +46,7 @@ class Clahe(Operator):
         batch = workspace.inputs[0]
         layout = self.input_layout(workspace)
         if batch.dtype != UINT8:
-            raise ValueError(f"Images must be of uint8, got {dtype_name(batch.dtype)}")
+            raise ValueError(f"CLAHE currently supports only uint8 input, got {dtype_name(batch.dtype)}")
         return [OutputSpec(UINT8, layout, 3)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

@@ -121,7 +121,7 @@ class Filter(Operator):
         if kernels.dtype != FLOAT:
             raise RuntimeError(f"Filters must be of float, got {dtype_name(kernels.dtype)}")
         if dtype not in (batch.dtype, FLOAT):
-            raise RuntimeError(f"The output must be of the input's type or float, got {dtype_name(dtype)}")
+            raise RuntimeError(f"Output data type must be same as input or FLOAT, got {dtype_name(dtype)}")
         self._check_fill_value(workspace)
         workspace.state = axes
         return [OutputSpec(dtype, batch.layout(), batch.ndim())]
