@@ -45,7 +45,7 @@ class OperatorFace:
 
     def __init__(self, *, device: str = "cpu", name: str | None = None, **arguments: Any) -> None:
         if not isinstance(device, str):
-            raise RuntimeError(f'Unsupported type of argument "device": expected a string, got {device!r}')
+            raise RuntimeError(f'Unsupported argument type with name "device": expected a string, got {device!r}')
         if device not in DEVICES:
             raise ValueError(f'Unsupported device type: "{device}". Use one of {", ".join(DEVICES)}.')
         for key in arguments:

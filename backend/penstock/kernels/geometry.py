@@ -11,15 +11,20 @@ import numpy as np
 def rotation_2d(angle: float) -> np.ndarray:
     """Maps output to input coordinates (x right, y down) for a counter-clockwise rotation of ``angle`` degrees."""
     radians = float(np.float32(angle) * np.float32(math.pi / 180))
-    c, s = math.cos(radians), math.sin(radians)
+    c, s = _cosine_sine(radians)
     return np.array([[c, -s], [s, c]])
+
+
+def _cosine_sine(radians: float) -> tuple[float, float]:
+    """NaN where the angle is infinite."""
+    return (math.cos(radians), math.sin(radians)) if math.isfinite(radians) else (math.nan, math.nan)
 
 
 def rotation_3d(angle: float, axis: Sequence[float] | np.ndarray) -> np.ndarray:
     """Maps output to input coordinates for a rotation about ``axis`` (x, y, z); Rodrigues' formula."""
     x, y, z = np.asarray(axis, np.float64) / np.linalg.norm(axis)
     radians = -float(np.float32(angle) * np.float32(math.pi / 180))
-    c, s = math.cos(radians), math.sin(radians)
+    c, s = _cosine_sine(radians)
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return c * np.eye(3) + s * cross + (1 - c) * np.outer((x, y, z), (x, y, z))
 

@@ -14,7 +14,8 @@ def common_type(inputs: Sequence[TensorList]) -> DALIDataType:
     for index, dtype in enumerate(types):
         if dtype != types[0]:
             raise RuntimeError(
-                f"All inputs must have the same type: input 0 is {dtype_name(types[0])}, input {index} is {dtype_name(dtype)}"
+                "All inputs must have the same type and number of dimensions. "
+                f"input #0: {dtype_name(types[0])}, input #{index}: {dtype_name(dtype)}"
             )
     return types[0]
 
@@ -24,7 +25,8 @@ def common_rank(inputs: Sequence[TensorList]) -> int:
     ranks = {batch.ndim() for batch in inputs}
     if len(ranks) > 1:
         raise RuntimeError(
-            f"All inputs must have the same number of dimensions, got: {', '.join(map(str, sorted(ranks)))}"
+            "All inputs must have the same type and number of dimensions. "
+            + " ".join(f"input #{index}: {batch.ndim()}-D" for index, batch in enumerate(inputs))
         )
     return ranks.pop()
 
@@ -35,6 +37,7 @@ def joined_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[int, ...
     for shape in shapes:
         if shape[:axis] + shape[axis + 1 :] != first[:axis] + first[axis + 1 :]:
             raise RuntimeError(
-                f"Samples must have matching extents in all dimensions but {axis}, got: {', '.join(str(list(s)) for s in shapes)}"
+                f"Concatenated tensors can differ in size only in the concatenation axis ({axis}). "
+                f"Got: {', '.join(str(list(s)) for s in shapes)}"
             )
     return (*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :])

@@ -8,6 +8,12 @@ from collections.abc import Sequence
 Shape = tuple[int, ...]
 
 
+def check_extents(shape: Sequence[int] | None) -> None:
+    """Raises RuntimeError for a constant shape with an extent of 0, which only a shape from the graph may have."""
+    if shape is not None and 0 in shape:
+        raise RuntimeError(f"Extent of 0 is illegal; got: {_by(shape)}")
+
+
 def reshaped(
     shape: Shape,
     wanted: Sequence[float] | None,
@@ -33,7 +39,7 @@ def reshaped(
         extents: list[float] = list(base)
     elif relative:
         if src_dims is not None and len(wanted) != len(base):
-            raise RuntimeError(f"`rel_shape` has {len(wanted)} entries, but `src_dims` has {len(base)}")
+            raise RuntimeError(f"`src_dims` and `rel_shape` have different lengths: {len(base)} vs {len(wanted)}")
         extents = []
         for index, factor in enumerate(wanted):
             if factor < 0:
@@ -41,7 +47,8 @@ def reshaped(
                 continue
             if index >= len(base):
                 raise RuntimeError(
-                    f"`rel_shape` has {len(wanted)} entries, but the input has only {len(base)} dimensions"
+                    f"`rel_shape` has more elements ({len(wanted)}) than there are dimensions in the input ({len(base)}). "
+                    "To add new dimensions, use `src_dims` to specify the mapping between input and output dimensions."
                 )
             extents.append(math.floor(factor * base[index] + 0.5))
     else:
@@ -49,31 +56,33 @@ def reshaped(
     return _completed(extents, total, shape)
 
 
+def _by(shape: Sequence[int]) -> str:
+    return " x ".join(map(str, shape))
+
+
 def _source_extent(shape: Shape, dim: int) -> int:
     if dim == -1:
         return 1
     if not 0 <= dim < len(shape):
-        raise RuntimeError(f"`src_dims` names dimension {dim}, but the input has {len(shape)} dimensions")
+        raise RuntimeError(
+            f"`src_dims` names dimension {dim}, which is out of bounds. The indices in `src_dims` should be either valid "
+            f"dimension indices in range [0..{len(shape) - 1}] or -1 to insert a new dimension."
+        )
     return shape[dim]
 
 
 def _completed(extents: Sequence[float], total: float, shape: Shape) -> Shape:
     left = [index for index, extent in enumerate(extents) if extent < 0]
     if len(left) > 1:
-        raise RuntimeError(
-            f"Only one extent may follow from the others, but {list(extents)} has {len(left)} negative ones"
-        )
+        raise RuntimeError(f"Only one negative extent is allowed; got: {list(extents)}")
     result = [int(extent) for extent in extents]
     if left:
         known = math.prod(extent for index, extent in enumerate(result) if index != left[0])
-        if not known or total % known:
-            raise RuntimeError(
-                f"The input's shape {list(shape)} cannot be brought into the shape {result}: {total} / {known} is not whole"
-            )
-        result[left[0]] = int(total // known)
+        result[left[0]] = int(total // known) if known else 0
     if math.prod(result) != total:
         raise RuntimeError(
-            f"Input and output samples must have the same volume: shape {list(shape)} holds {total:g} elements, shape {result} "
-            f"holds {math.prod(result)}"
+            "Input and output samples must occupy the same size in bytes. The volume of the new shape should match the one of "
+            f"the original shape. Requested a shape with {math.prod(result)} elements but the original shape has {total:.0f} "
+            f"elements. Input shape: {_by(shape)}. Requested shape: {_by(result)}"
         )
     return tuple(result)

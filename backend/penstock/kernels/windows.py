@@ -64,7 +64,7 @@ def apply_policy(region: Region, shape: Sequence[int], policy: str) -> Region:
 def crop_anchor(size: int, extent: int, position: float, rounding: str) -> int:
     """Where a crop of ``extent`` begins in an axis of ``size``: 0 at ``position`` 0, as far as it goes at 1."""
     if not 0 <= position <= 1:
-        raise RuntimeError(f"Crop position {position:g} is out of range: it must be from 0 to 1")
+        raise RuntimeError(f"Anchor of a crop ({position:f}) is out of range [0.0, 1.0]")
     anchor = float(np.float32(position) * np.float32(size - extent))
     return round_half_away(anchor) if rounding == "round" else math.trunc(anchor)
 

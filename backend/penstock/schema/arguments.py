@@ -199,7 +199,7 @@ class Argument:
             )
         if self.uniform and len(set(shapes)) > 1:
             raise RuntimeError(
-                f"Expected uniform shape for argument '{self.name}': all samples must have as many values, got shapes "
+                f'Expected uniform shape for argument "{self.name}": all samples must have as many values, got shapes '
                 f"{', '.join(str(list(shape)) for shape in shapes)}"
             )
 
@@ -208,7 +208,7 @@ class Argument:
         wanted = self.element.tensor_dtype
         if wanted is not None and dtype != wanted:
             raise TypeError(
-                f"Argument '{self.name}' expects a tensor of {dtype_name(wanted)}, got one of {dtype_name(dtype)}"
+                f'Unexpected type of argument "{self.name}". Expected {dtype_name(wanted)} and got {dtype_name(dtype)}'
             )
         if self.is_list:
             return value.tolist() if value.ndim == 1 else value.reshape(-1).tolist()

@@ -204,6 +204,8 @@ class Operator:
     # What `compute_batch` launches on GPU follows from the batch's types, layouts and shapes, from the arguments' values, and
     # from those of inputs on the CPU: so it is repeated for the next batch that is alike.
     repeatable: bool = True
+    # Run over the frames of sequences, it gives frames of the input's shape: so there may be none.
+    keeps_frame_shape: bool = False
     # The arguments on which nothing depends but `run_values`.
     varying_arguments: frozenset[str] = frozenset()
 
@@ -290,14 +292,13 @@ class Operator:
         if layout:
             raise ValueError(
                 f'The layout "{layout}" does not match any of the allowed layouts for input {index}. '
-                f"Valid layouts are: {', '.join(declared)}."
+                f"Valid layouts are: {' '.join(declared)}"
             )
         fitting = next((candidate for candidate in declared if len(candidate) == batch.ndim()), None)
         if fitting is None and len(batch):
-            ranks = sorted({len(candidate) for candidate in declared})
             raise ValueError(
-                f"The number of dimensions {batch.ndim()} does not match any of the allowed layouts for input {index}: "
-                f"{', '.join(declared)} ({', '.join(map(str, ranks))} dimensions)."
+                f"The number of dimensions {batch.ndim()} does not match any of the allowed layouts for input {index}. "
+                f"Valid layouts are: {' '.join(declared)}"
             )
         return fitting or declared[0]
 

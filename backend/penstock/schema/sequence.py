@@ -20,6 +20,8 @@ def run_over_frames(operator: Operator, workspace: Workspace) -> None:
     if operator.repeats(workspace):
         return
     lengths = _sequence_lengths(workspace)
+    if 0 in lengths and not operator.keeps_frame_shape:
+        raise RuntimeError(f"Samples with no frames are not allowed. The sample {lengths.index(0)} has none.")
     owner = [sample for sample, length in enumerate(lengths) for _ in range(length)]
     frames = Workspace(
         inputs=[_unfold(batch, lengths) for batch in workspace.inputs],
@@ -40,7 +42,9 @@ def run_over_frames(operator: Operator, workspace: Workspace) -> None:
     frame_shapes = operator.align_frames(frames, frame_shapes, lengths)
     workspace.outputs = []
     for shapes, spec in zip(frame_shapes, specs):
-        sequence_shapes = _fold_shapes(shapes, lengths, spec)
+        sequence_shapes = _fold_shapes(
+            shapes, lengths, [shape[1:] for shape in workspace.inputs[0].shapes] if workspace.inputs else []
+        )
         layout = "F" + spec.layout if spec.layout else ""
         outputs = workspace.allocate(sequence_shapes, OutputSpec(spec.dtype, layout, (spec.ndim or 0) + 1))
         workspace.outputs.append(outputs)
@@ -143,14 +147,14 @@ def _check_length(index: int, given: int, length: int) -> None:
         raise ValueError(f"{given} values were given for the {length} frames of sample #{index}")
 
 
-def _fold_shapes(shapes: list[Shape], lengths: list[int], spec: OutputSpec) -> list[Shape]:
+def _fold_shapes(shapes: list[Shape], lengths: list[int], given: list[Shape]) -> list[Shape]:
+    """The shapes of sequences of frames of ``shapes``; those without frames keep the extents ``given``."""
     folded: list[Shape] = []
     start = 0
-    empty = (0,) * (len(shapes[0]) if shapes else spec.ndim or 0)
-    for length in lengths:
+    for index, length in enumerate(lengths):
         of_sequence = shapes[start : start + length]
         start += length
         if any(shape != of_sequence[0] for shape in of_sequence):
             raise ValueError(f"Frames of one sequence would have different shapes: {sorted(set(of_sequence))}")
-        folded.append((length, *(of_sequence[0] if of_sequence else empty)))
+        folded.append((length, *(of_sequence[0] if of_sequence else given[index])))
     return folded

@@ -161,3 +161,41 @@ FAMILY.each("normalize", {"pixels": NAMED}, [{"stddev": 0.0, "mean": 3.0}, {"std
 # One constant is meant for all axes, one value from the graph is not.
 for start, end in (([1], [2]), ([1.0], [3, 4]), ([0, 1], [3]), (feed([np.float32([1])] * 3), [3, 4])):
     FAMILY.each("resize", {"pixels": NAMED}, [{"size": [2, 2], "roi_start": start, "roi_end": end}])
+# Sequences without frames: some operators refuse them, others keep the frames' extents.
+NO_FRAMES = {"no frames": feed([np.zeros((0, 5, 4, 3), np.uint8), *images([(2, 5, 4, 3)] * 2)], "FHWC")}
+for name, given in (
+    *(
+        ("rotate", {"angle": 10.0}),
+        ("warp_affine", {"matrix": [1.0, 0, 0, 0, 1, 0]}),
+        ("gaussian_blur", {"sigma": 1.0}),
+    ),
+    *(("brightness_contrast", {}), ("color_twist", {}), ("laplacian", {}), ("equalize", {})),
+    *(("debayer", {"blue_position": [0, 0]}), ("multi_paste", {"output_size": [5, 5], "in_ids": [0, 1, 2]})),
+):
+    FAMILY.each(name, NO_FRAMES, [given])
+# Extents of 0 are no constants; bytes may be signed for some operators.
+for name in ("reshape", "reinterpret"):
+    FAMILY.each(name, {"pixels": NAMED}, [{"shape": [0]}, {"shape": [0, -1]}])
+for axes in ([0], [1], [3], [1, 2], []):
+    FAMILY.each("expand_dims", {"pixels": NAMED}, [{"axes": axes, "new_axis_names": ""}], exact=True)
+THIN = feed(images([(1, 4, 1)] * 3), "HWC")
+for axes in ([2, 0], [0, -1], [-1, -1], [7, 0], [9, 9], feed([np.int32([0])] * 3)):
+    FAMILY.each("squeeze", {"one row and channel": THIN}, [{"axes": axes}], exact=True)
+for given in ({"axes": [], "start": [], "end": []}, {"start": [], "end": []}, {"axes": [], "start": [1], "end": [2]}):
+    FAMILY.each("slice", {"pixels": NAMED}, [given], exact=True)
+for columns, rows in ((6, 6), (7, 2), (2, 7)):
+    points = feed([np.ones((4, columns), np.float32)] * 3)
+    FAMILY.each("coord_transform", {f"points of {columns}": points}, [{"M": [1.0] * rows * columns, "T": [1.0] * rows}])
+FAMILY.each("pad", {"scalars": feed([np.float32(2)] * 3)}, [{}])
+FAMILY.each("paste", {"no rows": feed([np.zeros((0, 5, 3), np.uint8)] * 3, "HWC")}, [{"ratio": 2.0, "fill_value": [1]}])
+for probability in (np.nan, np.inf, -np.inf, -0.3, 2.0, -1e10):
+    FAMILY.add(
+        f"coin_flip({probability})",
+        lambda m, p=float(probability): m.fn.random.coin_flip(probability=p, shape=[20], seed=3),
+        exact=True,
+    )
+for angle in (np.nan, np.inf):
+    FAMILY.add(f"transforms.rotation({angle})", lambda m, a=float(angle): m.fn.transforms.rotation(angle=a))
+FAMILY.each(
+    "noise.shot", {"signed": feed([np.float32([-5, -1, 0, 3, 200])] * 3)}, [{"factor": 0.0, "seed": 3}], exact=True
+)

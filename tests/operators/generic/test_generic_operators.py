@@ -73,7 +73,7 @@ def test_tensor_resize_leaves_other_dimensions_alone() -> None:
 
 
 def test_lookup_needs_one_value_for_each_key() -> None:
-    with pytest.raises(RuntimeError, match="2 keys but 1 values"):
+    with pytest.raises(RuntimeError, match="size should match `values` size, got 2 and 1"):
         make("LookupTable", keys=[1, 2], values=[3.0])
 
 

@@ -59,13 +59,13 @@ class AudioResample(Operator):
 
     def setup(self) -> None:
         if self.given("in_rate") != self.given("out_rate"):
-            raise RuntimeError("`in_rate` and `out_rate` must be specified together")
+            raise RuntimeError("The parameters ``in_rate`` and ``out_rate`` must be specified together")
         ways = self.given("in_rate") + self.given("scale") + self.given("out_length")
         if ways > 1:
             raise RuntimeError("The sampling rates, `scale` and `out_length` cannot be used together")
         if not ways:
             raise RuntimeError(
-                "No resampling factor specified: give the scale, the output length, or the input and output sampling rates"
+                "No resampling factor specified! Please supply the scale, the output length, or the input and output sampling rates"
             )
         self._lobes = lobes_of_quality(self.args["quality"])
         self._check_type(self.args["dtype"], "output")
@@ -82,7 +82,7 @@ class AudioResample(Operator):
             self._check_type(batch.dtype, "output" if self.args["dtype"] is None else "input")
             if batch.ndim() not in (1, 2):
                 raise RuntimeError(
-                    "Audio resampling supports only time series, (time) or (time, channels); "
+                    "Audio resampling supports only time series data, with an optional innermost channel dimension; "
                     f"got data of {batch.ndim()} dimensions"
                 )
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]

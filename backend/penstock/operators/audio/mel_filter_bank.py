@@ -44,7 +44,7 @@ class MelFilterBank(Operator):
             raise RuntimeError(f"freq_high should be within the range (freq_low, sample_rate/2], got {self._high:g}")
         if self.args["mel_formula"] not in _SCALES:
             raise RuntimeError(
-                f'Unsupported mel_formula value "{self.args["mel_formula"]}": it can be "slaney" or "htk"'
+                f'Unsupported mel_formula value "{self.args["mel_formula"]}". Supported values are: "slaney", "htk"'
             )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

@@ -76,6 +76,8 @@ class MFCC(Operator):
 
 def _cosines(kind: int, count: int, orthonormal: bool) -> np.ndarray:
     """The matrix of a discrete cosine transform."""
+    if count == 0:
+        return np.empty((0, 0))
     k, n = np.arange(count)[:, None], np.arange(count)[None, :]
     if kind == 1:
         if count < 2:

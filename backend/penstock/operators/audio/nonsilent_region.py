@@ -46,7 +46,7 @@ class NonsilentRegion(Operator):
         if len(batch) and batch.dtype in (BOOL, FLOAT16, FLOAT64):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}; float32 and integers are supported")
         if len(batch) and batch.ndim() != 1:
-            raise RuntimeError(f"Input with dimension ({batch.ndim()}) is no signal, which has dimension (1)")
+            raise RuntimeError(f"Input with dimension ({batch.ndim()}) cannot be converted to dimension (1)")
         window, interval = self.args["window_length"], self.args["reset_interval"]
         # Sums of integers are exact and never computed anew.
         if batch.dtype == FLOAT and interval != -1 and (interval <= 0 or interval % window):

@@ -70,7 +70,7 @@ class Spectrogram(Operator):
                 f"Could not initialize a Fourier transform of {self._nfft}: `nfft` must be {_LEAST_TRANSFORM} at least"
             )
         if self.args["power"] not in (1, 2):
-            raise RuntimeError(f"`power` can be only 1 (magnitude) or 2 (power), received {self.args['power']}")
+            raise RuntimeError(f"`power` can be only 1 (energy) or 2 (power), received {self.args['power']}")
         if self.args["layout"] not in ("ft", "tf"):
             raise RuntimeError(f"Unexpected layout: {self.args['layout']}; it can be `ft` or `tf`")
         self._window = self._window_values()
@@ -81,7 +81,7 @@ class Spectrogram(Operator):
         if self.given("window_fn"):
             if len(given) != self._length:
                 raise RuntimeError(
-                    f"Window function of {len(given)} values does not match `window_length`, {self._length}"
+                    f"Window function should match the specified `window_length`: {self._length}, got {len(given)} values"
                 )
             return np.array(given, np.float32)
         phases = 2 * np.pi * (np.arange(self._length) + 0.5) / self._length
@@ -97,7 +97,9 @@ class Spectrogram(Operator):
         count = _signal_length(sample.shapes[0])
         span = count - (0 if self.args["center_windows"] else self._length)
         if span < 0:
-            raise RuntimeError(f"Signal is too short: {count} elements, fewer than the {self._length} of a window")
+            raise RuntimeError(
+                f"Signal is too short ({count}) for sample {sample.index}: a window has {self._length} elements"
+            )
         if self.device == "cpu":
             sample.plan = self._transform
         shape = (self._nfft // 2 + 1, span // self._step + 1)

@@ -36,6 +36,7 @@ class _BrightnessContrast(LinearColourOperator, PointwiseOperator):
 class BrightnessContrast(_BrightnessContrast):
     """Changes brightness and contrast: ``shift * range + brightness * (center + contrast * (x - center))``."""
 
+    keeps_frame_shape = True
     schema = Schema(
         name="BrightnessContrast",
         inputs=(
@@ -82,6 +83,7 @@ class BrightnessContrast(_BrightnessContrast):
 class Brightness(_BrightnessContrast):
     """Changes brightness: ``shift * range + brightness * x``."""
 
+    keeps_frame_shape = True
     schema = Schema(
         name="Brightness",
         inputs=(
@@ -112,6 +114,7 @@ class Brightness(_BrightnessContrast):
 class Contrast(_BrightnessContrast):
     """Changes contrast: ``center + contrast * (x - center)``."""
 
+    keeps_frame_shape = True
     schema = Schema(
         name="Contrast",
         inputs=(

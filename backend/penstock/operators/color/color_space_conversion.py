@@ -49,7 +49,7 @@ class ColorSpaceConversion(Operator):
         shape = sample.shapes[0]
         if shape[-1] != self.matrix.shape[1]:
             raise RuntimeError(
-                f"Images of {self.args['image_type'].name} have {self.matrix.shape[1]} channels, got {shape[-1]} in shape {list(shape)}"
+                f"Images of {self.args['image_type'].name} have channels. Expected {self.matrix.shape[1]}. Got {shape[-1]} in shape {list(shape)}"
             )
         return (*shape[:-1], self.matrix.shape[0])
 

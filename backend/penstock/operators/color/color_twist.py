@@ -14,6 +14,7 @@ from penstock.types import FLOAT, RGB
 class ColorTwist(ColourMatrixOperator):
     """``brightness * (contrast * M x + (1 - contrast) * center)``, M turning the hue and scaling the saturation."""
 
+    keeps_frame_shape = True
     schema = Schema(
         name="ColorTwist",
         inputs=(

@@ -14,6 +14,7 @@ from penstock.types import UINT8
 class Hsv(ColourMatrixOperator):
     """Turns the hue, and scales saturation and value."""
 
+    keeps_frame_shape = True
     schema = Schema(
         name="Hsv",
         inputs=(

@@ -14,6 +14,7 @@ from penstock.types import RGB
 class Hue(ColourMatrixOperator):
     """Turns the hue."""
 
+    keeps_frame_shape = True
     schema = Schema(
         name="Hue",
         inputs=(

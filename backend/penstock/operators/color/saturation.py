@@ -14,6 +14,7 @@ from penstock.types import RGB
 class Saturation(ColourMatrixOperator):
     """Scales the saturation."""
 
+    keeps_frame_shape = True
     schema = Schema(
         name="Saturation",
         inputs=(

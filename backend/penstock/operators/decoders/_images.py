@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from penstock.kernels.codecs.image_header import ImageError, read_header
 from penstock.kernels.windows import Region
 from penstock.schema import Argument, Deprecation, Operator, OutputSpec, Sample, Workspace
 from penstock.tensors import TensorListGPU
-from penstock.types import FLOAT, FLOAT16, INT8, INT16, INT32, RGB, UINT8, UINT16, UINT32, dtype_name
+from penstock.types import FLOAT, INT8, INT16, INT32, RGB, UINT8, UINT16, UINT32, DALIDataType, dtype_name
 
-_OUTPUT_TYPES = (UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT, FLOAT16)
+_OUTPUT_TYPES = (UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT)
 
 _ORIENTATION = Argument("adjust_orientation", "bool", True, "Turn images upright as their EXIF data (or TIFF tag) say.")
 
@@ -75,10 +76,10 @@ def undecodable(error: ImageError, sample: Sample) -> ImageError:
     return type(error)(f"Failed to decode sample #{sample.index}{source}. {error}")
 
 
-def check_encoded(workspace: Workspace) -> None:
+def check_encoded(workspace: Workspace, accepted: Sequence[DALIDataType] = (UINT8, INT8)) -> None:
     """Raises ValueError unless the input is made of bytes."""
     batch = workspace.inputs[0]
-    if len(batch) and batch.dtype != UINT8:
+    if len(batch) and batch.dtype not in accepted:
         raise ValueError(
             f"The input must be a raw, undecoded file stored as a flat uint8 array, got {dtype_name(batch.dtype)}"
         )

@@ -51,7 +51,7 @@ class Numpy(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
-        if len(batch) and batch.dtype != UINT8:
+        if len(batch) and batch.dtype not in (UINT8, INT8):
             raise ValueError(f"NPY files are bytes (uint8), got {dtype_name(batch.dtype)}")
         workspace.state = [self._view(workspace, index, data) for index, data in enumerate(batch.samples)]
         for array in workspace.state:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.kernels.codecs.image_header import read_header
 from penstock.operators.decoders._images import ENCODED_DOC, check_encoded, encoded_bytes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import FLOAT, FLOAT64, INT32, INT64, RGB, UINT32, UINT64, dtype_name
+from penstock.types import FLOAT, FLOAT64, INT32, INT64, RGB, UINT8, UINT32, UINT64, dtype_name
 
 _TYPES = (INT32, UINT32, INT64, UINT64, FLOAT, FLOAT64)
 
@@ -37,7 +37,7 @@ class PeekImageShape(Operator):
             )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
-        check_encoded(workspace)
+        check_encoded(workspace, (UINT8,))
         return [OutputSpec(self.args["dtype"], "", 1)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

@@ -18,7 +18,9 @@ LAYOUT = Argument("layout", "layout", None, "Layout of the output.")
 def check_filled_type(dtype: DALIDataType) -> None:
     """Raises RuntimeError unless the type is one of numbers or booleans."""
     if dtype in ENUM_TYPES:
-        raise RuntimeError(f"Data type {dtype_name(dtype)} is currently not supported: give one of numbers or BOOL")
+        raise RuntimeError(
+            f"Data type {dtype_name(dtype)} is currently not supported. Supported types are those of numbers and bool"
+        )
 
 
 class ShapedFilling(Operator):

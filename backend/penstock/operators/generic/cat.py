@@ -38,7 +38,7 @@ class Cat(Operator):
         name = self.args["axis_name"]
         if name is not None:
             if name not in layout:
-                raise RuntimeError(f"Axis '{name}' is not present in the layout '{layout}'")
+                raise RuntimeError(f"``axis_name`` specifies an undefined axis '{name}' for layout \"{layout}\"")
             workspace.state = layout.index(name)
         elif rank == 0:
             raise RuntimeError("Cannot concatenate scalars: use `stack`")

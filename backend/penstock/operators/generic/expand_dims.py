@@ -27,7 +27,7 @@ class ExpandDims(Operator):
                 f"Specified {len(axes)} new dimensions, but layout contains only {len(names)} new dimension names: '{names}'"
             )
         if len(set(axes)) != len(axes):
-            raise RuntimeError(f"Duplicate axis in {axes}")
+            raise RuntimeError(f"Duplicate axis index found in {axes}")
 
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
@@ -54,6 +54,9 @@ class ExpandDims(Operator):
         names = self.args["new_axis_names"]
         if not self.args["axes"]:
             return layout
+        if names == "" and layout:
+            # New dimensions without a name end the layout where the first of them is.
+            return layout[: min(self.args["axes"])]
         if not names or (ndim and not layout):
             return ""
         new = dict(zip(self.args["axes"], names))

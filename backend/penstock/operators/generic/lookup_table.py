@@ -44,9 +44,9 @@ class LookupTable(Operator):
             raise RuntimeError(f"Unsupported output type: {dtype_name(self.args['dtype'])}")
         keys, values = self.args["keys"], self.args["values"]
         if len(keys) != len(values):
-            raise RuntimeError(f"There are {len(keys)} keys but {len(values)} values")
+            raise RuntimeError(f"`keys` size should match `values` size, got {len(keys)} and {len(values)}")
         if keys and not 0 <= min(keys) <= max(keys) <= _LARGEST_KEY:
-            raise RuntimeError(f"Keys must be from 0 to {_LARGEST_KEY}, got {min(keys)} to {max(keys)}")
+            raise RuntimeError(f"`keys` should be in the range [0, {_LARGEST_KEY}], got {min(keys)} to {max(keys)}")
         # The last entry belongs to elements that are no key.
         table = np.full(max(keys, default=-1) + 2, self.args["default_value"], np.float32)
         for key, value in zip(keys, values):

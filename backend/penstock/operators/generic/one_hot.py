@@ -35,7 +35,7 @@ class OneHot(Operator):
     def setup(self) -> None:
         name = self.args["axis_name"]
         if name is not None and len(name) != 1:
-            raise RuntimeError(f'Unsupported axis_name value. It must be a single character, got "{name}".')
+            raise RuntimeError(f'Unsupported axis_name value. It must be a single character, got "{name}" instead.')
         if self.args["num_classes"] < 0:
             raise RuntimeError(f"`num_classes` cannot be negative: {self.args['num_classes']}")
         if self.args["dtype"] in (BOOL, FLOAT16, *ENUM_TYPES):
@@ -61,7 +61,9 @@ class OneHot(Operator):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
         ndim = 0 if axis == -1 and all(math.prod(shape) == 1 for shape in batch.shapes) else batch.ndim()
         if not -1 <= axis <= ndim:
-            raise RuntimeError(f"`axis` is out of range, got {axis}: may be from -1 to {ndim}")
+            raise RuntimeError(
+                f"Provided axis is outside of allowed range, got: {axis}, expected to be in range: [-1, {ndim}]"
+            )
         place = ndim if axis == -1 else axis
         workspace.state = place
         layout = ""
@@ -69,7 +71,8 @@ class OneHot(Operator):
             known = batch.layout() if ndim else ""
             if len(known) != ndim:
                 raise RuntimeError(
-                    f"Input layout mismatch: `axis_name` needs a layout of the {ndim} dimensions of the input, got '{known}'"
+                    f"Input layout mismatch: `axis_name` needs one. Expected input layout to be of size {ndim} but instead "
+                    f'got "{known}", which is of size {len(known)}'
                 )
             layout = known[:place] + name + known[place:]
         return [OutputSpec(self.args["dtype"], layout, ndim + 1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.kernels.reshaping import reshaped
+from penstock.kernels.reshaping import check_extents, reshaped
 from penstock.operators.generic._new_shape import extents_from_input
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 from penstock.types import numpy_dtype
@@ -43,12 +43,13 @@ class Reinterpret(Operator):
     )
 
     def setup(self) -> None:
+        check_extents(self.args["shape"])
         if self.given("shape") and self.given("rel_shape"):
-            raise RuntimeError("`shape` and `rel_shape` are mutually exclusive")
+            raise RuntimeError("Shape input, `shape` argument and `rel_shape` argument are mutually exclusive")
 
     def run(self, workspace: Workspace) -> None:
         if len(workspace.inputs) == 1 and not any(self.given(a.name) for a in self.schema.arguments):
-            raise RuntimeError("Reinterpret needs a new type, shape or layout")
+            raise RuntimeError("`reinterpret` is no-op: arguments specify neither new shape, layout nor type.")
         self._check_lists(workspace)
         batch = workspace.inputs[0]
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
@@ -68,7 +69,8 @@ class Reinterpret(Operator):
                 whole = size_in == size_out or (len(shape) > 0 and shape[-1] * size_in % size_out == 0)
             if not whole:
                 raise RuntimeError(
-                    f"The last dimension of shape {list(shape)} is not a whole number of {kind.name} elements"
+                    "The size, in bytes, of the innermost dimension is not divisible by the sizes of the requested output type: "
+                    f"shape {list(shape)} for {kind.name}"
                 )
             new = (*shape[:-1], shape[-1] * size_in // size_out) if size_in != size_out and shape else shape
             view = data.reshape(-1).view(kind)

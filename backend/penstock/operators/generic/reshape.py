@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.kernels.reshaping import reshaped
+from penstock.kernels.reshaping import check_extents, reshaped
 from penstock.operators.generic._new_shape import extents_from_input
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 
@@ -42,18 +42,20 @@ class Reshape(Operator):
     )
 
     def setup(self) -> None:
+        check_extents(self.args["shape"])
         if self.given("shape") and self.given("rel_shape"):
-            raise RuntimeError("`shape` and `rel_shape` cannot be given together")
+            raise RuntimeError("Shape input, `shape` argument and `rel_shape` argument are mutually exclusive")
         sources = ("shape", "rel_shape", "layout", "src_dims")
         self._nothing_given = not any(self.given(name) for name in sources)
 
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
         if len(workspace.inputs) == 2 and (self.given("shape") or self.given("rel_shape")):
-            raise RuntimeError("The new shape is given twice: as an input and as an argument")
+            raise RuntimeError("Shape input, `shape` argument and `rel_shape` argument are mutually exclusive")
         if self._nothing_given and len(workspace.inputs) == 1:
             raise RuntimeError(
-                "Reshape needs the new shape, or the new layout: give `shape`, `rel_shape`, `src_dims` or `layout`"
+                "`reshape` is no-op: arguments specify neither new shape nor layout. Give `shape`, `rel_shape`, `src_dims` "
+                "or `layout`"
             )
         self._check_lists(workspace)
         shapes = [self._shape(workspace, index) for index in range(len(batch))]

@@ -37,7 +37,7 @@ class Shapes(Operator):
     def setup(self) -> None:
         if self.args["dtype"] not in _TYPES:
             raise RuntimeError(
-                f"The output can be one of the following: {', '.join(map(dtype_name, _TYPES))}; "
+                f"Shapes can return the output as one of the following: {', '.join(map(dtype_name, _TYPES))}; "
                 f"requested: {dtype_name(self.args['dtype'])}"
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from penstock.kernels.axes import resolve_axes
-from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
 
 
 @register_operator
@@ -22,25 +22,28 @@ class Squeeze(Operator):
     )
 
     def setup(self) -> None:
-        if self.given("axes") == self.given("axis_names"):
-            raise RuntimeError("Exactly one of `axes` and `axis_names` must be given")
+        if "axes" in self.explicit and self.given("axis_names"):
+            raise RuntimeError("Provided both ``axes`` and ``axis_names`` arguments")
+        # As in DALI, axes from the graph are taken where `axis_names` is given too, and do not count.
+        if "axes" not in self.explicit and not self.given("axis_names"):
+            raise RuntimeError("Missing argument ``axes`` or ``axis_names``.")
 
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
         axes = self.args["axes"]
-        if "axes" in workspace.arguments and len(batch):
-            axes = Sample(self, workspace, 0)["axes"]
         if axes is not None:
-            # Axes that the data does not have have nothing to remove.
-            axes = [axis for axis in axes if 0 <= axis < batch.ndim()]
+            if len(set(axes)) < len(axes):
+                raise RuntimeError(f"Specified at least twice the same dimension to remove: {axes}")
+            # Axes that the data does not have have nothing to remove; behind a negative one, no other is looked at.
+            axes = [] if min(axes, default=0) < 0 else [axis for axis in axes if axis < batch.ndim()]
         removed = resolve_axes(axes, self.args["axis_names"], batch.layout(), batch.ndim()) or []
         kept = [axis for axis in range(batch.ndim()) if axis not in removed]
         for index, shape in enumerate(batch.shapes):
             volume, wanted = math.prod(shape), math.prod(shape[axis] for axis in kept)
             if volume != wanted and index not in workspace.failures:
                 raise RuntimeError(
-                    f"Only dimensions of extent 1 can be removed. Requested a shape with {wanted} elements but the "
-                    f"original shape has {volume} elements."
+                    "Only dimensions of extent 1 can be removed. The volume of the new shape should match the one of the "
+                    f"original shape. Requested a shape with {wanted} elements but the original shape has {volume} elements."
                 )
         shapes = [tuple(shape[axis] for axis in kept) for shape in batch.shapes]
         layout = "".join(batch.layout()[axis] for axis in kept) if batch.layout() else ""

@@ -35,21 +35,25 @@ class Stack(Operator):
         layout = workspace.inputs[0].layout()
         if not -rank <= self.args["axis"] <= rank:
             raise RuntimeError(
-                f"Invalid axis argument: {self.args['axis']} for {rank}-D tensors; it may be from {-rank} to {rank}"
+                f"Invalid axis argument, {self.args['axis']} for {rank}-D tensors. Accepted range is [ {-rank}, {rank}], with "
+                "negative indices being counted from the back."
             )
         axis = resolve_axis(self.args["axis"], rank + 1)
         workspace.state = axis
         name = self.args["axis_name"]
         named = name is not None
         if named and rank and not layout:
-            raise RuntimeError("`axis_name` of non-scalar input requires a non-empty input layout to insert it in")
+            raise RuntimeError(
+                "Specifying the new axis name with ``axis_name`` with non-scalar input requires a non-empty input layout."
+            )
         return [OutputSpec(dtype, layout[:axis] + name + layout[axis:] if named else "", rank + 1)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         first = sample.shapes[0]
         if any(shape != first for shape in sample.shapes):
             raise RuntimeError(
-                f"Samples must have equal shapes to be stacked, got: {', '.join(str(list(s)) for s in sample.shapes)}"
+                "Tensor stacking requires that all tensors being stacked are of equal shape. "
+                f"The shapes are {', '.join(str(list(s)) for s in sample.shapes)}"
             )
         axis = sample.workspace.state
         return (*first[:axis], len(sample.shapes), *first[axis:])

@@ -20,7 +20,5 @@ class SubscriptDimCheck(Operator):
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
         if len(batch) and self.args["num_subscripts"] > batch.ndim():
-            raise IndexError(
-                f"Too many indices ({self.args['num_subscripts']}) for data with {batch.ndim()} dimensions"
-            )
+            raise IndexError(f"Too many indices ({self.args['num_subscripts']}) for a {batch.ndim()}-D tensor.")
         workspace.outputs = [batch.relabelled()]

@@ -56,7 +56,7 @@ class TensorSubscript(Operator):
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
         if self.count > batch.ndim() and len(batch):
-            raise IndexError(f"Too many indices ({self.count}) for data with {batch.ndim()} dimensions")
+            raise IndexError(f"Too many indices ({self.count}) for a {batch.ndim()}-D tensor.")
         kept = [axis for axis in range(batch.ndim()) if not (axis < _MOST_SUBSCRIPTS and self.given_at[axis])]
         layout = "".join(batch.layout()[axis] for axis in kept) if batch.layout() else ""
         empty: Shape = (0,) * len(kept) if kept else ()

@@ -24,9 +24,9 @@ class Transpose(Operator):
     def setup(self) -> None:
         perm = self.args["perm"]
         if perm is not None and sorted(perm) != list(range(len(perm))):
-            raise RuntimeError(f"Invalid permutation: {perm} must hold each dimension's index once")
+            raise RuntimeError(f"Invalid permutation: sorted `perm` is not equal to [0, ..., n-1], got {perm}")
         if self.given("output_layout") and not self.args["output_layout"]:
-            raise RuntimeError("An empty output layout is not supported: leave `output_layout` out")
+            raise RuntimeError("Providing an empty output layout is not supported: leave `output_layout` out")
 
     def permutation(self, ndim: int) -> list[int]:
         """The input dimension that each output dimension is."""
@@ -35,7 +35,7 @@ class Transpose(Operator):
             return list(range(ndim))[::-1]
         if len(perm) != ndim:
             kind = RuntimeError if perm else ValueError
-            raise kind(f"The permutation {perm} is for {len(perm)} dimensions, the input has {ndim}")
+            raise kind(f"Input has different dimensionality ({ndim}) than the length of the permutation ({len(perm)})")
         return perm
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

@@ -41,7 +41,9 @@ class WarpingOperator(Operator):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
         if dtype not in (batch.dtype, FLOAT, UINT8) or (dtype == UINT8 and batch.dtype not in (UINT8, FLOAT)):
-            raise RuntimeError(f"Unsupported output type {dtype_name(dtype)} for {dtype_name(batch.dtype)} input")
+            raise RuntimeError(
+                f"Unsupported input/output types for the operator: {dtype_name(batch.dtype)} -> {dtype_name(dtype)}."
+            )
         return [OutputSpec(dtype, layout, batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

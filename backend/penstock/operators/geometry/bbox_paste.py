@@ -40,7 +40,7 @@ class BBoxPaste(Operator):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         size = int(np.prod(sample.shapes[0], dtype=np.int64))
         if size % 4:
-            raise RuntimeError(f"Boxes have 4 coordinates each, but the tensor has {size} elements")
+            raise RuntimeError(f"Bounding box tensor size must be a multiple of 4 (coordinates). Got: {size}")
         return sample.shapes[0]
 
     def compute(self, sample: Sample) -> None:

@@ -77,9 +77,9 @@ class BBoxRotate(Operator):
 
     def setup(self) -> None:
         if self.args["mode"] not in _EXPANSION:
-            raise RuntimeError(f"Unknown mode '{self.args['mode']}': use one of {', '.join(_EXPANSION)}")
+            raise RuntimeError(f"Unknown mode: {self.args['mode']}. Supported modes are: {', '.join(_EXPANSION)}.")
         if self.args["bbox_layout"] not in ("xyXY", "xyWH"):
-            raise RuntimeError(f"Unknown bbox_layout '{self.args['bbox_layout']}': use xyXY or xyWH")
+            raise RuntimeError(f"Unknown bbox_layout: {self.args['bbox_layout']}. Supported layouts are: xyWH, xyXY.")
         if not 0 <= self.args["remove_threshold"] < 1:
             raise RuntimeError(f"`remove_threshold` must be in [0, 1), got {self.args['remove_threshold']:g}")
         missing = [letter for letter in "HW" if letter not in self.args["shape_layout"]]
@@ -150,7 +150,7 @@ class BBoxRotate(Operator):
             return extents
         if sample.given("size"):
             if len(sample["size"]) != 2:
-                raise RuntimeError(f"`size` must have two entries (height, width), got {len(sample['size'])}")
+                raise RuntimeError(f"`size` list argument must be exactly two elements (HW), got {len(sample['size'])}")
             return np.trunc(np.array(sample["size"][::-1], np.float64))
         size = [int(extent) for extent in extents]
         return np.array(rotated_canvas(size, rotation_2d(sample["angle"])), np.float64)

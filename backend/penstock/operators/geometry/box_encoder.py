@@ -49,11 +49,12 @@ class BoxEncoder(Operator):
     def setup(self) -> None:
         anchors, means, stds = self.args["anchors"], self.args["means"], self.args["stds"]
         if not anchors or len(anchors) % 4:
-            raise RuntimeError(f"`anchors` needs 4 numbers for each anchor, got {len(anchors)}")
+            raise RuntimeError(f"Anchors size must be divisible by 4 and not 0, actual value = {len(anchors)}")
         if not 0 <= self.args["criteria"] <= 1:
             raise RuntimeError(f"`criteria` must be from 0 to 1, got {self.args['criteria']}")
-        if len(means) != 4 or len(stds) != 4:
-            raise RuntimeError("`means` and `stds` have 4 numbers each")
+        for name, values in (("means", means), ("stds", stds)):
+            if len(values) != 4:
+                raise RuntimeError(f"{name} size must be a list of 4 values, got {len(values)}")
         if 0 in stds:
             raise RuntimeError("`stds` must not be 0")
         self.anchors = np.array(anchors, np.float32).reshape(-1, 4)

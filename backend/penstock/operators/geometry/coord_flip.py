@@ -29,7 +29,7 @@ class CoordFlip(Operator):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != FLOAT:
-            raise RuntimeError(f"Points must be of float, got {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"Input is expected to be float, got {dtype_name(batch.dtype)}")
         return [OutputSpec(FLOAT, "", 2)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
@@ -41,7 +41,7 @@ class CoordFlip(Operator):
         for name in "xyz"[: shape[1]]:
             place = layout.find(name)
             if place < 0:
-                raise RuntimeError(f"Dimension '{name}' is not in the layout '{layout}'")
+                raise RuntimeError(f'Dimension "{name}" not found in the layout "{layout}"')
             if sample[f"flip_{name}"] and place < shape[1]:
                 sign[place], offset[place] = -1, 2 * sample[f"center_{name}"]
         sample.plan = sign, offset

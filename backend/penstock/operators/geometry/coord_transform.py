@@ -9,6 +9,8 @@ import numpy as np
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import FLOAT, INT16, INT32, UINT8, UINT16, dtype_name
 
+_MOST_COORDINATES = 6
+
 
 @register_operator
 class CoordTransform(Operator):
@@ -52,7 +54,9 @@ class CoordTransform(Operator):
 
     def setup(self) -> None:
         if self.given("MT") and (self.given("M") or self.given("T")):
-            raise RuntimeError("`MT` cannot be used together with `M` and `T`")
+            raise RuntimeError(
+                "The combined ``MT`` argument cannot be used together with separate ``M``, ``T`` arguments."
+            )
         self._maps: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def _has_frames(self, workspace: Workspace) -> bool:
@@ -68,7 +72,8 @@ class CoordTransform(Operator):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
         if dtype not in (batch.dtype, FLOAT):
             raise RuntimeError(
-                f"The output must be of the input's type ({dtype_name(batch.dtype)}) or float, got {dtype_name(dtype)}"
+                f"CoordTransform output type must be the same as input type, which is {dtype_name(batch.dtype)}, or `float`. "
+                f"Got: {dtype_name(dtype)}"
             )
         return [OutputSpec(dtype, batch.layout(), batch.ndim())]
 
@@ -87,6 +92,7 @@ class CoordTransform(Operator):
         if count in self._maps:
             return self._maps[count]
         matrix, translation = map(np.ascontiguousarray, self._map_of(sample, count))
+        _check_dimensions(*matrix.shape)
         if not self.tensor_arguments:
             self._maps[count] = matrix, translation
         return matrix, translation
@@ -121,6 +127,13 @@ class CoordTransform(Operator):
         # Points are to their coordinates what pixels are to their channels.
         points, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         transform_colours([(point, *sample.plan, target) for point, sample, target in zip(points, samples, targets)])
+
+
+def _check_dimensions(rows: int, columns: int) -> None:
+    """Raises RuntimeError for points of more coordinates than can be transformed."""
+    for name, count in (("input", columns), ("output", rows)):
+        if count > _MOST_COORDINATES:
+            raise RuntimeError(f"Unsupported {name} point dimensionality: {count}; at most {_MOST_COORDINATES}")
 
 
 def _matrix(sample: Sample, name: str, columns: int) -> np.ndarray:

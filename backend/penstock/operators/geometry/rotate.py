@@ -105,7 +105,7 @@ class Rotate(WarpingOperator):
     @staticmethod
     def _axis(sample: Sample) -> list[float]:
         if not sample.given("axis"):
-            raise RuntimeError("`axis` must be given to rotate volumes")
+            raise RuntimeError("Argument `axis` is required to rotate volumes")
         axis = sample["axis"]
         if len(axis) != 3 or not np.any(axis):
             raise RuntimeError(f"`axis` must be a direction of three numbers that are not all 0, got {axis}")

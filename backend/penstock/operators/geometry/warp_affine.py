@@ -88,7 +88,7 @@ class WarpAffine(WarpingOperator):
             computed = sample.tensor_argument("matrix")
             if computed is not None and computed.shape != (rank, rank + 1):
                 raise RuntimeError(
-                    f"The matrices must be a list of {rank} x {rank + 1} tensors, got shape {list(computed.shape)}"
+                    f"Affine mapping parameters must be a list of {rank} x {rank + 1} tensors, got shape {list(computed.shape)}"
                 )
             values = np.asarray(sample["matrix"], np.float64)
             if values.size != rank * (rank + 1):

@@ -90,7 +90,7 @@ class WarpPerspective(Operator):
         if len(workspace.inputs) > 1:
             matrices = workspace.inputs[1]
             if self.given("matrix"):
-                raise RuntimeError("The matrix is given twice: as an input and as an argument")
+                raise RuntimeError("Matrix input and `matrix` argument should not be provided at the same time.")
             if matrices.dtype != FLOAT:
                 raise RuntimeError(f"Matrices must be of float, got {dtype_name(matrices.dtype)}")
         return [OutputSpec(batch.dtype, workspace.state, batch.ndim())]
@@ -149,7 +149,7 @@ class WarpPerspective(Operator):
     def _fill(self, layout: str, channels: int) -> np.ndarray:
         values = self.args["fill_value"] or [0.0]
         if len(values) > 1 and layout.startswith("C"):
-            raise RuntimeError("Only one `fill_value` can be given for images whose channels come first")
+            raise RuntimeError("Only scalar fill_value can be provided when processing data in planar layout.")
         if len(values) not in (1, channels):
             raise RuntimeError(f"`fill_value` has {len(values)} entries, but the images have {channels} channels")
         return np.broadcast_to(np.asarray(values, np.float32), (channels,))

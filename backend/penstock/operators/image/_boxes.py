@@ -36,12 +36,19 @@ def check_box_inputs(operator: Operator, workspace: Workspace) -> None:
     """Raises RuntimeError unless the box is given just once: by inputs or by arguments."""
     named = any(operator.given(name) for name in _STARTS + _ENDS)
     if len(workspace.inputs) == 2 and not named:
-        raise RuntimeError("`slice` takes its anchor and shape both as inputs, got only the anchor")
+        raise RuntimeError(
+            "Expected named slice arguments (e.g. start/end, start/shape) or positional inputs (start, shape). Got 2 inputs: "
+            "the anchor alone."
+        )
     if len(workspace.inputs) > 1 and named:
-        raise RuntimeError("The box is given twice: by inputs and by arguments")
+        raise RuntimeError(
+            "The box is given twice: Named arguments start/end/shape are not compatible with positional anchor and shape "
+            "inputs"
+        )
     if len(workspace.inputs) == 1 and not named:
         raise RuntimeError(
-            "`slice` needs a box: give anchor and shape as inputs, or arguments such as `start` and `end`"
+            "Expected named slice arguments (e.g. start/end, start/shape) or positional inputs (start, shape). "
+            f"Got {len(workspace.inputs)} inputs."
         )
     if len(workspace.inputs) == 3 and len(workspace.inputs[0]):
         _check_types(workspace.inputs[1].dtype, workspace.inputs[2].dtype)
@@ -96,8 +103,11 @@ def _check_counts(sample: Sample, wanted: int) -> None:
         return
     for name in filter(sample.given, _STARTS + _ENDS):
         data, count = sample.tensor_argument(name), len(sample[name])
-        # From the graph, one value for all dimensions is a scalar, and nothing means the default.
-        shared = count == 1 if data is None else not data.ndim or not data.size
+        # From the graph, one value for all dimensions is a scalar. Nothing means the default.
+        if data is None:
+            shared = count <= 1
+        else:
+            shared = not data.ndim or not data.size
         if count != wanted and not shared:
             raise RuntimeError(
                 f'Argument "{name}" expected shape {wanted} but got {count} values, '
@@ -121,9 +131,7 @@ def _bounds(sample: Sample, sizes: Sequence[int]) -> tuple[list[int], list[int]]
 def _whole_bounds(starts: Sequence[float], ends: Sequence[float]) -> tuple[list[int], list[int]]:
     for start, end in zip(starts, ends):
         if end < start:
-            raise RuntimeError(
-                f"A slice's end coordinates can't be before its start coordinates. Got: start={start:g} end={end:g}"
-            )
+            raise RuntimeError(f"end coordinates can't be before start coordinates. Got: start={start:g} end={end:g}")
     return _rounded(starts), _rounded(ends)
 
 

@@ -218,19 +218,21 @@ class ResizingOperator(Operator):
 
     def setup(self) -> None:
         if self.args.get("mode", "default") not in MODES:
-            raise RuntimeError(f"Unknown resize mode '{self.args['mode']}': use one of {', '.join(MODES)}")
+            raise RuntimeError(f"Invalid resize mode: {self.args['mode']}. Use one of {', '.join(MODES)}.")
         if self.given("roi_start") != self.given("roi_end"):
-            raise RuntimeError("`roi_start` and `roi_end` must be given together")
+            raise RuntimeError("``roi_start`` and ``roi_end`` must be specified together")
         groups = [group for group in _WAYS_TO_TELL_SIZE if any(self.given(name) for name in group if name in self.args)]
         if len(groups) > 1:
             raise RuntimeError(
-                f"{' and '.join('`' + group[0] + '`' for group in groups)} cannot be given together: both tell the size"
+                "Exactly one method of specifying size must be used, but "
+                f"{' and '.join('`' + group[0] + '`' for group in groups)} are given"
             )
         if groups and groups[0][0] in ("resize_shorter", "resize_longer") and self.given("mode"):
             raise RuntimeError(f"`mode` cannot be given together with `{groups[0][0]}`, which implies it")
         if not groups:
             raise RuntimeError(
-                "The output size is not given: use `size`, `resize_x`, `resize_y`, `resize_shorter` or `resize_longer`"
+                "The output size is not given. Exactly one method of specifying size must be used: separate resize_x, "
+                "resize_y, resize_z arguments, size argument, resize_longer or resize_shorter"
             )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
@@ -243,7 +245,7 @@ class ResizingOperator(Operator):
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
         if dtype not in (batch.dtype, FLOAT):
             raise RuntimeError(
-                f"The output of a resize is of the input's type or FLOAT, got {dtype_name(dtype)} for {dtype_name(batch.dtype)} input"
+                f"Resize must output original type ({dtype_name(batch.dtype)}) or float. Got: {dtype_name(dtype)}"
             )
         spatial = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
         if spatial != list(range(spatial[0], spatial[-1] + 1)):
@@ -383,7 +385,9 @@ class ResizingOperator(Operator):
             if len(size) == 1:
                 size = size * count
             if len(size) != count:
-                raise RuntimeError(f"`size` has {len(size)} entries, expected 1 or {count}")
+                raise RuntimeError(
+                    f'Argument "size" expects either a single value or a list of {count} elements. {len(size)} given.'
+                )
             return list(size), mode
         names = ("resize_z", "resize_y", "resize_x")[-count:]
         return [sample[name] for name in names], mode

@@ -55,11 +55,11 @@ _POSITIONS = {"F": "crop_pos_z", "D": "crop_pos_z", "H": "crop_pos_y", "W": "cro
 def check_crop_arguments(operator: Operator) -> None:
     """Raises RuntimeError for arguments that do not go together."""
     if operator.given("crop") and any(operator.given(name) for name in _EXTENTS.values()):
-        raise RuntimeError("`crop` cannot be given together with `crop_d`, `crop_h` or `crop_w`")
+        raise RuntimeError("`crop` argument is not compatible with `crop_h`, `crop_w`, `crop_d`")
     if operator.given("crop_h") != operator.given("crop_w"):
-        raise RuntimeError("`crop_h` and `crop_w` must be given together")
+        raise RuntimeError("`crop_w` and `crop_h` arguments must be provided together")
     if operator.given("crop_d") and not operator.given("crop_h"):
-        raise RuntimeError("`crop_d` needs `crop_h` and `crop_w` too")
+        raise RuntimeError("`crop_d` argument must be provided together with `crop_w` and `crop_h`")
     if operator.args["rounding"] not in ("round", "truncate"):
         raise RuntimeError(f"Unknown rounding '{operator.args['rounding']}': use `round` or `truncate`")
 
@@ -164,7 +164,7 @@ def copy_region(
     """
     inside, place = region.overlap(source.shape)
     part = source[inside]
-    if part.shape != target.shape:
+    if part.shape != target.shape and target.size:
         _fill(target, fill, channel_axis)
     if not part.size:
         return

@@ -46,13 +46,13 @@ class Clahe(Operator):
         batch = workspace.inputs[0]
         layout = self.input_layout(workspace)
         if batch.dtype != UINT8:
-            raise ValueError(f"Images must be of uint8, got {dtype_name(batch.dtype)}")
+            raise ValueError(f"CLAHE currently supports only uint8 input, got {dtype_name(batch.dtype)}")
         return [OutputSpec(UINT8, layout, 3)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         shape = sample.shapes[0]
         if shape[2] not in (1, 3):
-            raise ValueError(f"Images must have 1 or 3 channels, got {shape[2]} in shape {list(shape)}")
+            raise ValueError(f"CLAHE supports 1 or 3 channels, got {shape[2]} in shape {list(shape)}")
         return shape
 
     def compute(self, sample: Sample) -> None:

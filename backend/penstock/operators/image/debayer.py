@@ -52,7 +52,9 @@ class Debayer(Operator):
         if self.args["algorithm"] is None or self.algorithm == "default":
             self.algorithm = "bilinear_ocv" if self.device == "cpu" else "default_npp"
         if self.algorithm not in _METHODS:
-            raise RuntimeError(f"Unknown algorithm '{self.algorithm}': use one of {', '.join(_METHODS)}")
+            raise RuntimeError(
+                f"Unsupported debayer algorithm was specified: `{self.algorithm}`. Use one of {', '.join(_METHODS)}."
+            )
         if (self.algorithm == "default_npp") != (self.device != "cpu"):
             raise RuntimeError(f"The algorithm {self.algorithm} is not supported on {self.device.upper()}")
 
@@ -68,7 +70,10 @@ class Debayer(Operator):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         shape = sample.shapes[0]
         if len(shape) == 3 and shape[2] != 1:
-            raise RuntimeError(f"Debayering expects grayscale (i.e. single channel) images, got shape {list(shape)}")
+            raise RuntimeError(
+                "The debayer operator expects grayscale (i.e. single channel) images, however the sample at idx "
+                f"{sample.index} has shape {list(shape)}, of {shape[2]} channels. Sequences need the layout `FHW`."
+            )
         height, width = shape[:2]
         if height % 2 or width % 2:
             raise RuntimeError(f"The height and width of the image to debayer must be even, got {height} x {width}")
@@ -76,7 +81,10 @@ class Debayer(Operator):
         # Only a constant may be one value for both.
         accepted = (1, 2) if sample.tensor_argument("blue_position") is None else (2,)
         if len(position) not in accepted:
-            raise RuntimeError(f"`blue_position` must be specified with exactly two values, got {len(position)}")
+            raise RuntimeError(
+                "The blue_position must be specified with exactly two values to describe a position within 2D tile. "
+                f"Got {len(position)} values."
+            )
         row, column = position * 2 if len(position) == 1 else position
         if (row, column) not in _PATTERNS:
             raise RuntimeError(f"The `blue_position` position must lie within 2x2 tile, got {row} x {column}")

@@ -10,6 +10,7 @@ from penstock.schema import Schema, register_operator
 class Dilate(MorphologyOperator):
     """Each pixel becomes the greatest of those under a rectangular mask."""
 
+    keeps_frame_shape = True
     schema = Schema(name="experimental__Dilate", inputs=INPUTS, arguments=ARGUMENTS, sequences=True)
     function = "dilate"
     extreme = "Greatest"

@@ -12,6 +12,7 @@ from penstock.types import UINT8, dtype_name
 class Equalize(Operator):
     """Spreads each channel's values so that its histogram is as flat as can be."""
 
+    keeps_frame_shape = True
     schema = Schema(
         name="Equalize",
         inputs=(Input("input", ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW"), doc="Images of uint8."),),
@@ -22,7 +23,9 @@ class Equalize(Operator):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != UINT8:
-            raise RuntimeError(f"Images must be of uint8, got {dtype_name(batch.dtype)}")
+            raise RuntimeError(
+                f"Unsupported input type for equalize operator: {dtype_name(batch.dtype)}. Expected input type: `uint8_t`."
+            )
         workspace.state = self.input_layout(workspace)
         return [OutputSpec(UINT8, workspace.state, batch.ndim())]
 

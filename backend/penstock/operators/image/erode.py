@@ -10,6 +10,7 @@ from penstock.schema import Schema, register_operator
 class Erode(MorphologyOperator):
     """Each pixel becomes the least of those under a rectangular mask."""
 
+    keeps_frame_shape = True
     schema = Schema(name="experimental__Erode", inputs=INPUTS, arguments=ARGUMENTS, sequences=True)
     function = "erode"
     extreme = "Least"

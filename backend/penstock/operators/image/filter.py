@@ -53,6 +53,7 @@ class FilterPlan:
 class Filter(Operator):
     """Correlates images with a filter; integers are rounded to the nearest, ties to even, and saturate."""
 
+    keeps_frame_shape = True
     schema = Schema(
         name="Filter",
         inputs=(
@@ -95,7 +96,9 @@ class Filter(Operator):
         if self._border not in _BORDERS:
             raise RuntimeError(f"Unknown border '{self.args['border']}': use one of {', '.join(_BORDERS)}")
         if self._mode not in ("same", "valid"):
-            raise RuntimeError(f"Unknown mode '{self.args['mode']}': use `same` or `valid`")
+            raise RuntimeError(
+                f"Unknown ``mode`` was provided: ``{self.args['mode']}``. Supported modes are ``same`` and ``valid``."
+            )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch, kernels = workspace.inputs[:2]
@@ -104,7 +107,10 @@ class Filter(Operator):
             raise RuntimeError(f"Frames must be the outermost dimension, got layout '{batch.layout()}'")
         axes = spatial_axes(batch.layout(), batch.ndim()) if len(batch) else []
         if len(batch) and kernels.ndim() != len(axes):
-            raise RuntimeError(f"The filter has {kernels.ndim()} dimensions, but the data has {len(axes)} spatial ones")
+            raise RuntimeError(
+                "Filter dimensionality must match the number of spatial dimensions in the input samples. "
+                f"Got {len(axes)} spatial dimensions but the filter is {kernels.ndim()} dimensional."
+            )
         if len(batch) and len(axes) != 2:
             raise RuntimeError(
                 f"Unsupported input data dimensionality: {len(axes)} spatial dimensions, but only 2-dimensional "
@@ -115,7 +121,7 @@ class Filter(Operator):
         if kernels.dtype != FLOAT:
             raise RuntimeError(f"Filters must be of float, got {dtype_name(kernels.dtype)}")
         if dtype not in (batch.dtype, FLOAT):
-            raise RuntimeError(f"The output must be of the input's type or float, got {dtype_name(dtype)}")
+            raise RuntimeError(f"Output data type must be same as input or FLOAT, got {dtype_name(dtype)}")
         self._check_fill_value(workspace)
         workspace.state = axes
         return [OutputSpec(dtype, batch.layout(), batch.ndim())]
@@ -148,8 +154,10 @@ class Filter(Operator):
     @staticmethod
     def _anchor(sample: Sample, extents: tuple[int, ...]) -> tuple[int, ...]:
         anchor = sample["anchor"]
-        if len(anchor) not in (1, len(extents)):
-            raise RuntimeError(f"`anchor` has {len(anchor)} entries, expected {len(extents)}")
+        computed = sample.tensor_argument("anchor")
+        accepted = (1, len(extents)) if computed is None or not computed.ndim else (len(extents),)
+        if len(anchor) not in accepted:
+            raise RuntimeError(f'Argument "anchor" expected shape {len(extents)} but got {len(anchor)} values')
         places = anchor * len(extents) if len(anchor) == 1 else anchor
         for place, extent in zip(places, extents):
             if not -1 <= place < extent:

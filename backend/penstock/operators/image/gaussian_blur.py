@@ -17,6 +17,7 @@ from penstock.types import BOOL, FLOAT, dtype_name
 class GaussianBlur(Operator):
     """Blurs with a Gaussian along all dimensions but channels; reflected at the border without repeating the edge."""
 
+    keeps_frame_shape = True
     schema = Schema(
         name="GaussianBlur",
         inputs=(Input("input", doc="Images of any numeric type; channels first, last or absent."),),
@@ -45,7 +46,7 @@ class GaussianBlur(Operator):
 
     def setup(self) -> None:
         if not self.given("sigma") and not self.given("window_size"):
-            raise RuntimeError("`sigma` or `window_size` must be given")
+            raise RuntimeError("`sigma` and `window_size` shouldn't be 0 at the same time: one of them must be given")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]

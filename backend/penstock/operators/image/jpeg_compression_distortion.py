@@ -12,6 +12,7 @@ from penstock.types import UINT8, dtype_name
 class JpegCompressionDistortion(Operator):
     """Encodes images as JPEG and decodes them again, for the artefacts that this leaves."""
 
+    keeps_frame_shape = True
     schema = Schema(
         name="JpegCompressionDistortion",
         inputs=(Input("input", ("HWC", "FHWC"), doc="RGB images of uint8."),),

@@ -33,6 +33,7 @@ class Laplacian(Operator):
     Beyond the border the data is reflected without repeating the edge.
     """
 
+    keeps_frame_shape = True
     schema = Schema(
         name="Laplacian",
         inputs=(

@@ -12,6 +12,7 @@ from penstock.types import FLOAT, INT16, INT32, UINT8, UINT16, dtype_name
 class MedianBlur(Operator):
     """Each value becomes the median of those in a window around it; beyond the border, the edge is repeated."""
 
+    keeps_frame_shape = True
     schema = Schema(
         name="experimental__MedianBlur",
         inputs=(

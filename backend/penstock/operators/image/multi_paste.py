@@ -133,10 +133,13 @@ class MultiPaste(Operator):
         if count > _MOST_INPUTS:
             raise RuntimeError(f"At most {_MOST_INPUTS} inputs can be pasted, got {count}")
         if self.given("in_ids") and count != 1:
-            raise RuntimeError(f"With `in_ids`, there must be just one input, got {count}")
+            raise RuntimeError(
+                "If the `in_ids` is specified, the operator accepts exactly one positional input batch. "
+                f"Got: {count} inputs."
+            )
         layout, dtype = self.input_layout(workspace), workspace.inputs[0].dtype
         if any(batch.dtype != dtype for batch in workspace.inputs):
-            raise RuntimeError("All inputs must be of the same type")
+            raise RuntimeError("All input batches must have the same data type")
         output = dtype if self.args["dtype"] is None else self.args["dtype"]
         for kind in (dtype, output):
             if kind not in _SUPPORTED:

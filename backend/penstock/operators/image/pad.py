@@ -63,7 +63,7 @@ class Pad(Operator):
         batch = workspace.inputs[0]
         if batch.dtype == FLOAT64:
             raise RuntimeError(f"Unsupported data type: {dtype_name(batch.dtype)}")
-        if batch.ndim() > _MOST_DIMENSIONS:
+        if len(batch) and not 0 < batch.ndim() <= _MOST_DIMENSIONS:
             raise RuntimeError(f"Unsupported number of dimensions {batch.ndim()}")
         good = [shape for index, shape in enumerate(batch.shapes) if index not in workspace.failures]
         workspace.state = [max(extents) for extents in zip(*good)]
@@ -94,7 +94,7 @@ class Pad(Operator):
         if not values and name == "shape":
             return None
         if len(values) not in (1, count):
-            raise RuntimeError(f"`{name}` has {len(values)} entries, but {count} axes are padded")
+            raise RuntimeError(f'Argument "{name}" expected shape {count} but got {len(values)} values')
         if name == "align" and any(value < 1 for value in values):
             raise RuntimeError(f"Values of the `align` argument must be positive, got {values}")
         return values * count if len(values) == 1 else values

@@ -44,7 +44,9 @@ class Paste(Operator):
     def setup(self) -> None:
         fill, channels = self.args["fill_value"], self.args["n_channels"]
         if len(fill) not in (1, channels):
-            raise RuntimeError(f"`fill_value` has {len(fill)} entries, expected 1 or {channels}")
+            raise RuntimeError(
+                f'Argument "fill_value" expects either a single value or a list of {channels} elements. {len(fill)} given.'
+            )
         # The lowest bits of a value are kept, as of any conversion of integers without saturation.
         self._fill = [value & 255 for value in fill]
 
@@ -61,7 +63,7 @@ class Paste(Operator):
             raise RuntimeError(f"The image has {channels} channels, but `fill_value` has {len(self._fill)} entries")
         ratio, least = sample["ratio"], int(sample["min_canvas_size"])
         if ratio < 1:
-            raise RuntimeError(f"A ratio of less than 1 is not supported, got {ratio:g}")
+            raise RuntimeError(f"ratio of less than 1 is not supported, got {ratio:g}")
         if least < 0:
             raise RuntimeError(f"A min_canvas_size of less than 0 is not supported, got {sample['min_canvas_size']:g}")
         canvas = [max(int(np.float32(ratio) * np.float32(extent)), least) for extent in (height, width)]

@@ -39,7 +39,10 @@ class RandomResizedCrop(RandomOperator, ResizingOperator):
     def setup(self) -> None:
         size = self.args["size"]
         if len(size) not in (1, 2) or min(size) < 0:
-            raise RuntimeError(f"`size` must be one or two extents, none of them negative, got {size}")
+            raise RuntimeError(
+                'Argument "size" expects either a single value or a list of 2 elements, none of them negative. '
+                f"{size} given."
+            )
         self._size = size * 2 if len(size) == 1 else size
         area, ratio = self.args["random_area"], self.args["random_aspect_ratio"]
         self._crop = RandomCrop(area, ratio, self.args["num_attempts"])

@@ -118,13 +118,13 @@ class TensorResize(ResizingOperator):
 
     def setup(self) -> None:
         if self.given("sizes") == self.given("scales"):
-            raise RuntimeError("One of `sizes` and `scales` must be given, and not both")
+            raise RuntimeError("Need one of ``scales`` or ``sizes``, but not both")
         if self.given("axes") and self.given("axis_names"):
-            raise RuntimeError("`axes` and `axis_names` cannot be given together")
+            raise RuntimeError("Arguments `axes` and `axis_names` are mutually exclusive")
         if self.given("roi_start") != self.given("roi_end"):
-            raise RuntimeError("`roi_start` and `roi_end` must be given together")
+            raise RuntimeError("``roi_start`` and ``roi_end`` must be specified together")
         if self.args["mode"] not in MODES:
-            raise RuntimeError(f"Unknown resize mode '{self.args['mode']}': use one of {', '.join(MODES)}")
+            raise RuntimeError(f"Invalid resize mode: {self.args['mode']}. Use one of {', '.join(MODES)}.")
         if self.given("scales") and self.args["mode"] in ("not_larger", "not_smaller"):
             raise RuntimeError(f"`scales` cannot be given with the mode '{self.args['mode']}'")
         if self.args["size_rounding"] not in ROUNDINGS:

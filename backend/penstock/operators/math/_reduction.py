@@ -35,7 +35,7 @@ class Reduction(Operator):
 
     def setup(self) -> None:
         if self.given("axes") and self.given("axis_names"):
-            raise RuntimeError("`axes` and `axis_names` cannot be given together")
+            raise RuntimeError("Arguments `axes` and `axis_names` are mutually exclusive")
 
     def result_type(self, dtype: DALIDataType) -> DALIDataType:
         """The output's type for an input type; raises RuntimeError where the operator cannot give what was asked for."""

@@ -63,7 +63,7 @@ class Normalize(ArrayOperator):
 
     def setup(self) -> None:
         if self.given("axes") and self.given("axis_names"):
-            raise RuntimeError("`axes` and `axis_names` cannot be given together")
+            raise RuntimeError("Arguments `axes` and `axis_names` are mutually exclusive")
         if self.args["batch"] and ("mean" in self.tensor_arguments or "stddev" in self.tensor_arguments):
             raise RuntimeError("Per-sample `mean` or `stddev` cannot be given with `batch=True`")
         if {"mean", "stddev"} <= self.explicit and (self.given("axes") or self.given("axis_names")):
@@ -79,7 +79,7 @@ class Normalize(ArrayOperator):
             raise RuntimeError("`axes` must name at least one dimension")
         for axis in self.args["axes"] or ():
             if not 0 <= axis < batch.ndim():
-                raise RuntimeError(f"Axis index {axis} is out of valid range 0..{batch.ndim() - 1}")
+                raise RuntimeError(f"Normalize: axis index {axis} is out of valid range 0..{batch.ndim() - 1}")
         axes = resolve_axes(self.args["axes"], self.args["axis_names"], batch.layout(), batch.ndim())
         if self.args["axis_names"] == "":
             axes = []

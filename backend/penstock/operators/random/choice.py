@@ -92,7 +92,7 @@ def _cumulative(probabilities: list[float], count: int, sample: int, fixed: bool
         probabilities = probabilities * count
     if len(probabilities) != count:
         raise RuntimeError(
-            f'Unexpected shape for argument "p". Expected {{{count}}}, but got {{{len(probabilities)}}}: '
+            f'Unexpected shape for argument "p". Expected {{{count}}}, but got {{{len(probabilities)}}} values: '
             "each element needs a probability"
         )
     for index, probability in enumerate(probabilities):

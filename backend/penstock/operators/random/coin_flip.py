@@ -58,4 +58,7 @@ class CoinFlip(Draw):
 def _last_head(sample: Sample) -> int:
     """The largest draw of 32 bits that gives a 1."""
     probability = float(np.float32(sample["probability"]))
-    return 2**32 - 1 if probability >= 1 else int(probability * 2**32) % 2**32
+    if not -(2**31) <= probability < 1:
+        # What is no number counts as 0, as do probabilities below all that 64 bits can hold.
+        return 2**32 - 1 if probability >= 1 else 0
+    return int(probability * 2**32) % 2**32

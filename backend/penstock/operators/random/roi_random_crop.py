@@ -112,7 +112,8 @@ def _check_bounds(bounds: Sequence[int], crop: list[int], start: list[int], end:
             )
         if start[axis] < 0 or end[axis] > extent:
             raise RuntimeError(
-                f"ROI can't be out of bounds. Got [{start[axis]}, {end[axis]}) of {extent} in axis {axis}"
+                f"ROI can't be out of bounds. Got roi_start[{start[axis]}], roi_end[{end[axis]}], sample_shape[{extent}], "
+                f"for d={axis}"
             )
 
 

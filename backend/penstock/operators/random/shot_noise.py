@@ -56,7 +56,7 @@ class ShotNoise(Noise):
 
 
 def _factor(sample: Sample) -> float:
-    """How strong the noise of a sample is; negative, as which 0 counts, means that everything becomes 0."""
+    """How strong the noise of a sample is; 0 makes everything 0, as does a factor far above all values."""
     if not sample.given("factor"):
         return _FACTOR_IN_USE
-    return sample["factor"] or -1.0
+    return sample["factor"] or float(np.finfo(np.float32).max)

@@ -96,7 +96,7 @@ class Uniform(Draw):
         """The range, in the precision in which numbers of ``dtype`` are drawn."""
         bounds = sample["range"]
         if len(bounds) != 2:
-            raise RuntimeError(f"`range` expects two numbers, got {len(bounds)}")
+            raise RuntimeError(f'Argument "range" expected shape 2 but got {len(bounds)} values')
         low: Any = np.float32(bounds[0])
         high: Any = np.float32(bounds[1])
         if not low < high:

@@ -70,6 +70,11 @@ class Reader(Operator):
                 f"num_shards needs to be greater than shard_id, which counts from 0: got shard_id={shard} "
                 f"with num_shards={shards}"
             )
+        depth = args["prefetch_queue_depth"]
+        if depth < 0:
+            raise ValueError(f"prefetch_queue_depth cannot be negative, got {depth}")
+        if depth == 0:
+            raise RuntimeError("Batch size needs to be greater than 0, as prefetch_queue_depth batches are: got 0")
         if args.get("shuffle_after_epoch"):
             excluded = ("stick_to_shard",) if self.shuffles_both_ways else ("random_shuffle", "stick_to_shard")
             for other in excluded:

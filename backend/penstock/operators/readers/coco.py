@@ -108,7 +108,7 @@ class COCO(Reader):
         if args["pixelwise_masks"] and args["preprocessed_annotations"]:
             raise ValueError("`pixelwise_masks` need the annotations file: preprocessed annotations hold no masks")
         if args["skip_cached_images"]:
-            raise RuntimeError("This reader doesn't support `skip_cached_images`")
+            raise RuntimeError("COCOReader doesn't support `skip_cached_images` option")
         if self.given("save_preprocessed_annotations") != self.given("save_preprocessed_annotations_dir"):
             raise ValueError(
                 "`save_preprocessed_annotations` and `save_preprocessed_annotations_dir` should be provided together"

@@ -34,7 +34,7 @@ class RandomMaskPixel(RandomOperator):
 
     def setup(self) -> None:
         if self.given("value") and self.given("threshold"):
-            raise RuntimeError("`value` and `threshold` cannot be given together")
+            raise RuntimeError("Arguments ``value`` and ``threshold`` can not be provided together")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]

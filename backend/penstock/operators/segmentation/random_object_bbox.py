@@ -86,7 +86,9 @@ class RandomObjectBBox(RandomOperator):
 
     def setup(self) -> None:
         if self.args["format"] not in _FORMATS:
-            raise RuntimeError(f'Invalid output format: "{self.args["format"]}". Use one of {", ".join(_FORMATS)}')
+            raise RuntimeError(
+                f'Invalid output format: "{self.args["format"]}". Possible values: {", ".join(_FORMATS)}'
+            )
         if self.args["ignore_class"] and self._tells_classes_apart():
             names = ", ".join(_CLASS_ARGUMENTS)
             raise RuntimeError(f"Class-related arguments ({names}) cannot be used when ``ignore_class`` is True")

@@ -39,7 +39,7 @@ class SequenceRearrange(Operator):
         if layout and layout[0] != "F":
             raise RuntimeError(f"The input must be a sequence, whose layout starts with F, got '{layout}'")
         if len(batch) and batch.ndim() < 2:
-            raise RuntimeError(f"The input must be a sequence of at least 2 dimensions, got {batch.ndim()}")
+            raise RuntimeError(f"Sequence elements must have at least 1 dim, got data of {batch.ndim()}")
         return [OutputSpec(batch.dtype, layout, batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
@@ -51,7 +51,10 @@ class SequenceRearrange(Operator):
             raise RuntimeError("`new_order` must name at least one frame: empty sequences are not allowed")
         for position, index in enumerate(order):
             if not 0 <= index < shape[0]:
-                raise IndexError(f"new_order[{position}] = {index} is out of range: the sequence has {shape[0]} frames")
+                raise IndexError(
+                    f"new_order[{position}] must be between 0 and input_sequence_length = {shape[0]} for sample "
+                    f"{sample.index}, but it is: {index}"
+                )
         sample.plan = np.array(order, np.intp)
         return (len(order), *shape[1:])
 

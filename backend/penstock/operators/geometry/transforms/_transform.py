@@ -24,10 +24,13 @@ def check_matrices(workspace: Workspace) -> None:
     """Raises RuntimeError unless the inputs are affine matrices of float."""
     for batch in workspace.inputs:
         if batch.dtype != FLOAT:
-            raise RuntimeError(f"Affine matrices must be of float, got {dtype_name(batch.dtype)}")
+            raise RuntimeError(f"Unexpected input data type. Expected float, got: {dtype_name(batch.dtype)}")
         for shape in batch.shapes:
             if len(shape) != 2 or shape[1] != shape[0] + 1:
-                raise RuntimeError(f"An affine matrix must be of shape (n, n + 1), got {list(shape)}")
+                raise RuntimeError(
+                    "The input, if provided, is expected to be a 2D tensor with dimensions (ndim, ndim+1) representing an "
+                    f"affine transform. Got: {list(shape)}"
+                )
 
 
 class MatrixOperator(Operator):
@@ -56,7 +59,7 @@ class TransformOperator(MatrixOperator):
             raise RuntimeError(f"Transforms have 1 to {_MOST_DIMENSIONS} dimensions, got {count}")
         if sample.shapes and sample.shapes[0][0] != count:
             raise RuntimeError(
-                f"The input is a transform of {sample.shapes[0][0]} dimensions, but the arguments are for {count}"
+                f"The input describes a {sample.shapes[0][0]}D transform but other arguments suggest a {count}D transform"
             )
         sample.plan = own
         return own.shape
@@ -81,7 +84,7 @@ def vector(sample: Sample, name: str, count: int | None = None, all_given: bool 
     if given is not None and given.ndim > 1:
         raise RuntimeError(f"`{name}` must be a list of numbers, got a tensor of shape {list(given.shape)}")
     if all_given and given is not None and given.shape not in ((), (count,)):
-        raise RuntimeError(f"`{name}` must have {count} values, got {len(given)}")
+        raise RuntimeError(f'Argument "{name}" expected shape {count} but got {len(given)} values')
     return repeated(sample[name], name, count)
 
 
@@ -91,5 +94,5 @@ def repeated(values: Sequence[float], name: str, count: int | None) -> np.ndarra
     if count is None or len(array) == count:
         return array
     if len(array) != 1:
-        raise RuntimeError(f"`{name}` must have {count} values, got {len(array)}")
+        raise RuntimeError(f'Argument "{name}" expected shape {count} but got {len(array)} values')
     return np.repeat(array, count)

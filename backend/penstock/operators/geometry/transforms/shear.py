@@ -52,13 +52,16 @@ class Shear(TransformOperator):
 
     def setup(self) -> None:
         if self.given("shear") == self.given("angles"):
-            raise RuntimeError("Either `shear` or `angles` must be given")
+            raise RuntimeError("One and only one of the following arguments is expected: ``shear`` or ``angles``")
 
     def matrix(self, sample: Sample) -> np.ndarray:
         factors = self._factors(sample)
         count = {2: 2, 6: 3}.get(len(factors))
         if count is None:
-            raise RuntimeError(f"A shear has 2 factors in two dimensions and 6 in three, got {len(factors)}")
+            raise RuntimeError(
+                "Shear matrix must have D*(D-1) elements where D is the number of dimensions: 2 or 6. "
+                f"Got {len(factors)} elements."
+            )
         linear = np.eye(count, dtype=np.float32)
         linear[~np.eye(count, dtype=bool)] = factors
         return affine(linear, vector(sample, "center", count, all_given=True))
