@@ -66,7 +66,7 @@ ENCODED_DOC = "Encoded images: the bytes of files, uint8 of shape (n,); zeros be
 
 def encoded_bytes(sample: Sample) -> np.ndarray:
     """The encoded image of a sample: its bytes, contiguous, of shape (n,)."""
-    return np.ascontiguousarray(sample.inputs[0]).reshape(-1)
+    return np.ascontiguousarray(sample.inputs[0]).reshape(-1).view(np.uint8)
 
 
 def undecodable(error: ImageError, sample: Sample) -> ImageError:
