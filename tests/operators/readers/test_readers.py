@@ -182,6 +182,15 @@ def test_region_from_the_graph_and_padding(arrays: list[str]) -> None:
     assert result[1].ravel().tolist() == [108, 114, 120, -1]
 
 
+@pytest.mark.parametrize(("value", "held"), [(2.5, 3), (-2.5, -3), (1e6, 32767)])
+def test_integers_are_filled_with_rounded_values(tmp_path: Path, value: float, held: int) -> None:
+    file = tmp_path / "0.npy"
+    np.save(file, np.arange(4, dtype=np.int16))
+    region = {"roi_start": [2], "roi_end": [5], "out_of_bounds_policy": "pad", "fill_value": value}
+    (result,) = _run(lambda: fn.readers.numpy(files=[str(file)], **region), 1)
+    assert result[0].tolist() == [2, 3, held]
+
+
 # -- records -------------------------------------------------------------------------------------------------------
 
 

@@ -92,8 +92,16 @@ class Numpy(PathReader):
         wanted = box_region(arguments, array.shape, "")
         region: Region = apply_policy(wanted, array.shape, self.args["out_of_bounds_policy"])
         target = np.empty(region.extents, array.dtype.newbyteorder("="))
-        copy_region(array, region, [self.args["fill_value"]], None, target)
+        copy_region(array, region, [_as_held(self.args["fill_value"], array.dtype)], None, target)
         return (target,)
+
+
+def _as_held(value: float, dtype: np.dtype) -> float:
+    """The fill value as a type holds it: integers round and saturate, unlike where crops fill."""
+    if dtype.kind not in "iu":
+        return value
+    limits = np.iinfo(dtype)
+    return float(np.clip(np.copysign(np.floor(abs(value) + 0.5), value), limits.min, limits.max))
 
 
 class _RegionOfInterest:
