@@ -67,24 +67,6 @@ def _as_floats(builder: Any, values: Any, element: Any) -> Any:
     return builder.sitofp(extend(values, ir.VectorType(_INT32, count)), ir.VectorType(_FLOAT, count))
 
 
-def transposed_vectors(builder: Any, vectors: list[Any]) -> list[Any]:
-    """As many vectors as each has lanes, a power of two, with lanes and vectors exchanged.
-
-    In each step, elements whose row and column differ in one bit change places, for the greatest bit first.
-    """
-    vectors, count = list(vectors), len(vectors)
-    lanes = range(count)
-    distance = count // 2
-    while distance:
-        upper = [lane if not lane & distance else lane - distance + count for lane in lanes]
-        lower = [lane + distance if not lane & distance else lane + count for lane in lanes]
-        for i in (i for i in lanes if not i & distance):
-            pair = vectors[i], vectors[i + distance]
-            vectors[i], vectors[i + distance] = (_picked_of_two(builder, *pair, order) for order in (upper, lower))
-        distance //= 2
-    return vectors
-
-
 def interleaved(builder: Any, planes: list[Any]) -> Any:
     """One vector of the lanes of two or three: the first of each, the second of each, and so on."""
     lanes = planes[0].type.count
@@ -344,11 +326,24 @@ def larger(_context: Any, values: Any, others: Any) -> Any:
 
 @intrinsic
 def transposed(_context: Any, rows: Any) -> Any:
-    """As many vectors as each has lanes, a power of two: lane ``i`` of vector ``k`` is lane ``k`` of vector ``i``."""
+    """As many vectors as each has lanes, a power of two: lane ``i`` of vector ``k`` is lane ``k`` of vector ``i``.
+
+    In each step, elements whose row and column differ in one bit change places, for the greatest bit first. The vectors may
+    be of floats or of integers.
+    """
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         vectors = [builder.extract_value(args[0], i) for i in range(rows.count)]
-        return context.make_tuple(builder, rows, transposed_vectors(builder, vectors))
+        lanes = range(rows.count)
+        distance = rows.count // 2
+        while distance:
+            upper = [lane if not lane & distance else lane - distance + rows.count for lane in lanes]
+            lower = [lane + distance if not lane & distance else lane + rows.count for lane in lanes]
+            for i in (i for i in lanes if not i & distance):
+                pair = vectors[i], vectors[i + distance]
+                vectors[i], vectors[i + distance] = (_picked_of_two(builder, *pair, order) for order in (upper, lower))
+            distance //= 2
+        return context.make_tuple(builder, rows, vectors)
 
     return rows(rows), generate
 

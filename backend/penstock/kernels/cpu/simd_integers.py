@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
-from penstock.kernels.cpu.simd import element_pointer, interleaved, spread_lanes, transposed_vectors
+from penstock.kernels.cpu.simd import element_pointer, interleaved, spread_lanes
 
 _BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
@@ -192,17 +192,6 @@ def copy_chunk(_context: Any, source: Any, index: Any, target: Any, place: Any, 
         return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
 
     return types.boolean(source, index, target, place, length, sought), generate
-
-
-@intrinsic
-def exchanged(_context: Any, rows: Any) -> Any:
-    """As many vectors as each has lanes, a power of two: lane ``i`` of vector ``k`` is lane ``k`` of vector ``i``."""
-
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        vectors = [builder.extract_value(args[0], i) for i in range(rows.count)]
-        return context.make_tuple(builder, rows, transposed_vectors(builder, vectors))
-
-    return rows(rows), generate
 
 
 @intrinsic

@@ -20,7 +20,7 @@ from penstock.kernels.cpu.simd_integers import load_word, put
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 MARGIN = 4096
-"""Bytes behind a scan's data. The longest unit, 10 blocks of 64 coefficients of at most 27 bits, has 2160."""
+"""Bytes behind a scan's data. The longest unit, 6 blocks of 64 coefficients of at most 27 bits, has 1296."""
 
 BLOCK = 72
 """Elements of a block: 64 coefficients in rows, and one behind them that takes what belongs nowhere."""

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from penstock.kernels.cpu.simd import at
-from penstock.kernels.cpu.simd_integers import exchanged, load, nothing, store_rows, widened
+from penstock.kernels.cpu.simd import at, transposed
+from penstock.kernels.cpu.simd_integers import load, nothing, store_rows, widened
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
@@ -36,6 +36,21 @@ SAFE = 14
 
 
 @njit(inline="always", **_OPTIONS)
+def _joined(e, o, shift):  # type: ignore[no-untyped-def]
+    """The transform from what even and odd numbers give to it, shifted."""
+    return (
+        (e[0] + o[3]) >> shift,
+        (e[1] + o[2]) >> shift,
+        (e[2] + o[1]) >> shift,
+        (e[3] + o[0]) >> shift,
+        (e[3] - o[0]) >> shift,
+        (e[2] - o[1]) >> shift,
+        (e[1] - o[2]) >> shift,
+        (e[0] - o[3]) >> shift,
+    )
+
+
+@njit(inline="always", **_OPTIONS)
 def _transformed(c, shift, added):  # type: ignore[no-untyped-def]
     """The transform of eight vectors, lane by lane, shifted and rounded, and a number added."""
     half = (1 << (shift - 1)) + (added << shift)
@@ -54,16 +69,7 @@ def _transformed(c, shift, added):  # type: ignore[no-untyped-def]
     o1 = c[5] * _C2053 - p53 + p51
     o2 = c[3] * _C3072 - p53 + p73
     o3 = c[1] * _C1501 - p71 + p51
-    return (
-        (e0 + o3) >> shift,
-        (e1 + o2) >> shift,
-        (e2 + o1) >> shift,
-        (e3 + o0) >> shift,
-        (e3 - o0) >> shift,
-        (e2 - o1) >> shift,
-        (e1 - o2) >> shift,
-        (e0 - o3) >> shift,
-    )
+    return _joined((e0, e1, e2, e3), (o0, o1, o2, o3), shift)
 
 
 @njit(inline="always", **_OPTIONS)
@@ -77,16 +83,7 @@ def _transformed_few(c, shift, added):  # type: ignore[no-untyped-def]
     o1 = c[1] * (_C1175 - _C0390) + c[3] * (_C1175 - _C2562)
     o2 = c[1] * _C1175 + c[3] * (_C1175 - _C1961 + _C3072 - _C2562)
     o3 = c[1] * (_C1175 - _C0390 + _C1501 - _C0899) + c[3] * _C1175
-    return (
-        (e0 + o3) >> shift,
-        (e1 + o2) >> shift,
-        (e2 + o1) >> shift,
-        (e3 + o0) >> shift,
-        (e3 - o0) >> shift,
-        (e2 - o1) >> shift,
-        (e1 - o2) >> shift,
-        (e0 - o3) >> shift,
-    )
+    return _joined((e0, e1, e2, e3), (o0, o1, o2, o3), shift)
 
 
 @njit(inline="always", **_OPTIONS)
@@ -129,8 +126,8 @@ def transform_block(block, start, quantizer, base, known, plane, place, stride):
     c3 = _coefficients(block, start + 24, quantizer, base + 24)
     if known <= _IN_FOUR_ROWS:
         rows = _transformed_few((c0, c1, c2, c3), _FIRST, 0)
-        columns = exchanged(rows)
-        store_rows(plane, place, stride, exchanged(_transformed_few(columns[:4], _SECOND, _MIDDLE)))
+        columns = transposed(rows)
+        store_rows(plane, place, stride, transposed(_transformed_few(columns[:4], _SECOND, _MIDDLE)))
         return _moved((c0, c1, c2, c3, c0, c1, c2, c3)) | _moved(rows)
     c4 = _coefficients(block, start + 32, quantizer, base + 32)
     c5 = _coefficients(block, start + 40, quantizer, base + 40)
@@ -138,5 +135,5 @@ def transform_block(block, start, quantizer, base, known, plane, place, stride):
     c7 = _coefficients(block, start + 56, quantizer, base + 56)
     coefficients = (c0, c1, c2, c3, c4, c5, c6, c7)
     rows = _transformed(coefficients, _FIRST, 0)
-    store_rows(plane, place, stride, exchanged(_transformed(exchanged(rows), _SECOND, _MIDDLE)))
+    store_rows(plane, place, stride, transposed(_transformed(transposed(rows), _SECOND, _MIDDLE)))
     return _moved(coefficients) | _moved(rows)
