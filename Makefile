@@ -15,7 +15,7 @@ help:  ## This list
 .PHONY: setup
 setup: $(VENV)/.ready $(SERVE)/.ready  ## The virtual environments: .venv, and .venv-serve to serve models from
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready: pyproject.toml setup.py constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(None if (3, 10) <= sys.version_info < (3, 14) else "penstock needs Python 3.10 to 3.13, this is " + sys.version.split()[0] + ": make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=23"
@@ -43,7 +43,7 @@ serve: setup  ## Serve model_repository until Ctrl-C
 	$(BIN)/penstock serve model_repository
 
 .PHONY: lint
-lint: setup  ## Style and types
+lint: setup stubs  ## Style and types
 	$(BIN)/ruff check backend tests client_examples
 	$(BIN)/ruff format --check backend tests client_examples
 	$(BIN)/mypy
@@ -62,7 +62,7 @@ $(COMPARES)/.ready: $(VENV)/.ready pyproject.toml
 	@touch $@
 
 .PHONY: stubs
-stubs: setup  ## Write the type stubs of fn and ops anew, after an operator was added or changed
+stubs: setup  ## Refresh the type stubs of fn and ops, for editors, after an operator was added or changed
 	@$(BIN)/penstock stubs
 
 .PHONY: bench

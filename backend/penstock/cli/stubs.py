@@ -12,7 +12,7 @@ import click
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a stub is not what would be written.")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
 def command(check: bool, folder: Path | None) -> None:
-    """Write the type stubs from which editors complete `fn` and `ops`, after an operator was added or changed.
+    """Write the type stubs from which editors complete `fn` and `ops`, as an installation does.
 
     They go into FOLDER, by default that of the installed package.
     """
