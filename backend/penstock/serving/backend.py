@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import functools
 import json
-import os
+import logging
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from penstock.errors import OperatorError, PenstockError
-from penstock.pipeline import Pipeline
-from penstock.runtime import Result
-from penstock.serving.configuration import (
-    BYTES,
-    ConfigurationError,
-    check_inputs,
-    check_outputs,
-    expected_configuration,
-    output_order,
-    parameter,
-)
-from penstock.serving.model_files import find_model_file, load_pipeline
-from penstock.serving.probing import probe, source_steps
-from penstock.serving.requests import InputSpec, OutputSpec, RequestError, part_of, samples_of, to_batch
+from penstock.serving.configuration import ConfigurationError, check_inputs, expected_configuration
+from penstock.serving.served_model import Answer, Fault, Refusal, ServedModel, pipeline_loader
+from penstock.serving.settings import settings_of, unknown_parameters
 
-_NEVER_PREFETCHED: dict[str, Any] = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
+logger = logging.getLogger(__name__)
 
 
 @functools.cache
@@ -37,15 +26,14 @@ def _pb_utils() -> Any:
 
 
 class TritonPythonModel:
-    """One instance of a model: a pipeline, run on all requests of an execution as one batch."""
+    """One instance of a model, as Triton's stub calls it: requests go to a :class:`ServedModel`, answers come back."""
 
     @staticmethod
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
         """Fills in the inputs, outputs, batch size and batching that the configuration does not tell."""
+        _log_to_triton()
         config = auto_complete_model_config.as_dict()
-        folder = Path(_pb_utils().get_model_dir())
-        path = find_model_file(folder, config.get("default_model_filename", ""))
-        pipeline = load_pipeline(path, _allowed_modules(config), **_NEVER_PREFETCHED, **_fallbacks(config))
+        pipeline = pipeline_loader(Path(_pb_utils().get_model_dir()), config, settings_of(config))()
         try:
             # No entry at all reads as 0 as well; a pipeline knows its own batch size, so 0 asks for that.
             batch_size = config.get("max_batch_size") or pipeline.max_batch_size or 1
@@ -61,120 +49,77 @@ class TritonPythonModel:
         return auto_complete_model_config
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Loads the pipeline, holds the configuration against it, and runs it once on made-up data."""
-        pb_utils = _pb_utils()
-        _check_stub(pb_utils)
-        self._config = json.loads(args["model_config"])
+        """Loads the model."""
+        _check_stub(_pb_utils())
+        _log_to_triton()
+        config = json.loads(args["model_config"])
+        for name, nearest in unknown_parameters(config).items():
+            hint = "" if nearest is None else f": is '{nearest}' meant?"
+            logger.warning(
+                "the parameter '%s' of the model '%s' is none of Penstock's%s", name, args["model_name"], hint
+            )
         on_gpu = args["model_instance_kind"] == "GPU"
         folder = Path(args["model_repository"]) / args["model_version"]
-        path = find_model_file(folder, self._config.get("default_model_filename", ""))
-        threads = parameter(self._config, "num_threads")
-        self._pipeline = load_pipeline(
-            path,
-            _allowed_modules(self._config),
-            device="gpu" if on_gpu else "cpu",
-            batch_size=self._config["max_batch_size"] or None,
-            num_threads=int(threads) if threads else _fallbacks(self._config)["num_threads"],
-            device_id=int(args["model_instance_device_id"]) if on_gpu else None,
-            **_NEVER_PREFETCHED,
-        )
-        self._pipeline.build()
-        check_inputs(self._config["input"], self._pipeline)
-        self._order = output_order(self._config["output"], self._pipeline)
-        check_outputs(self._config["output"], probe(self._pipeline), self._order)
-        self._inputs = _input_specs(self._config, self._pipeline)
-        self._outputs = _output_specs(self._config)
+        self._model = ServedModel.load(folder, config, int(args["model_instance_device_id"]) if on_gpu else None)
 
     def execute(self, requests: list[Any]) -> list[Any]:
-        """Answers each request; what is wrong with one is that one's error alone."""
-        pb_utils = _pb_utils()
-        responses: list[Any] = [None] * len(requests)
-        accepted: list[tuple[int, list[list[Any]]]] = []
-        for number, request in enumerate(requests):
-            try:
-                accepted.append((number, self._samples(pb_utils, request)))
-            except Exception as error:
-                responses[number] = _refusal(pb_utils, error)
-        if accepted:
-            self._answer(pb_utils, requests, accepted, responses)
-        return responses
+        """Answers each request."""
+        answers = self._model.answer([_TritonRequest(request) for request in requests])
+        return [_response(answer) for answer in answers]
 
     def finalize(self) -> None:
-        """Ends the pipeline's threads."""
-        self._pipeline.close()
+        """Ends the model's threads."""
+        self._model.close()
 
-    # -- one execution ---------------------------------------------------------------------------------------------
 
-    def _samples(self, pb_utils: Any, request: Any) -> list[list[Any]]:
-        """The samples of each input of one request."""
-        inputs = []
-        for spec in self._inputs:
-            tensor = pb_utils.get_input_tensor_by_name(request, spec.name)
-            if tensor is None:
-                raise RequestError(f"input '{spec.name}' is missing")
-            inputs.append(samples_of(_array_of(tensor), spec))
-        counts = {len(samples) for samples in inputs}
-        if len(counts) != 1:
-            raise RequestError(f"the inputs hold different numbers of samples: {sorted(counts)}")
-        limit = self._pipeline.max_batch_size or 0
-        count = counts.pop()
-        if not 0 < count <= limit:
-            raise RequestError(f"a request must hold from 1 to {limit} samples, this one holds {count}")
-        return inputs
+class _TritonRequest:
+    """A request of Triton's, as a model sees it."""
 
-    def _answer(
-        self, pb_utils: Any, requests: list[Any], accepted: list[tuple[int, list[list[Any]]]], responses: list[Any]
-    ) -> None:
-        """Runs the accepted requests as one batch and fills in their responses."""
-        try:
-            result = self._run([inputs for _, inputs in accepted])
-        except Exception as error:
-            if len(accepted) == 1:
-                responses[accepted[0][0]] = _refusal(pb_utils, error)
-                return
-            # The batch as a whole was refused: find out by whom.
-            for one in accepted:
-                self._answer(pb_utils, requests, [one], responses)
-            return
-        start = 0
-        for number, inputs in accepted:
-            stop = start + len(inputs[0])
-            responses[number] = self._respond(pb_utils, requests[number], result, start, stop)
-            start = stop
+    def __init__(self, request: Any) -> None:
+        self._request = request
 
-    def _run(self, accepted: list[list[list[Any]]]) -> Result:
-        executor = self._pipeline.executor
-        for index, spec in enumerate(self._inputs):
-            samples = [sample for inputs in accepted for sample in inputs[index]]
-            self._pipeline._feeds[spec.name].operator.feed(to_batch(samples, spec))
-        try:
-            result = executor.run_once(isolate=True)
-        except Exception:
-            self._drop_fed()
-            raise
-        if result.ready is not None:
-            result.ready.synchronize()
-        return result
+    @property
+    def id(self) -> str:
+        return self._request.request_id()
 
-    def _drop_fed(self) -> None:
-        for spec in self._inputs:
-            self._pipeline._feeds[spec.name].operator.reset()
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return json.loads(self._request.parameters() or "{}")
 
-    def _respond(self, pb_utils: Any, request: Any, result: Result, start: int, stop: int) -> Any:
-        if result.failures:
-            failed = [result.failures[index] for index in range(start, stop) if index in result.failures]
-            if failed:
-                return _refusal(pb_utils, failed[0], start)
-        wanted = set(request.requested_output_names())
-        try:
-            tensors = [
-                _tensor(pb_utils, spec.name, part_of(result.outputs[index], start, stop, spec))
-                for spec, index in zip(self._outputs, self._order)
-                if spec.name in wanted
-            ]
-        except Exception as error:
-            return _refusal(pb_utils, error)
-        return pb_utils.InferenceResponse(output_tensors=tensors)
+    @property
+    def wanted(self) -> Collection[str]:
+        return self._request.requested_output_names()
+
+    def tensor(self, name: str) -> Any:
+        tensor = _pb_utils().get_input_tensor_by_name(self._request, name)
+        if tensor is None:
+            return None
+        if tensor.is_cpu():
+            return tensor.as_numpy()
+        from penstock.tensors.cuda import require_cupy
+
+        return require_cupy("inputs on the GPU").from_dlpack(tensor.to_dlpack())
+
+    def is_cancelled(self) -> bool:
+        return self._request.is_cancelled()
+
+
+def _response(answer: Answer) -> Any:
+    pb_utils = _pb_utils()
+    if isinstance(answer, Refusal):
+        codes = {
+            Fault.REQUEST: pb_utils.TritonError.INVALID_ARG,
+            Fault.CANCELLED: pb_utils.TritonError.CANCELLED,
+            Fault.INTERNAL: pb_utils.TritonError.INTERNAL,
+        }
+        return pb_utils.InferenceResponse(error=pb_utils.TritonError(answer.message, codes[answer.fault]))
+    return pb_utils.InferenceResponse(output_tensors=[_tensor(name, array) for name, array in answer.tensors.items()])
+
+
+def _tensor(name: str, array: Any) -> Any:
+    if isinstance(array, np.ndarray):
+        return _pb_utils().Tensor(name, array)
+    return _pb_utils().Tensor.from_dlpack(name, array)
 
 
 def _complete_tensors(completed: Any, config: dict[str, Any], expected: Any) -> None:
@@ -190,61 +135,27 @@ def _complete_tensors(completed: Any, config: dict[str, Any], expected: Any) -> 
                     config[kind][-1]["allow_ragged_batch"] = True
 
 
-def _fallbacks(config: dict[str, Any]) -> dict[str, Any]:
-    """Settings for what neither the file nor the configuration tells."""
-    cores = len(os.sched_getaffinity(0))
-    return {"num_threads": cores, "batch_size": config.get("max_batch_size") or None}
+class _TritonLog(logging.Handler):
+    """Hands what Penstock logs to Triton's log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log = _pb_utils().Logger
+        text = self.format(record)
+        if record.levelno >= logging.ERROR:
+            log.log_error(text)
+        elif record.levelno >= logging.WARNING:
+            log.log_warn(text)
+        elif record.levelno >= logging.INFO:
+            log.log_info(text)
+        else:
+            log.log_verbose(text)
 
 
-def _allowed_modules(config: dict[str, Any]) -> list[str]:
-    return [name.strip() for name in parameter(config, "allowed_modules").split(",") if name.strip()]
-
-
-def _input_specs(config: dict[str, Any], pipeline: Pipeline) -> list[InputSpec]:
-    declared = {op.name: op.arguments for op in source_steps(pipeline)}
-    return [
-        InputSpec(
-            item["name"],
-            item["data_type"] == BYTES,
-            declared[item["name"]].get("ndim"),
-            declared[item["name"]].get("layout") or "",
-        )
-        for item in config["input"]
-    ]
-
-
-def _output_specs(config: dict[str, Any]) -> list[OutputSpec]:
-    split = set(filter(None, parameter(config, "split_along_outer_axis").split(":")))
-    unknown = split - {item["name"] for item in config["output"]}
-    if unknown:
-        raise ConfigurationError(f"split_along_outer_axis names {sorted(unknown)}, which are no outputs")
-    return [OutputSpec(item["name"], item["data_type"] == BYTES, item["name"] in split) for item in config["output"]]
-
-
-def _array_of(tensor: Any) -> Any:
-    if tensor.is_cpu():
-        return tensor.as_numpy()
-    from penstock.tensors.cuda import require_cupy
-
-    return require_cupy("inputs on the GPU").from_dlpack(tensor.to_dlpack())
-
-
-def _tensor(pb_utils: Any, name: str, array: Any) -> Any:
-    if isinstance(array, np.ndarray):
-        return pb_utils.Tensor(name, array)
-    return pb_utils.Tensor.from_dlpack(name, array)
-
-
-def _refusal(pb_utils: Any, error: Exception, start: int = 0) -> Any:
-    """The response to a request that is at fault (or, for other errors, that could not be answered)."""
-    blame_request = isinstance(error, (OperatorError, RequestError))
-    if isinstance(error, OperatorError):
-        sample = "" if error.sample is None else f" (sample {error.sample - start} of this request)"
-        text = f"{error.operator}: {error.reason}{sample}"
-    else:
-        text = f"{error}" if isinstance(error, (RequestError, PenstockError)) else f"{type(error).__name__}: {error}"
-    code = pb_utils.TritonError.INVALID_ARG if blame_request else pb_utils.TritonError.INTERNAL
-    return pb_utils.InferenceResponse(error=pb_utils.TritonError(text, code))
+def _log_to_triton() -> None:
+    package = logging.getLogger("penstock")
+    if not any(isinstance(handler, _TritonLog) for handler in package.handlers):
+        package.addHandler(_TritonLog())
+        package.setLevel(logging.INFO)
 
 
 def _check_stub(pb_utils: Any) -> None:

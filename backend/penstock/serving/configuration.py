@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.errors import PenstockError
 from penstock.graph import OpNode
 from penstock.pipeline import Pipeline
 from penstock.serving.probing import OutputInfo, probe, source_steps
+from penstock.serving.settings import ConfigurationError
 from penstock.types import (
     BOOL,
     FLOAT,
@@ -41,13 +41,6 @@ TRITON_TYPES = {
     FLOAT64: "TYPE_FP64",
 }
 BYTES = "TYPE_STRING"
-
-
-class ConfigurationError(PenstockError, ValueError):
-    """A model's configuration does not fit its pipeline."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(f"Invalid argument: {message}")
 
 
 @dataclass(frozen=True)
@@ -173,12 +166,6 @@ def _accepted_types(info: OutputInfo) -> tuple[str, ...]:
     assert info.dtype is not None
     own = TRITON_TYPES[info.dtype]
     return (own, BYTES) if info.dtype == UINT8 and info.dims is not None and len(info.dims) == 1 else (own,)
-
-
-def parameter(config: dict[str, Any], name: str, default: str = "") -> str:
-    """A model parameter's text."""
-    entry = config.get("parameters", {}).get(name)
-    return entry["string_value"] if isinstance(entry, dict) else default
 
 
 def dali_type(data_type: str) -> DALIDataType | None:

@@ -1,0 +1,162 @@
+"""The settings of a served model: its configuration's ``parameters``, over those of the whole server."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+from penstock.errors import PenstockError
+
+SERVER_SETTINGS = "PENSTOCK_BACKEND_CONFIG"
+"""The environment variable with the server's settings: JSON, a section for each backend name, texts by setting."""
+
+_SECTIONS = ("dali", "penstock")  # the later one wins
+ISOLATION = ("auto", "all", "none")
+PILLOWS_LIMIT = 178_956_970
+
+
+class ConfigurationError(PenstockError, ValueError):
+    """A model's configuration is wrong, or does not fit its pipeline."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"Invalid argument: {message}")
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def _flag(text: str) -> bool:
+    try:
+        return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
+    except KeyError:
+        raise ValueError from None
+
+
+def _isolation(text: str) -> str:
+    if text not in ISOLATION:
+        raise ValueError
+    return text
+
+
+def _list(separator: str) -> Callable[[str], tuple[str, ...]]:
+    return lambda text: tuple(item.strip() for item in text.split(separator) if item.strip())
+
+
+def _limit(text: str) -> int | None:
+    return None if text == "none" else _count(text)
+
+
+def _setting(default: Any, parse: Callable[[str], Any], wanted: str, doc: str) -> Any:
+    return field(default=default, metadata={"parse": parse, "wanted": wanted, "doc": doc})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What can be set for a model, each declared once: its default, how its text is read, what it does."""
+
+    num_threads: int | None = _setting(
+        None, _count, "a number from 1", "CPU threads of the pipeline; by default its own, else one for each core."
+    )
+    allowed_modules: tuple[str, ...] = _setting(
+        (), _list(","), "names, separated by commas", "Modules from which Python operators of saved pipelines may come."
+    )
+    allowed_paths: tuple[str, ...] = _setting(
+        (), _list(":"), "paths, separated by colons", "Folders outside the model's own that its pipeline may read."
+    )
+    split_along_outer_axis: tuple[str, ...] = _setting(
+        (), _list(":"), "names, separated by colons", "Outputs whose samples are cut along their first dimension."
+    )
+    max_pixels: int | None = _setting(
+        PILLOWS_LIMIT, _limit, "a number from 1, or none", "The most pixels that an encoded image may have."
+    )
+    max_bytes: int | None = _setting(
+        None, _limit, "a number from 1, or none", "The most bytes that a decoded image, sound or clip may take."
+    )
+    max_frames: int | None = _setting(
+        None, _limit, "a number from 1, or none", "The most frames that an encoded video may have."
+    )
+    isolate_decoders: str = _setting(
+        "auto", _isolation, "auto, all or none", "Which decoders run in processes of their own, which may die."
+    )
+    release_after_unload: bool = _setting(
+        False,
+        _flag,
+        "true or false",
+        "Accepted for DALI's backend: an unloaded model's process ends and holds nothing.",
+    )
+    plugin_libs: tuple[str, ...] = _setting(
+        (),
+        _list(":"),
+        "paths, separated by colons",
+        "Accepted for DALI's backend: there are no operators in C++ libraries.",
+    )
+
+
+def declared() -> Iterator[Field[Any]]:
+    """The settings that exist, in order; their ``metadata`` has ``doc`` and ``wanted``."""
+    return iter(fields(Settings))
+
+
+def settings_of(config: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Settings:
+    """The settings of one model: its own parameters, else the server's, else the defaults.
+
+    Args:
+        config: the model's configuration.
+        environment: where :data:`SERVER_SETTINGS` may be; by default the process's own.
+
+    Raises:
+        ConfigurationError: a value is not of its setting's kind.
+    """
+    given = _server_settings(os.environ if environment is None else environment) | _parameters(config)
+    return Settings(**{item.name: _parsed(item, *given[item.name]) for item in declared() if item.name in given})
+
+
+def unknown_parameters(config: Mapping[str, Any]) -> dict[str, str | None]:
+    """The model's parameters that are no settings, each with the nearest setting, if one is near.
+
+    Triton allows any parameter, and its Python backend has some of its own, all in capitals.
+    """
+    known = [item.name for item in declared()]
+    strange = [name for name in _parameters(config) if name not in known and not name.isupper()]
+    return {name: next(iter(difflib.get_close_matches(name.lower(), known, 1)), None) for name in strange}
+
+
+def _server_settings(environment: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    text = environment.get(SERVER_SETTINGS)
+    if not text:
+        return {}
+    try:
+        sections = json.loads(text)
+        return {
+            name: (str(value), f"the server's setting {section},{name}")
+            for section in _SECTIONS
+            for name, value in sections.get(section, {}).items()
+        }
+    except (ValueError, AttributeError) as error:
+        raise ConfigurationError(
+            f"{SERVER_SETTINGS} must be a JSON object of objects, got {text!r}: {error}"
+        ) from error
+
+
+def _parameters(config: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """The texts of a model's parameters, each with what it is called in messages."""
+    given = config.get("parameters") or {}
+    return {
+        name: (entry["string_value"] if isinstance(entry, Mapping) else str(entry), f"the parameter '{name}'")
+        for name, entry in given.items()
+    }
+
+
+def _parsed(item: Field[Any], text: str, called: str) -> Any:
+    try:
+        return item.metadata["parse"](text.strip())
+    except ValueError:
+        raise ConfigurationError(f"{called} must be {item.metadata['wanted']}, got {text!r}") from None
