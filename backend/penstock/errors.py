@@ -7,7 +7,8 @@ of a running operator is also of the built-in type of its cause where that type 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -20,6 +21,23 @@ __all__ = [
     "UnsupportedVersionError",
     "operator_error",
 ]
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that an unknown one may have been meant to be, whatever its case; None if none is near."""
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    matches = difflib.get_close_matches(name.lower(), by_lower, 1)
+    return by_lower[matches[0]] if matches else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """What to add to a message about an unknown name: the nearest known one, or nothing if none is near.
+
+    >>> did_you_mean("resize_shoter", ["resize_longer", "resize_shorter"])
+    " Did you mean 'resize_shorter'?"
+    """
+    meant = nearest(name, known)
+    return f" Did you mean '{meant}'?" if meant else ""
 
 
 class PenstockError(RuntimeError):

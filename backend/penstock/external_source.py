@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from penstock.errors import did_you_mean
 from penstock.graph import call_operator
 from penstock.runtime.sources import Source
 from penstock.schema.registry import find_schema
@@ -118,7 +120,8 @@ def _known_arguments() -> Collection[str]:
 def _check_known(arguments: dict[str, Any]) -> None:
     for name in arguments:
         if name not in _known_arguments():
-            raise ValueError(f'Got an unexpected argument "{name}"')
+            near = did_you_mean(name, [*_known_arguments(), *inspect.signature(external_source).parameters])
+            raise ValueError(f'Got an unexpected argument "{name}".{near}')
 
 
 def _check_outputs(source: Any, num_outputs: int | None, name: str | None) -> None:
@@ -258,6 +261,7 @@ class ExternalSource:
             raise ValueError("The argument `cycle` can only be specified together with a `source` that is iterable")
         unknown = [key for key in arguments if key not in _AT_CALL and key not in _known_arguments()]
         if unknown:
-            raise KeyError(f'Argument "{unknown[0]}" is not defined for operator "ExternalSource".')
+            near = did_you_mean(unknown[0], [*_AT_CALL, *_known_arguments()])
+            raise KeyError(f'Argument "{unknown[0]}" is not defined for operator "ExternalSource".{near}')
         own = {key: value for key, value in arguments.items() if value is not None}
         return external_source(**({"batch": None} | self._arguments | own))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable as _Callable
 from typing import Any as _Any
+from typing import NoReturn as _NoReturn
 
 from penstock.external_source import external_source
 from penstock.graph import call_operator as _call_operator
@@ -15,6 +16,7 @@ from penstock.schema import Schema as _Schema
 from penstock.schema.declaration import snake_case as _snake_case
 from penstock.schema.documentation import docstring as _docstring
 from penstock.schema.documentation import signature as _signature
+from penstock.schema.faces import no_such_operator as _no_such_operator
 from penstock.schema.faces import submodule as _submodule
 from penstock.schema.registry import load_package as _load_package
 from penstock.schema.registry import subscribe as _subscribe
@@ -55,6 +57,10 @@ def _publish(schema: _Schema) -> None:
     setattr(module, name, function)
     if schema.is_unlisted:
         setattr(_submodule(__name__, f"{path}.hidden" if path else "hidden"), name, function)
+
+
+def __getattr__(name: str) -> _NoReturn:
+    _no_such_operator(__name__, name)
 
 
 # By this name tools that were written for DALI ask what the function of an operator's class is called.

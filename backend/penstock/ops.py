@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, NoReturn
 
 from penstock.external_source import ExternalSource
 from penstock.graph import call_operator
@@ -15,7 +15,7 @@ from penstock.operators.python._calling import from_dlpack, to_capsule
 from penstock.python_function import DLTensorPythonFunction, NumbaFunction, PythonFunction, TorchPythonFunction
 from penstock.schema import Schema
 from penstock.schema.documentation import call_signature, constructor_signature, docstring, with_self
-from penstock.schema.faces import submodule
+from penstock.schema.faces import no_such_operator, submodule
 from penstock.schema.registry import all_schemas, find_schema, load_package, subscribe
 from penstock.tfrecord import TFRecord, TFRecordReader
 
@@ -50,7 +50,7 @@ class OperatorFace:
             raise ValueError(f'Unsupported device type: "{device}". Use one of {", ".join(DEVICES)}.')
         for key in arguments:
             if key not in self.schema.all_arguments:
-                raise KeyError(f'Argument "{key}" is not defined for operator "{self.schema.name}".')
+                raise self.schema.unknown_argument(key)
         self._device = device
         self._name = name
         self._arguments = arguments
@@ -185,6 +185,10 @@ _dlpack_from_array = to_capsule
 
 def _dlpack_to_array(capsule: Any) -> Any:
     return from_dlpack(capsule, on_gpu=False)
+
+
+def __getattr__(name: str) -> NoReturn:
+    no_such_operator(__name__, name)
 
 
 __path__: list[str] = []

@@ -219,7 +219,7 @@ def _current_arguments(schema: Schema, arguments: dict[str, Any], display: str) 
             continue
         argument = schema.all_arguments.get(key)
         if argument is None:
-            raise KeyError(f'Argument "{key}" is not defined for operator "{schema.name}".')
+            raise schema.unknown_argument(key)
         deprecation = argument.deprecated
         if deprecation is None:
             yield argument, value

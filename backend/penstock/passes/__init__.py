@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from penstock.errors import did_you_mean
 from penstock.graph import Graph
 from penstock.passes.rewriting import Change, Rewritten
 
@@ -56,7 +57,9 @@ def chosen_passes(names: Sequence[str] | None) -> dict[str, Pass]:
         raise TypeError(f"`passes` must be a list of names, or None for all; got {names!r}")
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise ValueError(f"There is no pass {', '.join(map(repr, unknown))}; the passes are: {', '.join(known)}")
+        raise ValueError(
+            f"There is no pass {', '.join(map(repr, unknown))}.{did_you_mean(unknown[0], known)} The passes are: {', '.join(known)}"
+        )
     return {name: rewrite for name, rewrite in known.items() if name in names}
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from penstock.errors import did_you_mean
 from penstock.schema.arguments import Argument, common_arguments
 
 MOST_INPUTS = 999
@@ -158,6 +159,11 @@ class Schema:
     def fn_path(self) -> str:
         """The dotted path in ``fn``."""
         return self.fn or ".".join((*self.module, snake_case(self.class_name)))
+
+    def unknown_argument(self, name: str) -> KeyError:
+        """The error about an argument that the operator does not have."""
+        near = did_you_mean(name, self.all_arguments)
+        return KeyError(f'Argument "{name}" is not defined for operator "{self.name}".{near}')
 
     @property
     def fewest_inputs(self) -> int:

@@ -4,6 +4,32 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
+from typing import Any, NoReturn
+
+from penstock.errors import nearest
+
+
+class _Family(ModuleType):
+    """A module of operators."""
+
+    def __getattr__(self, name: str) -> Any:
+        no_such_operator(self.__name__, name)
+
+
+def no_such_operator(module: str, name: str) -> NoReturn:
+    """Raises AttributeError, naming the operator that may have been meant, in the module or in a family below it."""
+    text = f"module {module!r} has no attribute {name!r}"
+    if name.startswith("__"):  # asked for by Python and its tools, not by users
+        raise AttributeError(text)
+    paths: dict[str, str] = {}
+    # The shortest path last, so that `fn.image` means `decoders.image`, not its experimental namesake.
+    for path in sorted((path for path in sys.modules if path.startswith(module)), key=len, reverse=True):
+        family = sys.modules[path]
+        if path == module or (isinstance(family, _Family) and not path.endswith(".hidden")):
+            inner = path[len(module) + 1 :]
+            paths |= {member: f"{inner}.{member}" if inner else member for member in vars(family) if member[0] != "_"}
+    meant = nearest(name, paths)
+    raise AttributeError(f"{text}. Did you mean '{paths[meant]}'?" if meant else text)
 
 
 def submodule(root: str, path: str) -> ModuleType:
@@ -13,7 +39,7 @@ def submodule(root: str, path: str) -> ModuleType:
         name = f"{module.__name__}.{part}"
         child = sys.modules.get(name)
         if child is None:
-            child = ModuleType(name, f"Operators of the family `{part}`.")
+            child = _Family(name, f"Operators of the family `{part}`.")
             child.__path__ = []
             sys.modules[name] = child
         if not isinstance(getattr(module, part, None), ModuleType):

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import SerializationError, UnsupportedVersionError
+from penstock.errors import SerializationError, UnsupportedVersionError, did_you_mean
 from penstock.graph import DataNode, OpNode
 from penstock.runtime.sources import Source
 from penstock.schema import Argument, Schema, all_schemas
@@ -248,7 +248,8 @@ def _from_entry(
 def _from_json(schema: Schema | None, key: str, value: Any, where: str) -> Any:
     argument = None if schema is None else schema.all_arguments.get(key)
     if argument is None:
-        raise SerializationError(f"{where}: the operator has no argument '{key}'")
+        known = () if schema is None else schema.all_arguments
+        raise SerializationError(f"{where}: the operator has no argument '{key}'.{did_you_mean(key, known)}")
     kind = argument.type.removesuffix("[]")
     if kind not in _ENUMS:
         return value
