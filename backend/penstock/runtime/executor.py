@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import queue
 import threading
 import weakref
@@ -32,12 +33,14 @@ class Result:
         failures: errors by sample, where the run isolates them.
         ready: the CUDA event after which GPU outputs are valid.
         states: of the operators after this run, where checkpoints are enabled.
+        taken: by the name of each operator that is fed, the ticket of the batch that it gave.
     """
 
     outputs: list[TensorList] = field(default_factory=list)
     failures: dict[int, OperatorError] = field(default_factory=dict)
     ready: Any = None
     states: dict[str, Any] | None = None
+    taken: dict[str, object] = field(default_factory=dict)
 
 
 # Streams are never destroyed: results outlive their pipeline, and libraries free their memory in its stream's order.
@@ -145,12 +148,15 @@ class Executor:
 
     def _run_when_fed(self) -> Result:
         """Runs the next batch, as soon as the sources that are to be waited for have one."""
-        for operator in self._fed_operators():
+        for operator in self.fed_operators.values():
             operator.wait_for_data(lambda: self._finishing)
         return self.run_once()
 
-    def _fed_operators(self) -> list[FedOperator]:
-        return [step.operator for step in self.plan.operators if isinstance(step.operator, FedOperator)]
+    @functools.cached_property
+    def fed_operators(self) -> dict[str, FedOperator]:
+        """The operators that the program feeds, by their nodes' names."""
+        steps = self.plan.operators
+        return {step.node.name: step.operator for step in steps if isinstance(step.operator, FedOperator)}
 
     def next_result(self) -> Result:
         """The oldest scheduled batch, waited for; raises what its run raised."""
@@ -180,7 +186,7 @@ class Executor:
     def finish(self, timeout: float | None = None) -> None:
         """Ends the prefetching thread after the batch that it is running, which is waited for; nobody waits for data any more."""
         self._finishing = True
-        for operator in self._fed_operators():
+        for operator in self.fed_operators.values():
             operator.wake()
         thread = self._thread
         if thread is None:
@@ -246,6 +252,7 @@ class Executor:
             for slot in step.release:
                 slots[slot] = None
         result.outputs = [slots[slot] for slot in self.plan.outputs]
+        result.taken = {name: operator.taken for name, operator in self.fed_operators.items()}
         return result
 
     def _batch_size(self) -> int:

@@ -1,34 +1,56 @@
-"""`FedOperator`: what operators that the user's program feeds have in common: they can wait for data."""
+"""`FedOperator`: what operators that the user's program feeds have in common: they can wait for data, and say what they gave."""
 
 from __future__ import annotations
 
 import threading
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from penstock.schema.operator import Operator
 from penstock.tensors import TensorList
+
+
+@dataclass(frozen=True)
+class Fed:
+    """A batch that was fed.
+
+    Attributes:
+        batch: the data.
+        ticket: by which the one who fed it knows it again.
+    """
+
+    batch: TensorList
+    ticket: object = None
 
 
 class FedOperator(Operator):
     """Gives what another part of the program, maybe on another thread, hands to :meth:`feed`.
 
     Has an argument ``blocking``: whether a run waits until there is something to give.
+
+    Attributes:
+        taken: the ticket of the batch that the last run gave.
     """
 
     def setup(self) -> None:
         # Held while what was fed changes hands, and told when something was fed.
         self._fed = threading.Condition()
+        self.taken: object = None
 
-    def feed(self, batch: TensorList) -> None:
-        """Adds a batch to be given by a later run."""
+    def feed(self, batch: TensorList, ticket: object = None) -> None:
+        """Adds a batch to be given by a later run, which then has :attr:`taken` its ticket."""
         with self._fed:
-            self._add(batch)
+            self._add(Fed(batch, ticket))
             self._fed.notify_all()
 
     @abstractmethod
-    def _add(self, batch: TensorList) -> None:
+    def _add(self, fed: Fed) -> None:
         """Keeps a fed batch."""
+
+    @abstractmethod
+    def drop(self) -> None:
+        """Forgets all that was fed."""
 
     @property
     @abstractmethod

@@ -20,6 +20,7 @@ from penstock.serving.configuration import (
     check_outputs,
     output_order,
 )
+from penstock.serving.fed_runner import FedRunner, MixUpError
 from penstock.serving.model_files import find_model_file, load_pipeline
 from penstock.serving.probing import probe, source_steps
 from penstock.serving.requests import InputSpec, OutputSpec, RequestError, part_of, samples_of, to_batch
@@ -114,7 +115,7 @@ class ServedModel:
 
     def __init__(self, pipeline: Pipeline, config: Mapping[str, Any], settings: Settings) -> None:
         self._pipeline = pipeline
-        self._pipeline.build()
+        self._runner = FedRunner(pipeline)
         self._order = output_order(config["output"], pipeline)
         self._inputs = _input_specs(config, pipeline)
         self._outputs = _output_specs(config, settings)
@@ -194,8 +195,8 @@ class ServedModel:
         try:
             result = self._run(accepted)
         except Exception as error:
-            if len(accepted) == 1:
-                answers[accepted[0].number] = refusal_of(error)
+            if len(accepted) == 1 or isinstance(error, MixUpError):
+                answers.update((one.number, refusal_of(error)) for one in accepted)
                 return
             # The batch as a whole was refused: find out by whom.
             for one in accepted:
@@ -207,21 +208,11 @@ class ServedModel:
             start += one.count
 
     def _run(self, accepted: Sequence[_Accepted]) -> Result:
-        for index, spec in enumerate(self._inputs):
-            samples = [sample for one in accepted for sample in one.samples[index]]
-            self._pipeline._feeds[spec.name].operator.feed(to_batch(samples, spec))
-        try:
-            result = self._pipeline.executor.run_once(isolate=True)
-        except Exception:
-            self._drop_fed()
-            raise
-        if result.ready is not None:
-            result.ready.synchronize()
-        return result
-
-    def _drop_fed(self) -> None:
-        for spec in self._inputs:
-            self._pipeline._feeds[spec.name].operator.reset()
+        batches = {
+            spec.name: to_batch([sample for one in accepted for sample in one.samples[index]], spec)
+            for index, spec in enumerate(self._inputs)
+        }
+        return self._runner.run(batches, sum(one.count for one in accepted))
 
     def _part(self, request: Request, result: Result, start: int, stop: int) -> Answer:
         """The answer to the request whose samples are those from ``start`` to ``stop``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from penstock.schema import Alias, Argument, FedOperator, Schema, Workspace, register_operator
+from penstock.schema import Alias, Argument, Fed, FedOperator, Schema, Workspace, register_operator
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 from penstock.types import NO_TYPE, DALIDataType, dtype_name
 
@@ -46,13 +46,13 @@ class ExternalSource(FedOperator):
             raise RuntimeError(
                 f"Incorrect number of dimensions ({ndim}). Use positive values for tensors or 0 for scalars."
             )
-        self._queue: deque[TensorList] = deque()
-        self._last: TensorList | None = None
+        self._queue: deque[Fed] = deque()
+        self._last: Fed | None = None
         # Type, number of dimensions and layout of the last batch.
         self._previous: tuple[DALIDataType, int, str] | None = None
 
-    def _add(self, batch: TensorList) -> None:
-        self._queue.append(batch)
+    def _add(self, fed: Fed) -> None:
+        self._queue.append(fed)
 
     def _checked(self, batch: TensorList) -> TensorList:
         """The batch with its layout; raises RuntimeError unless it is as was declared, and as the batch before."""
@@ -104,8 +104,8 @@ class ExternalSource(FedOperator):
 
     def pending_batch_size(self) -> int | None:
         with self._fed:
-            batch = self._queue[0] if self._queue else self._last
-        return None if batch is None else len(batch)
+            fed = self._queue[0] if self._queue else self._last
+        return None if fed is None else len(fed.batch)
 
     @property
     def waiting(self) -> int:
@@ -118,15 +118,16 @@ class ExternalSource(FedOperator):
         with self._fed:
             fed = self._queue.popleft() if self._queue else None
         if fed is not None:
-            batch = self._checked(fed)
-            self._last = batch if self.args["repeat_last"] else None
+            fed = Fed(self._checked(fed.batch), fed.ticket)
+            self._last = fed if self.args["repeat_last"] else None
         elif self._last is not None:
-            batch = self._last
+            fed = self._last
         else:
             raise IndexError(
                 "Attempted to peek the data batch that doesn't exist: feed more data to this external source before running."
             )
-        workspace.outputs = [self._placed(batch, workspace.device)]
+        self.taken = fed.ticket
+        workspace.outputs = [self._placed(fed.batch, workspace.device)]
 
     @staticmethod
     def _placed(batch: TensorList, device: str) -> TensorList:
@@ -136,3 +137,8 @@ class ExternalSource(FedOperator):
 
     def reset(self) -> None:
         self._queue.clear()
+
+    def drop(self) -> None:
+        with self._fed:
+            self._queue.clear()
+            self._last = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.kernels.codecs.video import Video
-from penstock.schema import Argument, FedOperator, Schema, Workspace, register_operator
+from penstock.schema import Argument, Fed, FedOperator, Schema, Workspace, register_operator
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.tensor import host_view
 from penstock.types import UINT8
@@ -18,8 +18,9 @@ _POLICIES = ("partial", "pad")
 
 @dataclass
 class _Clip:
-    """A video on its way: how far it was given out, or why it cannot be."""
+    """A video on its way: by whose ticket, how far it was given out, or why it cannot be."""
 
+    ticket: object
     video: Video | None = None
     error: Exception | None = None
     next_frame: int = 0
@@ -71,12 +72,16 @@ class VideoInput(FedOperator):
             raise ValueError(f"`sequence_length` must be positive, got {self.args['sequence_length']}")
         self._clips: deque[_Clip] = deque()
 
-    def _add(self, batch: TensorList) -> None:
+    def _add(self, fed: Fed) -> None:
         """Adds a video, to be given when those before it are over; one that cannot be opened fails then."""
         try:
-            self._clips.append(_Clip(_opened(batch)))
+            self._clips.append(_Clip(fed.ticket, _opened(fed.batch)))
         except ValueError as error:
-            self._clips.append(_Clip(error=error))
+            self._clips.append(_Clip(fed.ticket, error=error))
+
+    def drop(self) -> None:
+        with self._fed:
+            self._clips.clear()
 
     @property
     def waiting(self) -> int:
@@ -96,6 +101,7 @@ class VideoInput(FedOperator):
         if not self._clips:
             raise RuntimeError("No data was provided to the InputOperator. Make sure to feed it properly.")
         clip = self._clips[0]
+        self.taken = clip.ticket
         if clip.error is not None:
             self._clips.popleft()
             raise clip.error

@@ -1,0 +1,102 @@
+"""`FedRunner`: runs a pipeline on what it is given, and proves that what comes out was made of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.errors import PenstockError
+from penstock.pipeline import Pipeline
+from penstock.runtime import Result
+from penstock.schema import FedOperator
+from penstock.tensors import TensorList
+
+logger = logging.getLogger(__name__)
+
+
+class MixUpError(PenstockError):
+    """A pipeline gave something else than what was made of the batch that it was fed; nobody may see it."""
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """What one source was fed for one batch; told from others by identity.
+
+    Attributes:
+        source: the operator's name.
+        batch: counted from 1.
+    """
+
+    source: str
+    batch: int
+
+
+class FedRunner:
+    """Runs a pipeline on one batch at a time, and holds what each source gave against what it was fed.
+
+    After a run, whatever came of it, no source holds data. After a mix-up the pipeline is built anew.
+
+    Args:
+        pipeline: that nobody else runs or feeds.
+    """
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._batches = 0
+
+    @property
+    def sources(self) -> dict[str, FedOperator]:
+        """The pipeline's operators that take data, by name; those that no output needs are not among them."""
+        return self._pipeline.executor.fed_operators
+
+    def run(self, batches: Mapping[str, TensorList], count: int) -> Result:
+        """What the pipeline makes of a batch; samples that fail are among the result's failures.
+
+        Args:
+            batches: for each source its data; those for names that are no sources are left aside.
+            count: of the samples.
+
+        Raises:
+            MixUpError: something else came out than what went in.
+            OperatorError: the batch as a whole was refused.
+        """
+        self._batches += 1
+        sources = self.sources
+        tickets = {name: Ticket(name, self._batches) for name in sources}
+        try:
+            for name, source in sources.items():
+                source.feed(batches[name], tickets[name])
+            result = self._pipeline.executor.run_once(isolate=True)
+            if result.ready is not None:
+                result.ready.synchronize()
+            _check(result, tickets, sources, count)
+        except MixUpError as error:
+            logger.error("%s The pipeline is built anew.", error)
+            self._pipeline.close()
+            raise
+        finally:
+            self._empty(sources)
+        return result
+
+    def _empty(self, sources: Mapping[str, FedOperator]) -> None:
+        for source in sources.values():
+            source.drop()
+        if any(source.has_data() for source in sources.values()):
+            # One that keeps its data would give it to the next batch: the next run builds new ones.
+            self._pipeline.close()
+
+
+def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, FedOperator], count: int) -> None:
+    """Raises MixUpError unless each source gave what it was fed, and each output has a sample for each that was fed."""
+    for name, ticket in tickets.items():
+        taken = result.taken.get(name)
+        if taken is not ticket:
+            raise MixUpError(f"'{name}' gave {taken or 'nothing'} instead of {ticket}: nothing is answered with it.")
+        if sources[name].waiting:
+            raise MixUpError(f"'{name}' kept data beyond {ticket}: nothing is answered with it.")
+    for index, batch in enumerate(result.outputs):
+        if len(batch) != count:
+            raise MixUpError(
+                f"Output {index} has {len(batch)} samples where {count} were fed: nothing is answered with them."
+            )
