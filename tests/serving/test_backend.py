@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,10 @@ from PIL import Image
 from tritonclient.utils import InferenceServerException
 
 from penstock.serving.server import LocalServer
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import add_model
 
 TWO_LINES = 'backend: "penstock"\n'
 THUMBNAIL = """
@@ -48,13 +53,6 @@ dynamic_batching { max_queue_delay_microseconds: 200000 }
 """
 
 
-def add_model(repository: Path, name: str, config: str, source: str | bytes, filename: str = "pipeline.py") -> None:
-    folder = repository / name / "1"
-    folder.mkdir(parents=True)
-    (folder / filename).write_bytes(source.encode() if isinstance(source, str) else source)
-    (folder.parent / "config.pbtxt").write_text(config)
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
@@ -69,7 +67,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
         repository,
         "wrong_type",
         TWO_LINES + 'max_batch_size: 4\noutput [{ name: "doubled" data_type: TYPE_INT64 dims: [-1] }]',
-        NUMBERS,
+        NUMBERS.replace("batch_size=4", "batch_size=4, output_dtype=[types.FLOAT, None]"),
     )
     with LocalServer(repository, allow_failures=True) as running:
         yield running

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.serving.requests import InputSpec, OutputSpec, RequestError, part_of, samples_of, to_batch
+from penstock.serving.requests import InputSpec, OutputSpec, RequestError, part_of, sample_of, samples_of, to_batch
 from penstock.tensors import TensorListCPU
-from penstock.types import UINT8
+from penstock.types import FLOAT, UINT8
 
 
 def test_rows_are_samples_without_a_copy() -> None:
@@ -27,6 +27,8 @@ def test_scalars_and_bytes() -> None:
 def test_wrong_ranks_and_types() -> None:
     with pytest.raises(RequestError, match="2 dimensions"):
         samples_of(np.zeros((2, 3)), InputSpec("x", is_bytes=False, ndim=2))
+    with pytest.raises(RequestError, match="0 dimensions"):
+        samples_of(np.zeros((2, 3)), InputSpec("x", is_bytes=False, ndim=0))
     with pytest.raises(RequestError, match="batch dimension"):
         samples_of(np.array(3), InputSpec("x", is_bytes=False))
     with pytest.raises(RequestError, match="bytes are expected"):
@@ -56,5 +58,42 @@ def test_parts_of_other_kinds() -> None:
     assert part_of(ragged, 0, 2, OutputSpec("y", is_bytes=True)).tolist() == [[b"\0\0\0"], [b"\0\0"]]
     scalars = TensorListCPU([np.array(1), np.array(2)])
     assert part_of(scalars, 0, 2, OutputSpec("y")).tolist() == [[1], [2]]
-    frames = TensorListCPU([np.zeros((4, 5)), np.zeros((4, 5))])
-    assert part_of(frames, 0, 2, OutputSpec("y", split=True)).shape == (8, 5)
+    assert part_of(scalars, 0, 2, OutputSpec("y", ndim=1)).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_samples_of_any_length_are_split(dense: bool) -> None:
+    parts = [np.arange(length * 5, dtype=np.float32).reshape(length, 5) for length in (4, 2, 3)]
+    frames = TensorListCPU.allocate([part.shape for part in parts], FLOAT) if dense else TensorListCPU(parts)
+    for sample, part in zip(frames.samples, parts):
+        sample[...] = part
+    spec = OutputSpec("y", split=True, ndim=2)
+    np.testing.assert_array_equal(part_of(frames, 0, 3, spec), np.concatenate(parts))
+    np.testing.assert_array_equal(part_of(frames, 1, 3, spec), np.concatenate(parts[1:]))
+    np.testing.assert_array_equal(part_of(frames, 1, 2, spec), parts[1])
+    vectors = TensorListCPU([np.zeros(3), np.zeros(2)])
+    assert part_of(vectors, 0, 2, spec).shape == (5, 1)
+
+
+def test_what_cannot_be_split() -> None:
+    spec = OutputSpec("y", split=True)
+    with pytest.raises(RequestError, match="no outer axis"):
+        part_of(TensorListCPU([np.array(1), np.array(2)]), 0, 2, spec)
+    with pytest.raises(RequestError, match="different shapes"):
+        part_of(TensorListCPU([np.zeros((4, 5)), np.zeros((4, 6))]), 0, 2, spec)
+
+
+def test_single_values_become_samples() -> None:
+    number = InputSpec("x", is_bytes=False, dtype=np.float32, ndim=0)
+    assert sample_of(3, number) == np.float32(3)
+    assert sample_of(3, number).dtype == np.float32
+    row = InputSpec("x", is_bytes=False, dtype=np.int32, ndim=1)
+    assert sample_of(3, row).tolist() == [3]
+    assert sample_of([3, 4], row).tolist() == [3, 4]
+    assert sample_of("ab", InputSpec("x", is_bytes=True)).tolist() == [97, 98]
+
+
+@pytest.mark.parametrize("value", [3.5, [[1]], "3", [1, "x"], {"a": 1}])
+def test_single_values_that_are_no_samples(value: object) -> None:
+    with pytest.raises(ValueError, match="'x'"):
+        sample_of(value, InputSpec("x", is_bytes=False, dtype=np.int32, ndim=1))

@@ -400,6 +400,11 @@ class Pipeline:
 
     # -- building --------------------------------------------------------------------------------------------------
 
+    def set_missing(self, *, batch_size: int, num_threads: int) -> None:
+        """Sets what the pipeline was made without; to be called before it is built."""
+        self._batch_size = batch_size if self._batch_size is None else self._batch_size
+        self._num_threads = num_threads if self._num_threads is None else self._num_threads
+
     def build(self) -> None:
         """Makes the pipeline ready to run: verifies the graph, improves it, prepares what the operators need.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.serving.configuration import ConfigurationError, check_inputs, expected_configuration
+from penstock.serving.configuration import ConfigurationError, complete_configuration, is_batched
 from penstock.serving.served_model import Answer, Fault, Refusal, ServedModel, pipeline_loader
 from penstock.serving.settings import settings_of, unknown_parameters
 
@@ -33,17 +33,11 @@ class TritonPythonModel:
         """Fills in the inputs, outputs, batch size and batching that the configuration does not tell."""
         _log_to_triton()
         config = auto_complete_model_config.as_dict()
-        pipeline = pipeline_loader(Path(_pb_utils().get_model_dir()), config, settings_of(config))()
+        folder, settings = Path(_pb_utils().get_model_dir()), settings_of(config)
+        pipeline = pipeline_loader(folder, config, settings)()
         try:
-            # No entry at all reads as 0 as well; a pipeline knows its own batch size, so 0 asks for that.
-            batch_size = config.get("max_batch_size") or pipeline.max_batch_size or 1
-            auto_complete_model_config.set_max_batch_size(batch_size)
-            if config.get("input"):
-                check_inputs(config["input"], pipeline)
-            if not (config.get("input") and config.get("output")):
-                _complete_tensors(auto_complete_model_config, config, expected_configuration(pipeline, batch_size))
-            if "dynamic_batching" not in config and "sequence_batching" not in config:
-                auto_complete_model_config.set_dynamic_batching()
+            # The configuration is completed in place: what the calls for that do not allow is kept as well.
+            complete_configuration(config, pipeline, settings, is_batched(config, _configuration_text(folder.parent)))
         finally:
             pipeline.close()
         return auto_complete_model_config
@@ -122,17 +116,9 @@ def _tensor(name: str, array: Any) -> Any:
     return _pb_utils().Tensor.from_dlpack(name, array)
 
 
-def _complete_tensors(completed: Any, config: dict[str, Any], expected: Any) -> None:
-    for kind, given, add in (
-        ("input", expected.inputs, completed.add_input),
-        ("output", expected.outputs, completed.add_output),
-    ):
-        if not config.get(kind):
-            for tensor in given:
-                add(tensor.as_dict())
-                if tensor.ragged:
-                    # Not among the properties that the call allows, but kept if it is in the configuration.
-                    config[kind][-1]["allow_ragged_batch"] = True
+def _configuration_text(model_folder: Path) -> str:
+    path = model_folder / "config.pbtxt"
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 class _TritonLog(logging.Handler):

@@ -1,76 +1,130 @@
-"""What a pipeline gives, learned by running it on small made-up inputs of two sizes."""
+"""What a pipeline takes and gives: as it declares, and as a run on small made-up inputs of two sizes shows."""
 
 from __future__ import annotations
 
 import io
+import logging
 import struct
 import wave
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from penstock.graph import OpNode
 from penstock.pipeline import Pipeline
-from penstock.types import DALIDataType, numpy_dtype
+from penstock.serving.fed_runner import FedRunner
+from penstock.tensors import TensorListCPU
+from penstock.types import NO_TYPE, UINT8, DALIDataType, numpy_dtype
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class OutputInfo:
-    """One output as a probe saw it.
+class TensorInfo:
+    """What is known of one input or output.
 
     Attributes:
         name: of the node.
         dtype: of its elements, or None where it is not known.
-        dims: extents of a sample, -1 where they depend on the input; None where the rank is not known.
+        dims: extents of a sample, -1 where they vary; None where the rank is not known.
+        layout: of a sample, or empty.
     """
 
     name: str
-    dtype: DALIDataType | None
-    dims: tuple[int, ...] | None
+    dtype: DALIDataType | None = None
+    dims: tuple[int, ...] | None = None
+    layout: str = ""
 
 
-def probe(pipeline: Pipeline) -> list[OutputInfo]:
-    """The outputs of a pipeline, as far as made-up inputs or declarations tell.
+def source_steps(pipeline: Pipeline) -> Iterator[OpNode]:
+    """The pipeline's external sources, in order."""
+    return (op for op in pipeline.graph.operators if op.schema.name == "ExternalSource")
 
-    Runs the pipeline, so that its kernels are compiled when the first request comes; encoded images are JPEGs, whose decoding
-    has the most of them.
-    """
-    for kind in _ENCODED:
-        try:
-            small, large = (_run(pipeline, kind, scale) for scale in (1, 2))
-        except Exception:
-            continue
-        return [
-            OutputInfo(node.name, batch.dtype, _common(batch.shapes[0], other.shapes[0]))
-            for node, batch, other in zip(pipeline.graph.outputs, small, large)
-        ]
+
+def declared_inputs(pipeline: Pipeline) -> list[TensorInfo]:
+    """What the pipeline's external sources declare."""
+    return [_declared_input(op) for op in source_steps(pipeline)]
+
+
+def _declared_input(op: OpNode) -> TensorInfo:
+    dtype, ndim, layout = (op.arguments.get(key) for key in ("dtype", "ndim", "layout"))
+    if ndim is None and layout:
+        ndim = len(layout)
+    dims = None if ndim is None else (-1,) * ndim
+    return TensorInfo(op.name, None if dtype == NO_TYPE else dtype, dims, layout or "")
+
+
+def declared_outputs(pipeline: Pipeline) -> list[TensorInfo]:
+    """What the pipeline declares its outputs to be."""
     return [
-        OutputInfo(node.name, dtype, None if ndim is None else (-1,) * ndim)
+        TensorInfo(node.name, dtype, None if ndim is None else (-1,) * ndim)
         for node, dtype, ndim in zip(pipeline.graph.outputs, pipeline.output_dtype(), pipeline.output_ndim())
     ]
 
 
-def _run(pipeline: Pipeline, kind: str, scale: int) -> list[Any]:
-    executor = pipeline.executor
-    for step in executor.plan.operators:
-        if step.node.schema.name == "ExternalSource":
-            pipeline.feed_input(step.node.name, [_made_up(step.node.arguments, kind, scale)])
-    result = executor.run_once()
-    if result.ready is not None:
-        result.ready.synchronize()
+def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None) -> list[TensorInfo] | None:
+    """The outputs that a pipeline gives for made-up inputs; None where it takes none of them, which is logged.
+
+    Runs the pipeline, so that its kernels are compiled when the first request comes; encoded images are JPEGs, whose decoding
+    has the most of them. It is then no more as it was: others serve.
+
+    Args:
+        pipeline: that never serves.
+        configured: what the model's configuration says of inputs, by name, for what the pipeline does not declare.
+    """
+    inputs = [_combined(declared, (configured or {}).get(declared.name)) for declared in declared_inputs(pipeline)]
+    kinds = list(_ENCODED) if any(_is_encoded(info) for info in inputs) else [""]
+    causes: dict[str, str] = {}
+    for kind in kinds:
+        try:
+            small, large = (_run(pipeline, inputs, kind, scale) for scale in (1, 2))
+        except Exception as error:
+            causes.setdefault(_in_one_line(error), kind)
+            continue
+        return [
+            TensorInfo(node.name, batch.dtype, _common(batch.shapes[0], other.shapes[0]), batch.layout())
+            for node, batch, other in zip(pipeline.graph.outputs, small, large)
+        ]
+    why = "; ".join(f"{kind}: {cause}" if kind else cause for cause, kind in causes.items())
+    logger.info("the pipeline takes none of the made-up inputs that it was tried with (%s)", why)
+    return None
+
+
+def _combined(declared: TensorInfo, configured: TensorInfo | None) -> TensorInfo:
+    if configured is None:
+        return declared
+    dtype = configured.dtype if declared.dtype is None else declared.dtype
+    fits = declared.dims is None or (configured.dims is not None and len(configured.dims) == len(declared.dims))
+    return TensorInfo(declared.name, dtype, configured.dims if fits else declared.dims, declared.layout)
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _run(pipeline: Pipeline, inputs: list[TensorInfo], kind: str, scale: int) -> list[Any]:
+    batches = {info.name: TensorListCPU.of_samples([_made_up(info, kind, scale)], info.layout) for info in inputs}
+    result = FedRunner(pipeline).run(batches, 1)
+    if result.failures:
+        raise result.failures[0]
     return result.outputs
 
 
-def _made_up(declared: dict[str, Any], kind: str, scale: int) -> np.ndarray:
-    dtype, ndim, layout = (declared.get(key) for key in ("dtype", "ndim", "layout"))
-    if ndim is None and layout:
-        ndim = len(layout)
-    if dtype not in (None, DALIDataType.UINT8) or (ndim is not None and ndim != 1):
-        extents = [3 if layout and layout[axis] == "C" else 16 * scale + 8 * axis for axis in range(ndim or 0)]
-        return np.ones(extents, numpy_dtype(dtype if dtype is not None else DALIDataType.UINT8))
-    return np.frombuffer(_ENCODED[kind](scale), np.uint8)
+def _is_encoded(info: TensorInfo) -> bool:
+    return info.dtype in (None, UINT8) and info.dims in (None, (-1,))
+
+
+def _made_up(info: TensorInfo, kind: str, scale: int) -> np.ndarray:
+    if _is_encoded(info):
+        return np.frombuffer(_ENCODED[kind](scale), np.uint8)
+    extents = [
+        extent if extent >= 0 else 3 if info.layout[axis : axis + 1] == "C" else 16 * scale + 8 * axis
+        for axis, extent in enumerate(info.dims or ())
+    ]
+    return np.ones(extents, numpy_dtype(UINT8 if info.dtype is None else info.dtype))
 
 
 def _jpeg(scale: int) -> bytes:
@@ -122,8 +176,3 @@ def _common(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:
     if len(small) != len(large):
         return (-1,) * len(small)
     return tuple(a if a == b else -1 for a, b in zip(small, large))
-
-
-def source_steps(pipeline: Pipeline) -> Iterator[Any]:
-    """The pipeline's external sources, in order."""
-    return (op for op in pipeline.graph.operators if op.schema.name == "ExternalSource")

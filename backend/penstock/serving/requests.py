@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,28 +24,40 @@ class InputSpec:
     Attributes:
         name: of the input.
         is_bytes: elements are byte strings, each of which is a sample.
+        dtype: of the elements, where it is known.
         ndim: of a sample, where the pipeline declares it.
         layout: of a sample, or empty.
+        optional: a request may leave it out.
+        default: the sample to take then, or None.
+        repeats: the samples of the last request that had the input may be taken then.
     """
 
     name: str
     is_bytes: bool
+    dtype: Any = None
     ndim: int | None = None
     layout: str = ""
+    optional: bool = False
+    default: Any = None
+    repeats: bool = False
 
 
 def samples_of(tensor: Any, spec: InputSpec) -> list[Any]:
     """The samples of one request's tensor, as views of its memory.
 
     Args:
-        tensor: what Triton gives: an array of shape (batch, ...), on CPU or GPU.
+        tensor: an array of shape (samples, ...), on CPU or GPU; byte strings also as a list.
         spec: what it is.
+
+    Raises:
+        RequestError: it is no batch of such samples.
     """
     if spec.is_bytes:
-        return [np.frombuffer(_as_bytes(item, spec.name), np.uint8) for item in tensor.reshape(-1)]
+        items = tensor if isinstance(tensor, list) else tensor.reshape(-1)
+        return [np.frombuffer(_as_bytes(item, spec.name), np.uint8) for item in items]
     if tensor.ndim == 0:
         raise RequestError(f"input '{spec.name}' has no batch dimension")
-    if spec.ndim == 0:
+    if spec.ndim == 0 and tensor.size == tensor.shape[0]:
         tensor = tensor.reshape(tensor.shape[0])
         return [tensor[i : i + 1].reshape(()) for i in range(tensor.shape[0])]
     if spec.ndim is not None and tensor.ndim != spec.ndim + 1:
@@ -52,6 +65,31 @@ def samples_of(tensor: Any, spec: InputSpec) -> list[Any]:
             f"input '{spec.name}' has shape {list(tensor.shape)}: expected a batch of samples with {spec.ndim} dimensions"
         )
     return list(tensor)
+
+
+def sample_of(value: Any, spec: InputSpec) -> np.ndarray:
+    """One sample that is given as a plain value: a number, a text, a list of numbers.
+
+    Raises:
+        ValueError: it is no sample of this input.
+    """
+    sample = _of_type(value, spec)
+    if spec.ndim is not None and sample.ndim < spec.ndim:
+        sample = sample.reshape((1,) * (spec.ndim - sample.ndim) + sample.shape)
+    if spec.ndim is not None and sample.ndim != spec.ndim:
+        raise ValueError(f"input '{spec.name}' takes samples with {spec.ndim} dimensions, not {value!r}")
+    return sample
+
+
+def _of_type(value: Any, spec: InputSpec) -> np.ndarray:
+    is_text = isinstance(value, str)
+    given = np.frombuffer(value.encode(), np.uint8) if is_text else np.array(value)
+    dtype = given.dtype if spec.dtype is None else np.dtype(spec.dtype)
+    fits = given.dtype.kind in "biuf" and (not is_text or dtype == np.uint8)
+    sample = given.astype(dtype) if fits else given
+    if not fits or (dtype.kind in "biu" and not np.array_equal(sample, given)):
+        raise ValueError(f"input '{spec.name}' of type {dtype} cannot hold {value!r}")
+    return sample
 
 
 def _as_bytes(item: Any, name: str) -> bytes:
@@ -77,16 +115,18 @@ class OutputSpec:
     Attributes:
         name: as clients call it.
         is_bytes: each sample, a row of bytes, becomes one element.
-        split: the outer dimension of a sample becomes part of the batch.
+        split: the parts of a sample along its outer dimension become samples.
+        ndim: of the tensor, which tells whether numbers have a dimension of their own.
     """
 
     name: str
     is_bytes: bool = False
     split: bool = False
+    ndim: int = 2
 
 
 def part_of(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> Any:
-    """The samples from ``start`` to ``stop`` as one array with a leading batch dimension; without a copy where possible.
+    """The samples from ``start`` to ``stop`` as one array whose first dimension counts them; without a copy where possible.
 
     Raises:
         RequestError: their shapes differ.
@@ -94,30 +134,36 @@ def part_of(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> Any:
     shapes = batch.shapes[start:stop]
     if spec.is_bytes:
         values = [np.asarray(sample).tobytes() for sample in batch.samples[start:stop]]
-        return np.array(values, dtype=np.object_).reshape(-1, 1)
+        return np.array(values, dtype=np.object_).reshape(-1, *[1] * (spec.ndim - 1))
+    if spec.split:
+        if not shapes[0]:
+            raise RequestError(
+                f"the samples of output '{spec.name}' are numbers: there is no outer axis to split along"
+            )
+        lengths, shapes = [shape[0] for shape in shapes], [shape[1:] for shape in shapes]
+    else:
+        lengths = [1] * len(shapes)
     if any(shape != shapes[0] for shape in shapes):
         raise RequestError(
             f"the samples of this request have different shapes {sorted(set(shapes))} in output '{spec.name}', so they cannot "
             "be one tensor: send them in requests of one sample each, or pad or resize them in the pipeline"
         )
-    array = _rows(batch, start, stop)
-    if spec.split:
-        return array.reshape(-1, *array.shape[2:])
-    return array.reshape(stop - start, 1) if not shapes[0] else array
+    array = _joined(batch, start, stop).reshape(sum(lengths), *shapes[0])
+    return array.reshape(-1, 1) if array.ndim == 1 and spec.ndim == 2 else array
 
 
-def _rows(batch: TensorList, start: int, stop: int) -> Any:
+def _joined(batch: TensorList, start: int, stop: int) -> Any:
+    """The elements of the samples from ``start`` to ``stop``, one sample behind the other."""
     samples = batch.samples[start:stop]
     if stop - start == 1:
-        return samples[0][None]
+        return samples[0]
     elements = batch._elements
     if elements is not None:
         # The samples lie one behind the other: find where the first begins.
-        begin = sum(int(np.prod(shape)) for shape in batch.shapes[:start])
-        size = int(np.prod(batch.shapes[start]))
-        return elements[begin : begin + size * (stop - start)].reshape(stop - start, *batch.shapes[start])
+        begin = sum(math.prod(shape) for shape in batch.shapes[:start])
+        return elements[begin : begin + sum(math.prod(shape) for shape in batch.shapes[start:stop])]
     if isinstance(batch, TensorListCPU):
-        return np.stack(samples)
+        return np.concatenate([sample.reshape(-1) for sample in samples])
     from penstock.tensors.cuda import require_cupy
 
-    return require_cupy().stack(samples)
+    return require_cupy().concatenate([sample.reshape(-1) for sample in samples])

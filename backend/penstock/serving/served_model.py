@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -14,16 +14,17 @@ from penstock.errors import OperatorError, PenstockError
 from penstock.pipeline import Pipeline
 from penstock.runtime import Result
 from penstock.serving.configuration import (
-    BYTES,
-    ConfigurationError,
-    check_inputs,
-    check_outputs,
+    check_configuration,
+    configured_inputs,
+    input_specs,
     output_order,
+    output_specs,
+    warn_of_differences,
 )
 from penstock.serving.fed_runner import FedRunner, MixUpError
 from penstock.serving.model_files import find_model_file, load_pipeline
-from penstock.serving.probing import probe, source_steps
-from penstock.serving.requests import InputSpec, OutputSpec, RequestError, part_of, samples_of, to_batch
+from penstock.serving.probing import probe
+from penstock.serving.requests import InputSpec, RequestError, part_of, sample_of, samples_of, to_batch
 from penstock.serving.settings import Settings, settings_of
 
 logger = logging.getLogger(__name__)
@@ -116,9 +117,11 @@ class ServedModel:
     def __init__(self, pipeline: Pipeline, config: Mapping[str, Any], settings: Settings) -> None:
         self._pipeline = pipeline
         self._runner = FedRunner(pipeline)
+        self._inputs = input_specs(config, pipeline, settings)
         self._order = output_order(config["output"], pipeline)
-        self._inputs = _input_specs(config, pipeline)
-        self._outputs = _output_specs(config, settings)
+        self._outputs = output_specs(config, pipeline, settings)
+        # For each input that may be left out, the samples of the last request that had it.
+        self._last: dict[str, list[Any]] = {}
 
     @classmethod
     def load(cls, version_folder: Path, config: Mapping[str, Any], device_id: int | None) -> ServedModel:
@@ -137,8 +140,10 @@ class ServedModel:
         # Another one is probed: what serves must not have seen made-up data, nor used up random numbers.
         probed = load()
         try:
-            check_inputs(config["input"], probed)
-            check_outputs(config["output"], probe(probed), output_order(config["output"], probed))
+            check_configuration(config, probed, settings)
+            seen = probe(probed, configured_inputs(config))
+            if seen is not None:
+                warn_of_differences(config, probed, settings, seen)
         finally:
             probed.close()
         return cls(load(), config, settings)
@@ -153,8 +158,8 @@ class ServedModel:
                 accepted.append(_Accepted(number, request, samples))
             else:
                 answers[number] = refusal
-        if accepted:
-            self._answer_batch(accepted, answers)
+        for batch in self._batches(accepted):
+            self._answer_batch(batch, answers)
         return [answers[number] for number in range(len(requests))]
 
     def close(self) -> None:
@@ -173,20 +178,60 @@ class ServedModel:
             return refusal_of(error), []
 
     def _samples(self, request: Request) -> list[list[Any]]:
-        inputs = []
-        for spec in self._inputs:
-            tensor = request.tensor(spec.name)
-            if tensor is None:
-                raise RequestError(f"input '{spec.name}' is missing")
-            inputs.append(samples_of(tensor, spec))
-        counts = {len(samples) for samples in inputs}
+        given = {
+            spec.name: samples_of(tensor, spec)
+            for spec in self._inputs
+            if (tensor := request.tensor(spec.name)) is not None
+        }
+        count = self._count(given)
+        samples = [given.get(spec.name) or self._instead(spec, request, count) for spec in self._inputs]
+        self._last.update(
+            {spec.name: _kept(given[spec.name]) for spec in self._inputs if spec.repeats and spec.name in given}
+        )
+        return samples
+
+    def _count(self, given: Mapping[str, list[Any]]) -> int:
+        counts = {len(samples) for samples in given.values()} or {1}
         if len(counts) != 1:
             raise RequestError(f"the inputs hold different numbers of samples: {sorted(counts)}")
-        limit = self._pipeline.max_batch_size or 0
-        count = counts.pop()
+        count, limit = counts.pop(), self._pipeline.max_batch_size or 0
         if not 0 < count <= limit:
             raise RequestError(f"a request must hold from 1 to {limit} samples, this one holds {count}")
-        return inputs
+        return count
+
+    def _instead(self, spec: InputSpec, request: Request, count: int) -> list[Any]:
+        """The samples of an input that a request leaves out: its parameter of that name, the default, or the last ones."""
+        if not spec.optional:
+            raise RequestError(f"input '{spec.name}' is missing")
+        value = request.parameters.get(spec.name)
+        if value is not None:
+            try:
+                return [sample_of(value, spec)] * count
+            except ValueError as error:
+                raise RequestError(f"the parameter '{spec.name}' of the request: {error}") from error
+        if spec.default is not None:
+            return [spec.default] * count
+        last = self._last.get(spec.name)
+        if last is None:
+            raise RequestError(f"input '{spec.name}' is left out, and there is nothing to take instead")
+        if len(last) not in (1, count):
+            raise RequestError(
+                f"input '{spec.name}' is left out, and the {len(last)} samples that it had last do not fit the {count} of this request"
+            )
+        return last if len(last) == count else last * count
+
+    def _batches(self, accepted: Sequence[_Accepted]) -> Iterator[list[_Accepted]]:
+        """The accepted requests in batches that the pipeline takes: one, if Triton keeps to the model's batch size."""
+        batch: list[_Accepted] = []
+        size = 0
+        for one in accepted:
+            if batch and size + one.count > (self._pipeline.max_batch_size or 0):
+                yield batch
+                batch, size = [], 0
+            batch.append(one)
+            size += one.count
+        if batch:
+            yield batch
 
     # -- one batch -------------------------------------------------------------------------------------------------
 
@@ -263,35 +308,23 @@ def pipeline_loader(
         FileNotFoundError: the folder holds no pipeline.
     """
     path = find_model_file(version_folder, config.get("default_model_filename", ""))
-    return lambda: load_pipeline(
-        path,
-        settings.allowed_modules,
-        device="cpu" if device_id is None else "gpu",
-        device_id=device_id,
-        batch_size=config.get("max_batch_size") or None,
-        num_threads=settings.num_threads or len(os.sched_getaffinity(0)),
-        **_NEVER_PREFETCHED,
-    )
 
-
-def _input_specs(config: Mapping[str, Any], pipeline: Pipeline) -> list[InputSpec]:
-    declared = {op.name: op.arguments for op in source_steps(pipeline)}
-    return [
-        InputSpec(
-            item["name"],
-            item["data_type"] == BYTES,
-            declared[item["name"]].get("ndim"),
-            declared[item["name"]].get("layout") or "",
+    def load() -> Pipeline:
+        pipeline = load_pipeline(
+            path,
+            settings.allowed_modules,
+            device="cpu" if device_id is None else "gpu",
+            device_id=device_id,
+            batch_size=config.get("max_batch_size") or None,
+            num_threads=settings.num_threads,
+            **_NEVER_PREFETCHED,
         )
-        for item in config["input"]
-    ]
+        pipeline.set_missing(batch_size=1, num_threads=len(os.sched_getaffinity(0)))
+        return pipeline
+
+    return load
 
 
-def _output_specs(config: Mapping[str, Any], settings: Settings) -> list[OutputSpec]:
-    unknown = set(settings.split_along_outer_axis) - {item["name"] for item in config["output"]}
-    if unknown:
-        raise ConfigurationError(f"split_along_outer_axis names {sorted(unknown)}, which are no outputs")
-    return [
-        OutputSpec(item["name"], item["data_type"] == BYTES, item["name"] in settings.split_along_outer_axis)
-        for item in config["output"]
-    ]
+def _kept(samples: Sequence[Any]) -> list[Any]:
+    """Copies: a request's memory goes with it."""
+    return [sample.copy() for sample in samples]

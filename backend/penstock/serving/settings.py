@@ -50,12 +50,19 @@ def _list(separator: str) -> Callable[[str], tuple[str, ...]]:
     return lambda text: tuple(item.strip() for item in text.split(separator) if item.strip())
 
 
+def _values(text: str) -> dict[str, Any]:
+    values = json.loads(text)
+    if not isinstance(values, dict):
+        raise ValueError
+    return values
+
+
 def _limit(text: str) -> int | None:
     return None if text == "none" else _count(text)
 
 
 def _setting(default: Any, parse: Callable[[str], Any], wanted: str, doc: str) -> Any:
-    return field(default=default, metadata={"parse": parse, "wanted": wanted, "doc": doc})
+    return field(default_factory=lambda: default, metadata={"parse": parse, "wanted": wanted, "doc": doc})
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,12 @@ class Settings:
     )
     split_along_outer_axis: tuple[str, ...] = _setting(
         (), _list(":"), "names, separated by colons", "Outputs whose samples are cut along their first dimension."
+    )
+    defaults: Mapping[str, Any] = _setting(
+        {},
+        _values,
+        "a JSON object of samples by input",
+        "What is taken for inputs that a request leaves out, which may then.",
     )
     max_pixels: int | None = _setting(
         PILLOWS_LIMIT, _limit, "a number from 1, or none", "The most pixels that an encoded image may have."

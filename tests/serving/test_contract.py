@@ -1,0 +1,360 @@
+"""Triton's contract and the DALI backend's, inside a real Triton: whose answer it is, types, partial configurations, left-out inputs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tritonclient.http
+from tritonclient.utils import InferenceServerException
+
+from penstock import fn, pipeline_def, types
+from penstock.serving.server import LocalServer
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import HEADER, add_model, ask
+
+TWO_LINES = 'backend: "penstock"\n'
+CROPPED = """
+@pipeline_def(batch_size=8)
+def cropped():
+    a = fn.external_source(name="a", dtype=types.FLOAT, ndim=3)
+    b = fn.external_source(name="b", dtype=types.INT32, ndim=1)
+    return fn.crop(a, crop=(64, 64), name="cropped"), fn.copy(b, name="same")
+"""
+CROPPED_CONFIG = """backend: "penstock"
+max_batch_size: 8
+input [ { name: "a" data_type: TYPE_FP32 dims: [ -1, -1, 3 ] } ]
+input [ { name: "b" data_type: TYPE_INT32 dims: [ 1 ] } ]
+output [ { name: "cropped" data_type: TYPE_FP32 dims: [ 64, 64, 3 ] } ]
+output [ { name: "same" data_type: TYPE_INT32 dims: [ 1 ] } ]
+"""
+TWO_IMAGES = """
+@pipeline_def(batch_size=8)
+def two_images():
+    first = fn.decoders.image(fn.external_source(name="first"))
+    second = fn.decoders.image(fn.external_source(name="second"))
+    return fn.crop(first, crop=(700, 700), name="cropped"), fn.copy(second, name="whole")
+"""
+TWO_IMAGES_CONFIG = """backend: "penstock"
+max_batch_size: 8
+input [ { name: "first" data_type: TYPE_STRING dims: [ 1 ] } ]
+input [ { name: "second" data_type: TYPE_STRING dims: [ 1 ] } ]
+output [ { name: "cropped" data_type: TYPE_UINT8 dims: [ -1, -1, 3 ] } ]
+output [ { name: "whole" data_type: TYPE_UINT8 dims: [ -1, -1, 3 ] } ]
+"""
+NOISY = """
+@pipeline_def(batch_size=4, seed=42)
+def noisy():
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    return fn.random.uniform(x, range=[0.0, 1.0], name="drawn"), fn.copy(x, name="x_again")
+"""
+UNTYPED = """
+@pipeline_def(batch_size=4)
+def untyped():
+    x = fn.external_source(name="x")
+    return fn.copy(x, name="same"), fn.cast(fn.shapes(x), dtype=types.INT64, name="extents")
+"""
+UNTYPED_CONFIG = """backend: "penstock"
+max_batch_size: 4
+input [ { name: "x" data_type: %s dims: %s } ]
+"""
+DECLARED = """
+@pipeline_def(batch_size=4, output_dtype=[types.FLOAT, types.INT32], output_ndim=[1, 2])
+def declared():
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    y = fn.external_source(name="y", dtype=types.INT32, ndim=2)
+    return fn.copy(x, name="x_again"), fn.copy(y, name="y_again")
+"""
+OPTIONAL = """
+@pipeline_def(batch_size=4)
+def optional():
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    factor = fn.external_source(name="factor", dtype=types.FLOAT, ndim=0)
+    offset = fn.external_source(name="offset", dtype=types.FLOAT, ndim=1, repeat_last=True)
+    return fn.cast(x * factor + offset, dtype=types.FLOAT, name="y")
+"""
+OPTIONAL_CONFIG = """backend: "penstock"
+max_batch_size: 4
+input [ { name: "offset" optional: true } ]
+parameters [ { key: "defaults" value: { string_value: "{\\"factor\\": 2}" } } ]
+"""
+FRAMES = """
+@pipeline_def(batch_size=4%s)
+def frames():
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    first = fn.slice(x, 0, fn.cast(x[0], dtype=types.INT32), axes=[0])
+    return fn.reshape(first, shape=[-1, 1], name="parts"), fn.copy(first, name="ones"), fn.copy(x, name="same")
+"""
+SPLIT = 'parameters [ { key: "split_along_outer_axis" value: { string_value: "parts:ones" } } ]\n'
+
+
+def untyped(data_type: str, dims: str) -> str:
+    return UNTYPED_CONFIG % (data_type, dims)
+
+
+REFUSED = {
+    "other_type": (
+        'input [ { name: "x" data_type: TYPE_FP16 dims: [ -1 ] } ]',
+        'Invalid argument: Mismatch of data_type config for "x".\nData type defined in config: TYPE_FP16\n'
+        "Data type defined in pipeline: TYPE_FP32",
+    ),
+    "other_rank": (
+        'output [ { name: "x_again" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]',
+        'Invalid argument: Mismatch in number of dimensions for "x_again"\nNumber of dimensions defined in config: 2\n'
+        "Number of dimensions defined in pipeline: 1",
+    ),
+    "unknown_input": (
+        'input [ { name: "z" data_type: TYPE_FP32 dims: [ -1 ] } ]',
+        "Configuration file contains config for z but such input is not present in the pipeline",
+    ),
+    "more_outputs": (
+        'output [ { name: "u" }, { name: "v" }, { name: "w" } ]',
+        "The number of outputs specified in the DALI pipeline and the configuration file do not match.\n"
+        "Model config outputs: 3\nPipeline outputs: 2",
+    ),
+    "split_of_nothing": (
+        'parameters [ { key: "split_along_outer_axis" value: { string_value: "q" } } ]',
+        "split_along_outer_axis names ['q']",
+    ),
+    "wrong_setting": (
+        'parameters [ { key: "num_threads" value: { string_value: "plenty" } } ]',
+        "the parameter 'num_threads' must be a number from 1, got 'plenty'",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("repository")
+    add_model(made, "cropped", CROPPED_CONFIG, HEADER + CROPPED)
+    add_model(made, "two_images", TWO_IMAGES_CONFIG, HEADER + TWO_IMAGES)
+    add_model(made, "noisy", TWO_LINES, HEADER + NOISY)
+    add_model(made, "pictures", untyped("TYPE_FP32", "[ -1, -1, 3 ]"), HEADER + UNTYPED)
+    add_model(made, "numbers", untyped("TYPE_INT16", "[ 2 ]"), HEADER + UNTYPED)
+    add_model(made, "texts", untyped("TYPE_STRING", "[ 1 ]"), HEADER + UNTYPED)
+    add_model(made, "unbatched", TWO_LINES + "max_batch_size: 0 # none\n", HEADER + DECLARED)
+    add_model(
+        made,
+        "partial",
+        TWO_LINES + 'max_batch_size: 3\ninput [ { dims: [ 7 ] } ]\noutput [ { name: "renamed" }, { dims: [ 2, -1 ] } ]',
+        HEADER + DECLARED,
+    )
+    add_model(made, "fewer", TWO_LINES + 'input [ { name: "y" } ]\noutput [ { name: "y_again" } ]', HEADER + DECLARED)
+    add_model(made, "optional", OPTIONAL_CONFIG, HEADER + OPTIONAL)
+    for name, (config, _) in REFUSED.items():
+        add_model(made, name, f"{TWO_LINES}max_batch_size: 4\n{config}\n", HEADER + DECLARED)
+    add_model(made, "split", TWO_LINES + SPLIT, HEADER + FRAMES % "")
+    declared = ", output_dtype=types.FLOAT, output_ndim=[2, 1, 1]"
+    add_model(made, "split_declared", TWO_LINES + SPLIT, HEADER + FRAMES % declared)
+    add_model(
+        made,
+        "misspelt",
+        TWO_LINES + 'parameters [ { key: "num_thread" value: { string_value: "1" } } ]',
+        HEADER + DECLARED,
+    )
+    return made
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("log") / "triton.log"
+
+
+@pytest.fixture(scope="module")
+def server(repository: Path, log: Path) -> Iterator[LocalServer]:
+    with LocalServer(repository, allow_failures=True, log=log) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: LocalServer) -> Iterator[Any]:
+    with tritonclient.http.InferenceServerClient(server.http_url) as connected:
+        yield connected
+
+
+def refused(client: Any, model: str, **inputs: Any) -> InferenceServerException:
+    with pytest.raises(InferenceServerException) as caught:
+        ask(client, model, **inputs)
+    return caught.value
+
+
+# -- whose answer it is ------------------------------------------------------------------------------------------------
+
+
+def test_answers_belong_to_their_requests_where_made_up_data_fails(client: Any) -> None:
+    for number in range(1000, 1008):
+        image = np.full((1, 80, 90, 3), number, np.float32)
+        answer = ask(client, "cropped", str(number), a=image, b=np.array([[number]], np.int32))
+        assert answer.get_response()["id"] == str(number)
+        assert answer.as_numpy("same").tolist() == [[number]]
+        assert (answer.as_numpy("cropped") == number).all()
+
+
+def test_answers_belong_to_their_requests_behind_failed_ones(client: Any) -> None:
+    for number in range(6):
+        too_small = number % 2 == 0
+        image = np.full((1, 8 if too_small else 80, 90, 3), number, np.float32)
+        tensors = {"a": image, "b": np.array([[number]], np.int32)}
+        if too_small:
+            error = refused(client, "cropped", **tensors)
+            assert error.status() == "400"
+            assert "crop" in error.message()
+        else:
+            assert ask(client, "cropped", **tensors).as_numpy("same").tolist() == [[number]]
+
+
+def encoded(height: int, width: int, value: int) -> np.ndarray:
+    pixels = f"P6 {width} {height} 255\n".encode() + bytes([value]) * (height * width * 3)
+    return np.array([[pixels]], dtype=np.object_)
+
+
+def test_two_encoded_images_stay_together(client: Any) -> None:
+    for number in range(8):
+        inputs = {"first": encoded(710 + number, 720, number), "second": encoded(5, 6 + number, 100 + number)}
+        if number == 3:
+            error = refused(client, "two_images", **{**inputs, "first": encoded(20, 20, 9)})
+            assert "crop" in error.message()
+        answer = ask(client, "two_images", **inputs)
+        assert answer.as_numpy("whole").shape == (1, 5, 6 + number, 3)
+        assert (answer.as_numpy("whole") == 100 + number).all()
+        assert (answer.as_numpy("cropped") == number).all()
+
+
+def test_the_first_answer_is_the_pipelines_first(client: Any) -> None:
+    @pipeline_def(batch_size=4, num_threads=1, device_id=None, seed=42)
+    def noisy() -> Any:
+        x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+        return fn.random.uniform(x, range=[0.0, 1.0])
+
+    x = np.zeros((2, 5), np.float32)
+    alone = noisy(exec_pipelined=False, exec_async=False)
+    for _ in range(3):
+        (expected,) = alone.run(x=x)
+        np.testing.assert_array_equal(ask(client, "noisy", x=x).as_numpy("drawn"), expected.as_array())
+    alone.close()
+
+
+# -- types -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "x", "data_type", "dims"),
+    [
+        ("pictures", np.ones((2, 4, 5, 3), np.float32), "TYPE_FP32", [-1, -1, 3]),
+        ("numbers", np.ones((3, 2), np.int16), "TYPE_INT16", [2]),
+        ("texts", np.array([[b"abc"]], dtype=np.object_), "TYPE_UINT8", [-1]),
+    ],
+)
+def test_types_that_no_source_declares_are_the_configurations(
+    client: Any, model: str, x: np.ndarray, data_type: str, dims: list[int]
+) -> None:
+    answer = ask(client, model, x=x)
+    samples = x if x.dtype != np.object_ else np.frombuffer(x[0, 0], np.uint8)[None]
+    np.testing.assert_array_equal(answer.as_numpy("same"), samples)
+    assert answer.as_numpy("extents").tolist() == [list(samples.shape[1:])] * len(samples)
+    output = client.get_model_config(model)["output"][0]
+    assert (output["data_type"], output["dims"]) == (data_type, dims)
+
+
+@pytest.mark.parametrize("model", sorted(REFUSED))
+def test_what_the_pipeline_declares_otherwise_is_refused(client: Any, model: str) -> None:
+    states = {entry["name"]: entry for entry in client.get_model_repository_index()}
+    assert states[model].get("state") != "READY"
+    assert REFUSED[model][1] in states[model]["reason"]
+
+
+def test_why_made_up_data_fails_is_in_the_log(client: Any, log: Path) -> None:
+    lines = [line for line in log.read_text().splitlines() if "takes none of the made-up inputs" in line]
+    assert any("penstock.fn.crop" in line or "fn.crop" in line for line in lines)
+    assert all(line.startswith("I") for line in lines)
+
+
+def test_parameters_that_do_nothing_are_in_the_log(client: Any, log: Path) -> None:
+    (line,) = [line for line in log.read_text().splitlines() if "'num_thread'" in line]
+    assert line.startswith("W")
+    assert "is 'num_threads' meant?" in line
+
+
+# -- configurations ----------------------------------------------------------------------------------------------------
+
+
+def tensors_of(config: Any, kind: str) -> list[tuple[str, str, list[int]]]:
+    return [(entry["name"], entry["data_type"], entry["dims"]) for entry in config[kind]]
+
+
+def test_models_without_batches_count_samples_in_their_tensors(client: Any) -> None:
+    config = client.get_model_config("unbatched")
+    assert config["max_batch_size"] == 0
+    assert "dynamic_batching" not in config
+    assert tensors_of(config, "input") == [("x", "TYPE_FP32", [-1, -1]), ("y", "TYPE_INT32", [-1, -1, -1])]
+    assert tensors_of(config, "output")[0] == ("x_again", "TYPE_FP32", [-1, -1])
+    x, y = np.ones((3, 5), np.float32), np.arange(12, dtype=np.int32).reshape(3, 2, 2)
+    answer = ask(client, "unbatched", x=x, y=y)
+    np.testing.assert_array_equal(answer.as_numpy("x_again"), x)
+    np.testing.assert_array_equal(answer.as_numpy("y_again"), y)
+
+
+def test_partial_entries_are_completed(client: Any) -> None:
+    config = client.get_model_config("partial")
+    assert config["max_batch_size"] == 3
+    assert tensors_of(config, "input") == [("x", "TYPE_FP32", [7]), ("y", "TYPE_INT32", [-1, -1])]
+    assert config["input"][1]["allow_ragged_batch"] is True
+    assert [entry[:2] for entry in tensors_of(config, "output")] == [
+        ("renamed", "TYPE_FP32"),
+        ("y_again", "TYPE_INT32"),
+    ]
+    assert config["output"][1]["dims"] == [2, -1]
+    x, y = np.ones((1, 7), np.float32), np.ones((1, 2, 9), np.int32)
+    assert ask(client, "partial", x=x, y=y).as_numpy("renamed").tolist() == x.tolist()
+
+
+def test_entries_that_are_missing_are_added(client: Any) -> None:
+    config = client.get_model_config("fewer")
+    assert tensors_of(config, "input") == [("y", "TYPE_INT32", [-1, -1]), ("x", "TYPE_FP32", [-1])]
+    assert [entry["name"] for entry in config["output"]] == ["y_again", "x_again"]
+    x, y = np.ones((1, 7), np.float32), np.ones((1, 2, 9), np.int32)
+    answer = ask(client, "fewer", x=x, y=y)
+    assert answer.as_numpy("x_again").tolist() == x.tolist()
+    assert answer.as_numpy("y_again").tolist() == y.tolist()
+
+
+# -- what a request leaves out -----------------------------------------------------------------------------------------
+
+
+def test_what_is_left_out_comes_from_the_default_the_request_or_the_last_one(client: Any) -> None:
+    assert [entry["optional"] for entry in client.get_model_config("optional")["input"]] == [True, False, True]
+    x = np.ones((2, 3), np.float32)
+    assert "there is nothing to take instead" in refused(client, "optional", x=x).message()
+    offset = np.full((1, 3), 0.5, np.float32)
+    assert ask(client, "optional", x=x[:1], offset=offset).as_numpy("y").tolist() == [[2.5] * 3]
+    # One sample, from the last request that had the input, for each of these.
+    assert ask(client, "optional", x=x).as_numpy("y").tolist() == [[2.5] * 3] * 2
+    factor = np.array([[3], [4]], np.float32)
+    assert ask(client, "optional", x=x, factor=factor).as_numpy("y").tolist() == [[3.5] * 3, [4.5] * 3]
+    assert ask(client, "optional", parameters={"factor": 7}, x=x).as_numpy("y").tolist() == [[7.5] * 3] * 2
+    error = refused(client, "optional", parameters={"factor": "seven"}, x=x)
+    assert error.status() == "400"
+    assert "the parameter 'factor' of the request" in error.message()
+    ask(client, "optional", x=x, offset=np.zeros((2, 3), np.float32))
+    wanted = "the 2 samples that it had last do not fit the 3 of this request"
+    assert wanted in refused(client, "optional", x=np.ones((3, 3), np.float32)).message()
+
+
+# -- outputs that are split --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["split", "split_declared"])
+def test_samples_of_different_lengths_are_split(client: Any, model: str) -> None:
+    outputs = {name: dims for name, _, dims in tensors_of(client.get_model_config(model), "output")}
+    assert (outputs["parts"], outputs["ones"], outputs["same"]) == ([1], [1], [-1])
+    x = np.array([[2, 1, 5], [3, 8, 9], [1, 0, 0]], np.float32)
+    answer = ask(client, model, x=x)
+    assert answer.as_numpy("parts").tolist() == [[2], [1], [3], [8], [9], [1]]
+    assert answer.as_numpy("ones").tolist() == [[2], [1], [3], [8], [9], [1]]
+    assert answer.as_numpy("same").tolist() == x.tolist()
