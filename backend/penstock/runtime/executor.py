@@ -287,6 +287,7 @@ class Executor:
             iteration=self.iteration,
             num_threads=self.workers.num_threads,
             positions=positions,
+            decoding=self.plan.decoding,
         )
         if failures:
             workspace.failures = _local_failures(failures, workspace)
