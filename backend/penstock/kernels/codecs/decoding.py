@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.kernels.codecs.limits import Limits
+from penstock.kernels.codecs.limits import UNLIMITED, Limits
 
 ISOLATION_MODES = ("none", "auto", "all")
 
@@ -19,7 +19,7 @@ class Decoding:
             trusted (``auto``).
     """
 
-    limits: Limits = Limits()
+    limits: Limits = UNLIMITED
     isolate: str = "none"
 
 

@@ -12,13 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.codecs.image_header import (
-    UPRIGHT,
-    CorruptImageError,
-    ImageError,
-    ImageHeader,
-    reading_with_pillow,
-)
+from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError
+from penstock.kernels.codecs.image_header import UPRIGHT, ImageHeader, reading_with_pillow
 from penstock.kernels.codecs.jpeg_baseline import decode_region
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -20,7 +21,7 @@ class Limits:
         bytes: of an image, of all frames that are taken of a video, of a recording, of an array; in the output's type.
         frames: of those that are taken of a video; moments x channels of a recording.
 
-    >>> Limits(pixels=1000).check_image(30, 40, 3, 1)
+    >>> Limits(pixels=1000).check_pixels(30, 40)
     Traceback (most recent call last):
     penstock.errors.LimitError: The image has 30x40 = 1200 pixels, and `max_pixels` of the pipeline allows 1000
     """
@@ -29,13 +30,15 @@ class Limits:
     bytes: int | None = None
     frames: int | None = None
 
-    def check_image(self, height: int, width: int, channels: int, itemsize: int, what: str = "image") -> None:
-        """Raises LimitError for an image of so many values, each of ``itemsize`` bytes."""
-        pixels = height * width
-        if self.pixels is not None and pixels > self.pixels:
-            _refuse(f"The {what} has {height}x{width} = {pixels} pixels", "max_pixels", self.pixels)
-        if self.bytes is not None and pixels * channels * itemsize > self.bytes:
-            self.check_bytes(pixels * channels * itemsize, f"The {what} of {height}x{width} pixels")
+    def check_pixels(self, height: int, width: int, what: str = "image") -> None:
+        """Raises LimitError for an image (or frame) of that size."""
+        if self.pixels is not None and height * width > self.pixels:
+            _refuse(f"The {what} has {height}x{width} = {height * width} pixels", "max_pixels", self.pixels)
+
+    def check_image(self, shape: tuple[int, int, int], itemsize: int) -> None:
+        """Raises LimitError for an image of the shape (H, W, C) that takes too many bytes."""
+        if self.bytes is not None:
+            self.check_bytes(math.prod(shape) * itemsize, f"The image of {shape[0]}x{shape[1]} pixels")
 
     def check_bytes(self, size: int, what: str) -> None:
         """Raises LimitError where what ``what`` names would take ``size`` bytes, and may not."""
@@ -45,8 +48,7 @@ class Limits:
     def check_video(self, frames: int, shape: tuple[int, int, int]) -> None:
         """Raises LimitError for so many frames (H, W, C) of uint8."""
         height, width, channels = shape
-        if self.pixels is not None and height * width > self.pixels:
-            self.check_image(height, width, channels, 1, "video")
+        self.check_pixels(height, width, "video")
         if self.frames is not None and frames > self.frames:
             _refuse(f"{frames} frames of the video are wanted", "max_frames", self.frames)
         self.check_bytes(frames * height * width * channels, f"The video ({frames} frames of {height}x{width} pixels)")
@@ -61,3 +63,6 @@ class Limits:
 
 def _refuse(found: str, setting: str, limit: int) -> NoReturn:
     raise LimitError(f"{found}, and `{setting}` of the pipeline allows {limit}")
+
+
+UNLIMITED = Limits()

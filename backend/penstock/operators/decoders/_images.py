@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.codecs.image_codec import decode, decode_for_now
-from penstock.kernels.codecs.image_header import ImageError, read_header
+from penstock.kernels.codecs.image_errors import ImageError
+from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.windows import Region
 from penstock.schema import Argument, Deprecation, Operator, OutputSpec, Sample, Workspace
 from penstock.tensors import TensorListGPU
