@@ -523,7 +523,7 @@ class Pipeline:
             self._device_id = int(cupy.cuda.Device().id)
 
     def _decoding(self) -> Decoding:
-        return Decoding(self._limits, self._isolate_decoders)
+        return Decoding.by_settings(self._limits, self._isolate_decoders, self._num_threads or 1)
 
     def _affinity(self) -> list[int] | None:
         if not self._set_affinity:

@@ -173,6 +173,7 @@ class Executor:
     def _release(self) -> None:
         """Gives up what batches are run with, when none is run any more."""
         self.workers.close()
+        self.plan.decoding.close()
         if self._stream is not None and self.device_id is not None:
             _idle_streams.setdefault(self.device_id, []).append(self._stream)
             self._stream = None

@@ -13,17 +13,20 @@ import io
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers import jpeg
-from penstock.kernels.codecs.headers.images import image_format
+from penstock.kernels.codecs.headers.images import ImageFormat, image_format
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError, NotAnImageError
 from penstock.kernels.codecs.libraries import nvimgcodec, pillow_image
 from penstock.kernels.windows import Region
 from penstock.types import DALIImageType
+
+if TYPE_CHECKING:
+    from penstock.kernels.codecs.worker_pool import DecoderPool
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class ImageHeader(NamedTuple):
         orientation: how the stored image becomes upright.
         cmyk: the stored channels are inks.
         by_pillow: nvImageCodec does not read it, Pillow does.
+        apart: it is to be decoded in a worker process.
     """
 
     format: str
@@ -95,6 +99,7 @@ class ImageHeader(NamedTuple):
     orientation: Orientation = UPRIGHT
     cmyk: bool = False
     by_pillow: bool = False
+    apart: bool = False
 
     def placed(self, adjust_orientation: bool) -> Orientation:
         """The orientation to apply."""
@@ -134,7 +139,8 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
     if data[:2] == jpeg.SIGNATURE:
         height, width, channels, exif = jpeg.check_jpeg(data)
         decoding.limits.check_pixels(height, width)
-        return ImageHeader("jpeg", height, width, channels, _exif_orientation(exif))
+        apart = decoding.pool_for(trusted=True) is not None
+        return ImageHeader("jpeg", height, width, channels, _exif_orientation(exif), apart=apart)
     known = image_format(data)
     if known is None:
         raise NotAnImageError(
@@ -142,27 +148,36 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
         )
     announced = known.check(data)
     decoding.limits.check_pixels(announced.height, announced.width)
-    return parse_header(encoded)
+    header = _read(encoded, known, decoding.pool_for(known.trusted))
+    _check_size(header, encoded.size)
+    decoding.limits.check_pixels(header.height, header.width)
+    return header
 
 
-def parse_header(encoded: np.ndarray) -> ImageHeader:
-    """The header of an encoded image other than a JPEG as the libraries read it, to whom the image is trusted with this."""
-    header = _parse(encoded)
+def _read(encoded: np.ndarray, known: ImageFormat, pool: DecoderPool | None) -> ImageHeader:
+    if pool is None:
+        return parse_header(encoded)
+    from penstock.kernels.codecs.isolated_images import read_header_apart
+
+    return read_header_apart(pool, encoded, known.title)
+
+
+def _check_size(header: ImageHeader, available: int) -> None:
     pixels = header.height * header.width
     if min(header.height, header.width, header.channels) <= 0:
         raise CorruptImageError(f"Damaged image: its header tells a size of {header.height}x{header.width} pixels")
-    if pixels > _LARGE and pixels > _DENSEST * encoded.size:
+    if pixels > _LARGE and pixels > _DENSEST * available:
         raise CorruptImageError(
-            f"{encoded.size} bytes cannot hold the {header.height}x{header.width} pixels that the header tells"
+            f"{available} bytes cannot hold the {header.height}x{header.width} pixels that the header tells"
         )
-    return header
 
 
 # A few bytes must not make the process reserve gigabytes.
 _LARGE, _DENSEST = 1 << 28, 10_000
 
 
-def _parse(encoded: np.ndarray) -> ImageHeader:
+def parse_header(encoded: np.ndarray) -> ImageHeader:
+    """The header of an image other than a JPEG as the libraries read it: they must be trusted with it."""
     codec = nvimgcodec()
     if codec is not None:
         try:

@@ -13,26 +13,26 @@ class ImageFormat(NamedTuple):
     """A format of images.
 
     Attributes:
-        name: as nvImageCodec and, in small letters, Pillow call it.
+        title: as people call it.
         check: tells what a header announces; raises CorruptImageError where that cannot be.
         trusted: its decoders have proven that they survive what strangers make, so it is decoded in the process itself
             where decoders are isolated as far as need be.
     """
 
-    name: str
+    title: str
     check: Callable[[memoryview], Announced]
     trusted: bool = False
 
 
-_PNG = ImageFormat("png", png.check_png, trusted=True)
-_BMP = ImageFormat("bmp", bmp.check_bmp, trusted=True)
-_PNM = ImageFormat("pnm", pnm.check_pnm, trusted=True)
-_WEBP = ImageFormat("webp", webp.check_webp, trusted=True)
-_GIF = ImageFormat("gif", gif.check_gif)
-_ICO = ImageFormat("ico", ico.check_ico)
-_TIFF = ImageFormat("tiff", tiff.check_tiff)
-_JPEG_2000 = ImageFormat("jpeg2k", jpeg2000.check_jpeg2000)
-_AVIF = ImageFormat("avif", avif.check_avif)
+_PNG = ImageFormat("PNG", png.check_png, trusted=True)
+_BMP = ImageFormat("BMP", bmp.check_bmp, trusted=True)
+_PNM = ImageFormat("PNM", pnm.check_pnm, trusted=True)
+_WEBP = ImageFormat("WebP", webp.check_webp, trusted=True)
+_GIF = ImageFormat("GIF", gif.check_gif)
+_ICO = ImageFormat("ICO", ico.check_ico)
+_TIFF = ImageFormat("TIFF", tiff.check_tiff)
+_JPEG_2000 = ImageFormat("JPEG 2000", jpeg2000.check_jpeg2000)
+_AVIF = ImageFormat("AVIF", avif.check_avif)
 
 _BY_SIGNATURE = {
     png.SIGNATURE: _PNG,
