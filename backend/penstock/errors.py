@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 
 __all__ = [
+    "DecoderDiedError",
+    "DecoderTimeoutError",
     "DeviceError",
     "Frame",
+    "LimitError",
     "OperatorError",
     "PenstockError",
     "SerializationError",
@@ -46,6 +49,18 @@ class PenstockError(RuntimeError):
 
 class DeviceError(PenstockError):
     """A GPU was asked for and none can be used."""
+
+
+class LimitError(PenstockError, ValueError):
+    """A sample would decode to more than the pipeline's ``max_pixels``, ``max_bytes`` or ``max_frames`` allow."""
+
+
+class DecoderDiedError(PenstockError, ValueError):
+    """The process that decoded a sample apart from the others died on it."""
+
+
+class DecoderTimeoutError(DecoderDiedError):
+    """The process that decoded a sample apart from the others took too long, and was ended."""
 
 
 class SerializationError(PenstockError, ValueError):
@@ -114,7 +129,10 @@ def _combined_error(cause: type[BaseException]) -> type[OperatorError]:
     )
 
 
-_TELLING_CAUSES = (IndexError, KeyError, ValueError, TypeError, MemoryError, FileNotFoundError, NotImplementedError)
+_TELLING_CAUSES = (
+    *(LimitError, DecoderTimeoutError, DecoderDiedError),
+    *(IndexError, KeyError, ValueError, TypeError, MemoryError, FileNotFoundError, NotImplementedError),
+)
 
 
 def operator_error(

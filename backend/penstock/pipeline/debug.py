@@ -111,7 +111,7 @@ class DebugPipeline(Pipeline):
         if self._device_id is not None:
             self._choose_device(Graph([]))
         self._executor = Executor(
-            Plan(Graph([]), self._seed),
+            Plan(Graph([]), self._seed, self._decoding()),
             self._batch_size or 0,
             self._num_threads or 1,
             self._device_id,

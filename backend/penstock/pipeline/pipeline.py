@@ -17,6 +17,8 @@ from penstock.graph import DataNode, Graph, Scope, scope_stack
 from penstock.graph.branching import load
 from penstock.graph.conditionals import ConditionStack
 from penstock.graph.constants import constant_node, is_constant
+from penstock.kernels.codecs.decoding import ISOLATION_MODES, Decoding
+from penstock.kernels.codecs.limits import Limits
 from penstock.passes import chosen_passes, improve
 from penstock.runtime import Executor, Plan
 from penstock.runtime.checkpoints import checkpoint_seed
@@ -78,6 +80,14 @@ class Pipeline:
         output_dtype, output_ndim, output_layout: what the outputs must be: one for all, or one for each.
         passes: names of the passes that improve the graph, for looking into what one does: they change no result. None:
             all; an empty list: none. ``penstock inspect`` lists them. It is not part of what is saved.
+        max_pixels: the most pixels (height x width) of an encoded image, or of a video's frames; None: any number. A sample
+            with more is an error (:class:`~penstock.errors.LimitError`), of that sample alone where failures are isolated. An
+            image counts as a whole, also where only a window of it is decoded.
+        max_bytes: the most bytes that one sample may decode to, in the decoder's output type: an image as a whole, a video's
+            wanted frames, a recording before and after it is resampled, an inflated or an NPY array.
+        max_frames: the most frames that may be wanted of a video, and the most samples (moments x channels) of a recording.
+        isolate_decoders: which formats are decoded in worker processes, where a file that kills its decoder fails alone:
+            ``none``, ``all``, or those whose decoders cannot be trusted (``auto``). It is not part of what is saved.
 
     >>> from penstock import fn
     >>> with Pipeline(batch_size=2, num_threads=1) as pipe:
@@ -116,6 +126,10 @@ class Pipeline:
         stream_policy: StreamPolicy | None = None,
         concurrency: OperatorConcurrency | None = None,
         passes: Sequence[str] | None = None,
+        max_pixels: int | None = None,
+        max_bytes: int | None = None,
+        max_frames: int | None = None,
+        isolate_decoders: str = "none",
     ) -> None:
         load_package("penstock.operators")
         if experimental_exec_dynamic is not None:
@@ -162,6 +176,14 @@ class Pipeline:
         self._stream_policy = stream_policy
         self._concurrency = concurrency
         self._passes = None if passes is None else tuple(chosen_passes(passes))
+        self._limits = Limits(
+            _checked_limit("max_pixels", max_pixels),
+            _checked_limit("max_bytes", max_bytes),
+            _checked_limit("max_frames", max_frames),
+        )
+        if isolate_decoders not in ISOLATION_MODES:
+            raise ValueError(f"`isolate_decoders` is {isolate_decoders!r}; use one of {', '.join(ISOLATION_MODES)}")
+        self._isolate_decoders = isolate_decoders
 
         self._scope = Scope()
         self._returned: Any = _NOT_DEFINED
@@ -241,6 +263,26 @@ class Pipeline:
     def passes(self) -> tuple[str, ...] | None:
         """The names of the passes that were chosen, in the order in which they run; None: all run."""
         return self._passes
+
+    @property
+    def max_pixels(self) -> int | None:
+        """The most pixels of an encoded image, or of a video's frames; None: any number."""
+        return self._limits.pixels
+
+    @property
+    def max_bytes(self) -> int | None:
+        """The most bytes that one sample may decode to; None: any number."""
+        return self._limits.bytes
+
+    @property
+    def max_frames(self) -> int | None:
+        """The most frames of a video, or samples of a recording; None: any number."""
+        return self._limits.frames
+
+    @property
+    def isolate_decoders(self) -> str:
+        """Which formats are decoded in worker processes: ``none``, ``auto`` or ``all``."""
+        return self._isolate_decoders
 
     @property
     def set_affinity(self) -> bool:
@@ -426,7 +468,8 @@ class Pipeline:
         improved = improve(graph, self._passes)
         self._sources = _sources_of(improved)
         _warn_of_unused_outputs(self._sources, improved)
-        plan = Plan(improved, self._seed if self._checkpoint is None else checkpoint_seed(self._checkpoint, self._seed))
+        seed = self._seed if self._checkpoint is None else checkpoint_seed(self._checkpoint, self._seed)
+        plan = Plan(improved, seed, self._decoding())
         depth = max(self._depths) if self._exec_pipelined and self._exec_async else 0
         self._executor = Executor(
             plan, self._batch_size or 0, self._num_threads or 1, self._device_id, depth, self._affinity()
@@ -483,6 +526,9 @@ class Pipeline:
         elif graph.uses_gpu():
             cupy = cuda.require_cupy("the pipeline")
             self._device_id = int(cupy.cuda.Device().id)
+
+    def _decoding(self) -> Decoding:
+        return Decoding.by_settings(self._limits, self._isolate_decoders, self._num_threads or 1)
 
     def _affinity(self) -> list[int] | None:
         if not self._set_affinity:
@@ -970,6 +1016,14 @@ def _checked_seed(seed: Any) -> int | None:
         )
         return None
     return int(seed) if hasattr(seed, "__index__") else seed
+
+
+def _checked_limit(name: str, limit: Any) -> int | None:
+    if limit is None:
+        return None
+    if isinstance(limit, bool) or not hasattr(limit, "__index__") or int(limit) < 1:
+        raise ValueError(f"`{name}` must be a positive integer, or None for no limit; got {limit!r}")
+    return int(limit)
 
 
 def _queue_depths(depth: Any) -> tuple[int, int]:

@@ -179,6 +179,7 @@ class Executor:
     def _release(self) -> None:
         """Gives up what batches are run with, when none is run any more."""
         self.workers.close()
+        self.plan.decoding.close()
         if self._stream is not None and self.device_id is not None:
             _idle_streams.setdefault(self.device_id, []).append(self._stream)
             self._stream = None
@@ -294,6 +295,7 @@ class Executor:
             iteration=self.iteration,
             num_threads=self.workers.num_threads,
             positions=positions,
+            decoding=self.plan.decoding,
         )
         if failures:
             workspace.failures = _local_failures(failures, workspace)

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.errors import operator_error
 from penstock.graph import DataNode, Graph, OpNode
+from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.schema import Operator, operator_class
 
 
@@ -53,13 +54,15 @@ class Plan:
     Args:
         graph: what is to be computed, verified.
         seed: of the pipeline; None: a fresh one.
+        decoding: how its operators decode what strangers may have encoded.
 
     Attributes:
         seed: that random operators derive theirs from.
         outputs: the slots of the pipeline's outputs.
     """
 
-    def __init__(self, graph: Graph, seed: int | None) -> None:
+    def __init__(self, graph: Graph, seed: int | None, decoding: Decoding = FREELY) -> None:
+        self.decoding = decoding
         self.steps: list[Step | Transfer] = []
         self._slots: dict[tuple[str, str], int] = {}
         self.seed = secrets.randbits(32) if seed is None or seed < 0 else seed

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from penstock.errors import OperatorError
+from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.schema.declaration import Schema
 from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
 from penstock.types import DALIDataType
@@ -70,6 +71,7 @@ class Workspace:
         owners: for a batch of frames, the index of each frame's sequence in its batch; else None.
         plans: what ``infer_batch`` worked out for all samples at once, who then have no plans of their own; or None.
         state: what ``describe`` leaves for the later steps.
+        decoding: within which limits encoded data are decoded, and where.
     """
 
     inputs: Sequence[Any] = ()
@@ -90,6 +92,7 @@ class Workspace:
     state: Any = None
     kind: Any = None
     plans: Any = None
+    decoding: Decoding = FREELY
 
     def allocate(self, shapes: Sequence[Shape], spec: OutputSpec) -> Any:
         """A batch of undefined contents on the device where the operator runs."""

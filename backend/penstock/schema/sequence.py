@@ -35,6 +35,7 @@ def run_over_frames(operator: Operator, workspace: Workspace) -> None:
         iteration=workspace.iteration,
         num_threads=workspace.num_threads,
         owners=owner,
+        decoding=workspace.decoding,
     )
     frames.failures = {i: workspace.failures[s] for i, s in enumerate(owner) if s in workspace.failures}
     specs = operator.describe(frames)

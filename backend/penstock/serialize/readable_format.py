@@ -21,6 +21,8 @@ FORMAT = "penstock-pipeline"
 VERSION = 1
 _ENUMS: dict[str, Any] = {kind.__name__: kind for kind in (DALIDataType, DALIImageType, DALIInterpType)}
 _SETTINGS = ("batch_size", "num_threads", "device_id", "seed", "prefetch_queue_depth", "exec_async", "exec_pipelined")
+# What not every pipeline has, and earlier versions do not know, is saved only where it is set.
+_LIMITS = ("max_pixels", "max_bytes", "max_frames")
 _ATTRIBUTES = {"batch_size": "max_batch_size"}
 
 
@@ -38,7 +40,7 @@ def to_text(pipeline: Pipeline) -> str:
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "settings": {name: getattr(pipeline, _ATTRIBUTES.get(name, name)) for name in _SETTINGS},
+        "settings": _settings(pipeline),
         "operators": [_to_entry(op, logical_ids[op] if logical_ids[op] in shared else None) for op in graph.operators],
         "outputs": [
             _output_entry(node, dtype, ndim, layout)
@@ -48,6 +50,12 @@ def to_text(pipeline: Pipeline) -> str:
         ],
     }
     return _layout_lines(document) + "\n"
+
+
+def _settings(pipeline: Pipeline) -> dict[str, Any]:
+    settings = {name: getattr(pipeline, _ATTRIBUTES.get(name, name)) for name in _SETTINGS}
+    limits = {name: getattr(pipeline, name) for name in _LIMITS}
+    return settings | {name: limit for name, limit in limits.items() if limit is not None}
 
 
 def _shared(numbers: list[int]) -> set[int]:
@@ -181,9 +189,10 @@ def _known_settings(document: dict[str, Any]) -> dict[str, Any]:
     settings = document.get("settings", {})
     if not isinstance(settings, dict):
         raise SerializationError('"settings" must be an object')
-    unknown = sorted(settings.keys() - set(_SETTINGS))
+    known = (*_SETTINGS, *_LIMITS)
+    unknown = sorted(settings.keys() - set(known))
     if unknown:
-        raise SerializationError(f"Unknown settings {unknown}: a pipeline has {', '.join(_SETTINGS)}")
+        raise SerializationError(f"Unknown settings {unknown}: a pipeline has {', '.join(known)}")
     return {key: value for key, value in settings.items() if value is not None}
 
 

@@ -178,7 +178,7 @@ def test_headers_that_no_baseline_image_has_are_left() -> None:
     frame, tables, quantizers, scan = (segment(encoded, marker) for marker in (0xC0, 0xC4, 0xDB, 0xDA))
     broken = {
         "12 bits": (frame, 12),
-        "factors": (frame + 7, 0x50),
+        "factors": (frame + 7, 0x44),
         "a quantizer of 16 bits": (quantizers, 0x10),
         "number of a table": (tables, 7),
         "more codes than there are": (tables + 1, 3),

@@ -12,13 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.codecs.image_header import (
-    UPRIGHT,
-    CorruptImageError,
-    ImageError,
-    ImageHeader,
-    reading_with_pillow,
-)
+from penstock.kernels.codecs.decoding import FREELY, Decoding
+from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError
+from penstock.kernels.codecs.image_header import UPRIGHT, ImageHeader, reading_with_pillow
 from penstock.kernels.codecs.jpeg_baseline import decode_region
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg
@@ -41,6 +37,7 @@ def decode(
     adjust_orientation: bool = True,
     fast_idct: bool = False,
     region: Region | None = None,
+    decoding: Decoding = FREELY,
 ) -> None:
     """Decodes an image, or a region of it, into ``output``.
 
@@ -53,10 +50,30 @@ def decode(
         adjust_orientation: turn the image upright as its EXIF data say.
         fast_idct: a faster, less accurate inverse DCT for JPEG.
         region: in rows and columns of the upright image, within it; None: the whole.
+        decoding: where; what the header was read with.
 
     Raises:
         CorruptImageError: the data are cut short or damaged.
+        DecoderDiedError: the worker process in which the image was decoded died of it.
     """
+    if header.apart and decoding.pool is not None:
+        from penstock.kernels.codecs.isolated_images import decode_apart
+
+        decode_apart(decoding.pool, encoded, header, output, output_type, adjust_orientation, fast_idct, region)
+    else:
+        decode_in_process(encoded, header, output, output_type, adjust_orientation, fast_idct, region)
+
+
+def decode_in_process(
+    encoded: np.ndarray,
+    header: ImageHeader,
+    output: np.ndarray,
+    output_type: DALIImageType,
+    adjust_orientation: bool,
+    fast_idct: bool,
+    region: Region | None,
+) -> None:
+    """What :func:`decode` does, in this process whatever the image."""
     encoded = _unwritable(encoded)
     if header.format == "jpeg":
         _check_scans(encoded)
@@ -97,10 +114,10 @@ def decode_for_now(
     """A region of an image as uint8, in memory that this thread's next image is decoded into.
 
     What :func:`decode` would give without a copy of it. None for images of which that cannot be had, which are those
-    that do not decode region by region exactly, and those to be turned or converted.
+    that do not decode region by region exactly, those to be turned or converted, and those to be decoded apart.
     """
     space = _jpeg_space(header, output_type)
-    if header.placed(adjust_orientation) != UPRIGHT or space is None:
+    if header.apart or header.placed(adjust_orientation) != UPRIGHT or space is None:
         return None
     encoded = _unwritable(encoded)
     pixels = _pixels.array((*region.extents, 1 if space == "GRAY" else 3), np.dtype(np.uint8))
@@ -354,9 +371,13 @@ def _converted(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> np.ndarra
     """``pixels``, where ``maximum`` is full intensity, scaled to the range of ``dtype``."""
     if pixels.dtype == dtype and maximum == (1.0 if dtype.kind == "f" else np.iinfo(dtype).max):
         return pixels
-    if pixels.dtype.kind == "f":
+    if pixels.dtype.kind == "f" or pixels.dtype.itemsize > _MOST_TABULATED:
         return _scaled(pixels, maximum, dtype)
     return np.take(_scaling_table(pixels.dtype, maximum, dtype), pixels)
+
+
+# In bytes: a table of all values of a larger type would take gigabytes.
+_MOST_TABULATED = 2
 
 
 @functools.lru_cache(maxsize=32)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.image_cache import ImageCache
 from penstock.kernels.codecs.image_codec import (
     decode,
@@ -91,12 +92,13 @@ class GpuImageDecoder:
         """What stands for an image that failed."""
         return self._cupy.empty((0, 0, 0), numpy_dtype(dtype))
 
-    def decode(self, jobs: Sequence[Job], parallel: Callable[..., None]) -> list[Any]:
+    def decode(self, jobs: Sequence[Job], parallel: Callable[..., None], decoding: Decoding = FREELY) -> list[Any]:
         """Decodes images, in the order of CuPy's current stream.
 
         Args:
             jobs: what to decode.
             parallel: runs a function over indices on the pipeline's threads, for what the GPU does not take.
+            decoding: where; what is to be decoded in worker processes is decoded there on the CPU.
 
         Returns:
             For each job where its image of shape (H, W, C) lies, or a CuPy array of it, or the exception that it raised.
@@ -106,7 +108,7 @@ class GpuImageDecoder:
         for index, image in zip(missing, self._decode_stored([jobs[index] for index in missing])):
             if image is not None:
                 results[index] = self._finished(jobs[index], image)
-        self._decode_on_cpu(jobs, results, parallel)
+        self._decode_on_cpu(jobs, results, parallel, decoding)
         for index in missing if self._cache.capacity else ():
             if not isinstance(results[index], Exception):
                 results[index] = as_array(results[index])
@@ -136,7 +138,9 @@ class GpuImageDecoder:
         return decoded
 
     def _on_gpu(self, header: ImageHeader) -> bool:
-        return taken_by_nvimgcodec(header, self._output_type) and not gray_by_way_of_rgb(header, self._output_type)
+        if header.apart or gray_by_way_of_rgb(header, self._output_type):
+            return False
+        return taken_by_nvimgcodec(header, self._output_type)
 
     def _stream(self, codec: Any, job: Job) -> Any:
         stream = codec.CodeStream(job.encoded)
@@ -173,7 +177,9 @@ class GpuImageDecoder:
         owner = _Lease(image, self._idle)
         return Located(interface["data"][0], interface["shape"], np.dtype(interface["typestr"]), owner)
 
-    def _decode_on_cpu(self, jobs: Sequence[Job], results: list[Any], parallel: Callable[..., None]) -> None:
+    def _decode_on_cpu(
+        self, jobs: Sequence[Job], results: list[Any], parallel: Callable[..., None], decoding: Decoding
+    ) -> None:
         """Decodes on the CPU what is missing in ``results``, and uploads it."""
         missing = [index for index, result in enumerate(results) if result is None]
         if not missing:
@@ -184,7 +190,8 @@ class GpuImageDecoder:
             job = jobs[missing[position]]
             host = np.empty(job.shape, self._dtype)
             try:
-                decode(job.encoded, job.header, host, self._output_type, self._adjust, self._fast_idct, job.region)
+                kind, adjust, fast = self._output_type, self._adjust, self._fast_idct
+                decode(job.encoded, job.header, host, kind, adjust, fast, job.region, decoding)
                 hosts[position] = host
             except Exception as error:
                 hosts[position] = error

@@ -1,9 +1,9 @@
 """What an encoded image's header tells without decoding: format, size, channels, orientation.
 
-JPEG headers are walked here, which takes some microseconds and gives the EXIF orientation on the way; other formats
-are parsed by nvImageCodec, and by Pillow where nvImageCodec is not installed or does not know the format.
+All headers are checked by the modules of ``headers`` first. That is all for JPEG, and takes some microseconds; others
+are then parsed by nvImageCodec, and by Pillow where nvImageCodec is not installed or does not know the format.
 
-Sources: ITU-T T.81 (JPEG markers), Exif 2.32 (orientation, tag 0x0112), the PNG, TIFF 6.0 and WebP specifications.
+Sources: Exif 2.32 (orientation, tag 0x0112), the PNG, TIFF 6.0 and WebP specifications.
 """
 
 from __future__ import annotations
@@ -13,26 +13,20 @@ import io
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from penstock.errors import PenstockError
+from penstock.kernels.codecs.decoding import FREELY, Decoding
+from penstock.kernels.codecs.headers import jpeg
+from penstock.kernels.codecs.headers.images import ImageFormat, image_format
+from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError, NotAnImageError
 from penstock.kernels.codecs.libraries import nvimgcodec, pillow_image
 from penstock.kernels.windows import Region
 from penstock.types import DALIImageType
 
-
-class ImageError(PenstockError, ValueError):
-    """Bytes that should be an encoded image cannot be read as one."""
-
-
-class NotAnImageError(ImageError):
-    """The bytes are empty or of no known image format."""
-
-
-class CorruptImageError(ImageError):
-    """The bytes begin like an image, but are cut short or damaged."""
+if TYPE_CHECKING:
+    from penstock.kernels.codecs.worker_pool import DecoderPool
 
 
 @dataclass(frozen=True)
@@ -95,6 +89,7 @@ class ImageHeader(NamedTuple):
         orientation: how the stored image becomes upright.
         cmyk: the stored channels are inks.
         by_pillow: nvImageCodec does not read it, Pillow does.
+        apart: it is to be decoded in a worker process.
     """
 
     format: str
@@ -104,6 +99,7 @@ class ImageHeader(NamedTuple):
     orientation: Orientation = UPRIGHT
     cmyk: bool = False
     by_pillow: bool = False
+    apart: bool = False
 
     def placed(self, adjust_orientation: bool) -> Orientation:
         """The orientation to apply."""
@@ -122,47 +118,73 @@ def output_channels(output_type: DALIImageType, stored: int) -> int:
     return 1 if output_type == DALIImageType.GRAY else 3
 
 
-def read_header(encoded: np.ndarray) -> ImageHeader:
+def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader:
     """The header of an encoded image.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous; zeros behind the image are ignored.
+        decoding: within which limits, and where.
 
     Raises:
         NotAnImageError: the bytes are empty or of no known format.
         CorruptImageError: the format is known, but the header is cut short or damaged.
+        LimitError: the image is larger than the limits allow.
 
     >>> read_header(np.fromfile("photo.jpg", np.uint8)).shape(DALIImageType.RGB)
     (853, 1280, 3)
     """
     if encoded.size == 0:
         raise NotAnImageError("Expected an encoded image, got no data (0 bytes)")
-    header = _parse(encoded)
+    data = encoded.data
+    if data[:2] == jpeg.SIGNATURE:
+        height, width, channels, exif = jpeg.check_jpeg(data)
+        decoding.limits.check_pixels(height, width)
+        apart = decoding.pool_for(trusted=True) is not None
+        return ImageHeader("jpeg", height, width, channels, _exif_orientation(exif), apart=apart)
+    known = image_format(data)
+    if known is None:
+        raise NotAnImageError(
+            f"The {len(data)} bytes are not an image of a known format; they begin with {bytes(data[:8])!r}"
+        )
+    announced = known.check(data)
+    decoding.limits.check_pixels(announced.height, announced.width)
+    header = _read(encoded, known, decoding.pool_for(known.trusted))
+    _check_size(header, encoded.size)
+    decoding.limits.check_pixels(header.height, header.width)
+    return header
+
+
+def _read(encoded: np.ndarray, known: ImageFormat, pool: DecoderPool | None) -> ImageHeader:
+    if pool is None:
+        return parse_header(encoded)
+    from penstock.kernels.codecs.isolated_images import read_header_apart
+
+    return read_header_apart(pool, encoded, known.title)
+
+
+def _check_size(header: ImageHeader, available: int) -> None:
     pixels = header.height * header.width
     if min(header.height, header.width, header.channels) <= 0:
         raise CorruptImageError(f"Damaged image: its header tells a size of {header.height}x{header.width} pixels")
-    if pixels > _LARGE and pixels > _DENSEST * encoded.size:
+    if pixels > _LARGE and pixels > _DENSEST * available:
         raise CorruptImageError(
-            f"{encoded.size} bytes cannot hold the {header.height}x{header.width} pixels that the header tells"
+            f"{available} bytes cannot hold the {header.height}x{header.width} pixels that the header tells"
         )
-    return header
 
 
 # A few bytes must not make the process reserve gigabytes.
 _LARGE, _DENSEST = 1 << 28, 10_000
 
 
-def _parse(encoded: np.ndarray) -> ImageHeader:
-    data = encoded.data
-    if data[:2] == b"\xff\xd8":
-        return _jpeg_header(data)
+def parse_header(encoded: np.ndarray) -> ImageHeader:
+    """The header of an image other than a JPEG as the libraries read it: they must be trusted with it."""
     codec = nvimgcodec()
     if codec is not None:
         try:
-            return _nvimgcodec_header(codec, encoded, data)
+            return _nvimgcodec_header(codec, encoded, encoded.data)
         except (RuntimeError, TypeError):
             pass  # Of no kind that nvImageCodec reads; it does not tell which.
-    return _pillow_header(data)
+    return _pillow_header(encoded.data)
 
 
 def _nvimgcodec_header(codec: Any, encoded: np.ndarray, data: memoryview) -> ImageHeader:
@@ -192,14 +214,9 @@ def reading_with_pillow(data: memoryview) -> Iterator[Any]:
     """The image as Pillow's, not yet decoded; what goes wrong with it inside the context is an ImageError."""
     pillow = pillow_image()
     try:
-        yield pillow.open(io.BytesIO(data))
+        yield pillow.open(io.BytesIO(data), formats=_PILLOW_FORMATS)
     except pillow.UnidentifiedImageError:
-        start = bytes(data[:8])
-        if any(start.startswith(signature) for signature in _SIGNATURES):
-            raise CorruptImageError(f"The image's header is damaged or cut short ({len(data)} bytes)") from None
-        raise NotAnImageError(
-            f"The {len(data)} bytes are not an image of a known format; they begin with {start!r}"
-        ) from None
+        raise CorruptImageError(f"The image's header is damaged or cut short ({len(data)} bytes)") from None
     except ImageError:
         raise
     except (*_PILLOW_ERRORS, pillow.DecompressionBombError) as error:
@@ -210,44 +227,8 @@ _PILLOW_ERRORS = (
     *(OSError, SyntaxError, ValueError, EOFError, RuntimeError, SystemError, TypeError, IndexError, KeyError),
     struct.error,
 )
-_SIGNATURES = (b"\x89PNG", b"BM", b"II*\0", b"MM\0*", b"RIFF", b"GIF8", b"\0\0\0\x0cjP", b"\xff\x4f\xff\x51")
-
-# -- JPEG --------------------------------------------------------------------------------------------------------
-
-_FILL, _END_OF_IMAGE, _START_OF_SCAN, _APP1 = 0xFF, 0xD9, 0xDA, 0xE1
-_LAST = {_START_OF_SCAN, _END_OF_IMAGE}
-_WITHOUT_LENGTH = {_FILL, 0x01, *range(0xD0, 0xD8), *_LAST}
-_START_OF_FRAME = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-# A segment begins with a prefix, a marker and its length; a frame's header tells height, width and channels.
-_SEGMENT, _FRAME = struct.Struct(">BBH").unpack_from, struct.Struct(">HHB").unpack_from
-
-
-def _jpeg_header(data: memoryview) -> ImageHeader:
-    orientation = UPRIGHT
-    size: tuple[int, int, int] | None = None
-    position = 2
-    try:
-        while True:
-            prefix, marker, length = _SEGMENT(data, position)
-            if prefix != 0xFF:
-                raise CorruptImageError(f"Damaged JPEG: no marker at byte {position}")
-            if marker in _WITHOUT_LENGTH:
-                if marker in _LAST:
-                    break
-                position += 1 if marker == _FILL else 2
-                continue
-            if marker in _START_OF_FRAME:
-                height, width, channels = _FRAME(data, position + 5)
-                size = height, width, channels
-            elif marker == _APP1 and data[position + 4 : position + 10] == b"Exif\0\0":
-                orientation = _exif_orientation(data[position + 10 : position + 2 + length])
-            position += 2 + length
-    except struct.error:
-        raise CorruptImageError(f"Truncated JPEG: its {len(data)} bytes end within the header") from None
-    if size is None or 0 in size:
-        raise CorruptImageError("Damaged JPEG: no image is described before its data")
-    return ImageHeader("jpeg", *size, orientation)
-
+# Pillow reads many more, one of them by running another program; what is not checked here is not given to it.
+_PILLOW_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM", "JPEG2000", "AVIF", "ICO")
 
 # -- orientation -------------------------------------------------------------------------------------------------
 

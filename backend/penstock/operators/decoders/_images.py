@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from penstock.errors import PenstockError
 from penstock.kernels.codecs.image_codec import decode, decode_for_now
-from penstock.kernels.codecs.image_header import ImageError, read_header
+from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.windows import Region
 from penstock.schema import Argument, Deprecation, Operator, OutputSpec, Sample, Workspace
 from penstock.tensors import TensorListGPU
-from penstock.types import FLOAT, INT8, INT16, INT32, RGB, UINT8, UINT16, UINT32, DALIDataType, dtype_name
+from penstock.types import FLOAT, INT8, INT16, INT32, RGB, UINT8, UINT16, UINT32, DALIDataType, dtype_name, numpy_dtype
 
 _OUTPUT_TYPES = (UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT)
 
@@ -69,7 +70,7 @@ def encoded_bytes(sample: Sample) -> np.ndarray:
     return np.ascontiguousarray(sample.inputs[0]).reshape(-1).view(np.uint8)
 
 
-def undecodable(error: ImageError, sample: Sample) -> ImageError:
+def undecodable(error: PenstockError, sample: Sample) -> PenstockError:
     """The error, with the image's source where that is known."""
     infos = sample.workspace.inputs[0].source_infos
     source = f": {infos[sample.index]}" if infos and infos[sample.index] else ""
@@ -116,11 +117,13 @@ class ImageDecoder(Operator):
         return [OutputSpec(self.args["dtype"], "HWC", 3)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
+        decoding = sample.workspace.decoding
         try:
-            header = read_header(encoded_bytes(sample))
-        except ImageError as error:
+            header = read_header(encoded_bytes(sample), decoding)
+            height, width, channels = shape = header.shape(self.output_type, self.args["adjust_orientation"])
+            decoding.limits.check_image(shape, numpy_dtype(self.args["dtype"]).itemsize)
+        except PenstockError as error:
             raise undecodable(error, sample) from None
-        height, width, channels = header.shape(self.output_type, self.args["adjust_orientation"])
         window = self.window(sample, height, width)
         if window is None:
             sample.plan = header, None
@@ -149,8 +152,9 @@ class ImageDecoder(Operator):
                 self.args["adjust_orientation"],
                 self.args["use_fast_idct"],
                 region,
+                sample.workspace.decoding,
             )
-        except ImageError as error:
+        except PenstockError as error:
             raise undecodable(error, sample) from None
 
     def decode_part(self, sample: Sample, part: Region) -> np.ndarray | None:
@@ -174,7 +178,7 @@ class ImageDecoder(Operator):
                 self.args["adjust_orientation"],
                 self.args["use_fast_idct"],
             )
-        except ImageError as error:
+        except PenstockError as error:
             raise undecodable(error, sample) from None
 
     def run(self, workspace: Workspace) -> None:
@@ -201,7 +205,7 @@ class ImageDecoder(Operator):
             name = infos[sample.index] if infos and region is None else ""
             jobs.append(Job(encoded_bytes(sample), header, region, shapes[sample.index], name))
         images: list[Any] = [None] * workspace.batch_size
-        decoded = self._gpu.decode(jobs, workspace.parallel) if jobs else []
+        decoded = self._gpu.decode(jobs, workspace.parallel, workspace.decoding) if jobs else []
         for sample, image in zip(workspace.live, decoded):
             if isinstance(image, Exception):
                 workspace.fail(sample.index, image)

@@ -44,5 +44,5 @@ class PeekImageShape(Operator):
         return (3,)
 
     def compute(self, sample: Sample) -> None:
-        header = read_header(encoded_bytes(sample))
+        header = read_header(encoded_bytes(sample), sample.workspace.decoding)
         sample.outputs[0][:] = header.shape(self.args["image_type"], self.args["adjust_orientation"])

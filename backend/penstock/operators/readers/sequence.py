@@ -6,11 +6,12 @@ from collections.abc import Sequence as Items
 
 import numpy as np
 
+from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.storage import join, list_folder, read_file
 from penstock.operators.readers._reader import READER_ARGUMENTS, Reader
-from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.schema import Alias, Argument, OutputSpec, Sample, Schema, register_operator
 from penstock.types import RGB, UINT8
 
 
@@ -58,13 +59,20 @@ class Sequence(Reader):
         return [OutputSpec(UINT8, "FHWC", 4)]
 
     def read(self, item: list[str]) -> tuple[np.ndarray]:
+        return self._read(item, FREELY)
+
+    def read_sample(self, item: list[str], sample: Sample) -> tuple[np.ndarray]:
+        return self._read(item, sample.workspace.decoding)
+
+    def _read(self, item: list[str], decoding: Decoding) -> tuple[np.ndarray]:
         kind = self.args["image_type"]
         encoded = [read_file(path) for path in item]
-        headers = [read_header(data) for data in encoded]
+        headers = [read_header(data, decoding) for data in encoded]
         shapes = [header.shape(kind) for header in headers]
         if len(set(shapes)) > 1:
             raise ValueError(f"The frames of a sequence must be of one shape, those from '{item[0]}' on are {shapes}")
+        decoding.limits.check_video(len(item), shapes[0])
         frames = np.empty((len(item), *shapes[0]), np.uint8)
         for data, header, frame in zip(encoded, headers, frames):
-            decode(data, header, frame, kind)
+            decode(data, header, frame, kind, decoding=decoding)
         return (frames,)

@@ -1,0 +1,48 @@
+"""AVIF: the largest image that a file's properties tell of.
+
+Source: ISO/IEC 23008-12 (HEIF), 6.5.3 (ispe) and 9 (iprp, ipco); ISO/IEC 14496-12, 4.2 (boxes); AV1 Image File Format 1.1.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from penstock.kernels.codecs.headers.announced import Announced, check, check_density
+from penstock.kernels.codecs.headers.jpeg2000 import boxes
+
+NAME_OF_FIRST_BOX = b"ftyp"
+_BRANDS = (b"avif", b"avis", b"mif1", b"msf1")
+_LARGEST = 1 << 16
+_DENSEST = 10_000
+
+
+def is_avif(data: memoryview) -> bool:
+    """Whether the bytes begin like an AVIF."""
+    return bytes(data[4:8]) == NAME_OF_FIRST_BOX and bytes(data[8:12]) in _BRANDS
+
+
+def check_avif(data: memoryview) -> Announced:
+    """The largest that an AVIF announces; raises CorruptImageError where that cannot be."""
+    meta = _box(data, b"meta")
+    # Version and flags come before what a full box holds.
+    properties = _box(_box(meta[4:], b"iprp"), b"ipco")
+    sizes = [contents for name, contents in boxes(properties, "AVIF") if name == b"ispe"]
+    check(bool(sizes), "AVIF: it tells no image's size")
+    announced = max(map(_size, sizes), key=lambda image: image.height * image.width)
+    check_density(announced, len(data), _DENSEST, "AVIF")
+    return announced
+
+
+def _box(data: memoryview, wanted: bytes) -> memoryview:
+    for name, contents in boxes(data, "AVIF"):
+        if name == wanted:
+            return contents
+    check(False, f"AVIF: it has no box {wanted.decode()}")
+    raise AssertionError("unreachable")
+
+
+def _size(extents: memoryview) -> Announced:
+    check(len(extents) >= 12, "AVIF: an image's size is cut short")
+    width, height = struct.unpack_from(">II", extents, 4)
+    check(0 < width <= _LARGEST and 0 < height <= _LARGEST, f"AVIF: an image is of {height}x{width} pixels")
+    return Announced(height, width)

@@ -1,0 +1,47 @@
+"""BMP: the file's and the bitmap's header.
+
+Source: Microsoft, Windows GDI: BITMAPFILEHEADER, BITMAPCOREHEADER, BITMAPINFOHEADER, BITMAPV4HEADER, BITMAPV5HEADER.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from penstock.kernels.codecs.headers.announced import Announced, check, check_density
+
+SIGNATURE = b"BM"
+_FILE_HEADER = 14
+_CORE, _INFO = 12, 40
+_DEPTHS = (1, 2, 4, 8, 16, 24, 32)
+_RGB, _RLE8, _RLE4, _BIT_FIELDS, _ALPHA_BIT_FIELDS = 0, 1, 2, 3, 6
+# Rows that are not compressed may lack their padding, a run of 255 pixels takes two bytes; skipped pixels take none.
+_PLAIN_RATIO, _RUNS_RATIO = 4, 10_000
+
+
+def check_bmp(data: memoryview) -> Announced:
+    """What a BMP announces; raises CorruptImageError where that cannot be."""
+    check(len(data) >= _FILE_HEADER + _CORE, "BMP: it is cut short within its header")
+    return check_bitmap(data[_FILE_HEADER:], len(data), "BMP")
+
+
+def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Announced:
+    """What a bitmap's header announces, for a file of ``available`` bytes."""
+    check(len(bitmap) >= _CORE, f"{kind}: it is cut short within its header")
+    (size,) = struct.unpack_from("<I", bitmap)
+    check(size == _CORE or (_INFO <= size <= 124 and len(bitmap) >= _INFO), f"{kind}: its header is of {size} bytes")
+    compression = _RGB
+    if size == _CORE:
+        width, height, _, bits = struct.unpack_from("<HHHH", bitmap, 4)
+    else:
+        width, height, _, bits, compression = struct.unpack_from("<iiHHI", bitmap, 4)
+    height = abs(height)  # Negative where the first row is on top.
+    check(width > 0 and height > 0, f"{kind}: its size is {height}x{width}")
+    check(bits in _DEPTHS, f"{kind}: its pixels have {bits} bits")
+    check(
+        compression in (_RGB, _RLE8, _RLE4, _BIT_FIELDS, _ALPHA_BIT_FIELDS),
+        f"{kind}: its compression is of the unknown kind {compression}",
+    )
+    stored = Announced(height, width, 1, bits)
+    runs = compression in (_RLE8, _RLE4)
+    check_density(stored, available, _RUNS_RATIO if runs else _PLAIN_RATIO, kind)
+    return Announced(height, width, {16: 3, 24: 3, 32: 4}.get(bits, 3))

@@ -1,0 +1,49 @@
+"""GIF: the screen's size and that of the first image.
+
+Source: CompuServe, Graphics Interchange Format, version 89a, sections 17 to 22.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from penstock.kernels.codecs.headers.announced import Announced, check, check_density
+
+SIGNATURES = (b"GIF87a", b"GIF89a")
+_SCREEN = 13
+_EXTENSION, _IMAGE = 0x21, 0x2C
+_MOST_BLOCKS = 10_000
+# A code of 12 bits stands for 4096 pixels at most.
+_LZW_RATIO = 2731
+
+
+def check_gif(data: memoryview) -> Announced:
+    """What a GIF announces; raises CorruptImageError where that cannot be."""
+    check(len(data) >= _SCREEN, "GIF: it is cut short within its header")
+    width, height, flags = struct.unpack_from("<HHB", data, 6)
+    position = _SCREEN + _colours(flags)
+    for _ in range(_MOST_BLOCKS):
+        check(position < len(data), "GIF: it is cut short before its first image")
+        if data[position] == _IMAGE:
+            check(position + 10 <= len(data), "GIF: it is cut short within its first image")
+            left, top, columns, rows = struct.unpack_from("<HHHH", data, position + 1)
+            check(columns > 0 and rows > 0, f"GIF: its first image is of {rows}x{columns} pixels")
+            # Readers enlarge the screen where it is too small.
+            announced = Announced(max(height, top + rows), max(width, left + columns))
+            check_density(Announced(rows, columns, 1), len(data), _LZW_RATIO, "GIF")
+            return announced
+        check(data[position] == _EXTENSION, "GIF: there is neither an image nor an extension where one should be")
+        position = _behind_blocks(data, position + 2)
+    raise AssertionError("unreachable")
+
+
+def _colours(flags: int) -> int:
+    """The bytes of the table of colours that the flags tell of."""
+    return 3 << (flags & 7) + 1 if flags & 0x80 else 0
+
+
+def _behind_blocks(data: memoryview, position: int) -> int:
+    """Where a sequence of sub-blocks ends."""
+    while position < len(data) and data[position]:
+        position += data[position] + 1
+    return position + 1

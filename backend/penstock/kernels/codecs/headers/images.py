@@ -1,0 +1,58 @@
+"""Which format an encoded image is of, and the check of its header."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from penstock.kernels.codecs.headers import avif, bmp, gif, ico, jpeg2000, png, pnm, tiff, webp
+from penstock.kernels.codecs.headers.announced import Announced
+
+
+class ImageFormat(NamedTuple):
+    """A format of images.
+
+    Attributes:
+        title: as people call it.
+        check: tells what a header announces; raises CorruptImageError where that cannot be.
+        trusted: its decoders have proven that they survive what strangers make, so it is decoded in the process itself
+            where decoders are isolated as far as need be.
+    """
+
+    title: str
+    check: Callable[[memoryview], Announced]
+    trusted: bool = False
+
+
+_PNG = ImageFormat("PNG", png.check_png, trusted=True)
+_BMP = ImageFormat("BMP", bmp.check_bmp, trusted=True)
+_PNM = ImageFormat("PNM", pnm.check_pnm, trusted=True)
+_WEBP = ImageFormat("WebP", webp.check_webp, trusted=True)
+_GIF = ImageFormat("GIF", gif.check_gif)
+_ICO = ImageFormat("ICO", ico.check_ico)
+_TIFF = ImageFormat("TIFF", tiff.check_tiff)
+_JPEG_2000 = ImageFormat("JPEG 2000", jpeg2000.check_jpeg2000)
+_AVIF = ImageFormat("AVIF", avif.check_avif)
+
+_BY_SIGNATURE = {
+    png.SIGNATURE: _PNG,
+    bmp.SIGNATURE: _BMP,
+    **dict.fromkeys(pnm.SIGNATURES, _PNM),
+    **dict.fromkeys(gif.SIGNATURES, _GIF),
+    ico.SIGNATURE: _ICO,
+    **dict.fromkeys(tiff.SIGNATURES, _TIFF),
+    jpeg2000.BOX_SIGNATURE: _JPEG_2000,
+    jpeg2000.CODESTREAM_SIGNATURE: _JPEG_2000,
+}
+_LONGEST = max(map(len, _BY_SIGNATURE))
+
+
+def image_format(data: memoryview) -> ImageFormat | None:
+    """The format of an encoded image other than JPEG; None where the bytes are of none that is read."""
+    start = bytes(data[:_LONGEST])
+    for signature, found in _BY_SIGNATURE.items():
+        if start.startswith(signature):
+            return found
+    if start.startswith(webp.SIGNATURE) and start[8:12] == webp.KIND:
+        return _WEBP
+    return _AVIF if avif.is_avif(data) else None

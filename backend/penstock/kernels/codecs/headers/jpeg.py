@@ -1,0 +1,84 @@
+"""JPEG: the segments before the first scan.
+
+Source: ITU-T T.81, annex B (markers, frame headers B.2.2); Exif 2.32, 4.7.2 (APP1).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from penstock.kernels.codecs.image_errors import CorruptImageError
+
+SIGNATURE = b"\xff\xd8"
+_FILL, _END_OF_IMAGE, _START_OF_SCAN, _APP1 = 0xFF, 0xD9, 0xDA, 0xE1
+_LAST = {_START_OF_SCAN, _END_OF_IMAGE}
+_WITHOUT_LENGTH = {_FILL, 0x01, *range(0xD0, 0xD8), *_LAST}
+_START_OF_FRAME = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_FIRST_ARITHMETIC = 0xC9
+# A segment begins with a prefix, a marker and its length; a frame's header with precision, height, width and components.
+_SEGMENT, _FRAME = struct.Struct(">BBH").unpack_from, struct.Struct(">BHHB").unpack_from
+_FRAME_SIZE, _COMPONENT_SIZE, _MOST_COMPONENTS = 8, 3, 4
+# Horizontal and vertical factor in one byte.
+_FACTORS = frozenset(across << 4 | down for across in range(1, 5) for down in range(1, 5))
+_PRECISIONS = range(2, 17)
+# A Huffman code of one bit stands for a block, and that, at most, for 16 blocks of a component with a scan of its own.
+_SMALL, _DENSEST = 1 << 24, 10_000
+
+
+class JpegHeader(NamedTuple):
+    """What the segments before a JPEG's first scan tell.
+
+    Attributes:
+        height, width, channels: of the image, as stored.
+        exif: the TIFF structure of its EXIF data, or None.
+    """
+
+    height: int
+    width: int
+    channels: int
+    exif: memoryview | None
+
+
+def check_jpeg(data: memoryview) -> JpegHeader:
+    """What a JPEG announces; raises CorruptImageError where that cannot be."""
+    exif: memoryview | None = None
+    size: tuple[int, int, int] | None = None
+    position = 2
+    try:
+        while True:
+            prefix, marker, length = _SEGMENT(data, position)
+            if prefix != 0xFF:
+                raise CorruptImageError(f"Damaged JPEG: no marker at byte {position}")
+            if marker in _WITHOUT_LENGTH:
+                if marker in _LAST:
+                    break
+                position += 1 if marker == _FILL else 2
+                continue
+            if marker in _START_OF_FRAME:
+                if size is not None:
+                    raise CorruptImageError("Damaged JPEG: it describes more than one image")
+                size = _check_frame(data, position + 4, marker, length)
+            elif marker == _APP1 and data[position + 4 : position + 10] == b"Exif\0\0":
+                exif = data[position + 10 : position + 2 + length]
+            position += 2 + length
+    except struct.error:
+        raise CorruptImageError(f"Truncated JPEG: its {len(data)} bytes end within the header") from None
+    if size is None or 0 in size:
+        raise CorruptImageError("Damaged JPEG: no image is described before its data")
+    return JpegHeader(*size, exif)
+
+
+def _check_frame(data: memoryview, start: int, marker: int, length: int) -> tuple[int, int, int]:
+    precision, height, width, channels = _FRAME(data, start)
+    if channels > _MOST_COMPONENTS or length != _FRAME_SIZE + _COMPONENT_SIZE * channels:
+        raise CorruptImageError(f"Damaged JPEG: its image is described in {length} bytes for {channels} components")
+    first = start + _FRAME_SIZE - 1
+    if not _FACTORS.issuperset(data[first : first + _COMPONENT_SIZE * channels : _COMPONENT_SIZE]):
+        raise CorruptImageError("Damaged JPEG: a component's sampling factor is none of 1 to 4")
+    if precision not in _PRECISIONS:
+        raise CorruptImageError(f"Damaged JPEG: its samples have {precision} bits")
+    pixels = height * width
+    if pixels > _SMALL and pixels > _DENSEST * len(data) and marker < _FIRST_ARITHMETIC:
+        raise CorruptImageError(f"{len(data)} bytes cannot hold the {height}x{width} pixels that the header tells")
+    return height, width, channels

@@ -1,0 +1,38 @@
+"""PBM, PGM and PPM: the header's numbers.
+
+Source: Netpbm, the manual pages pbm(5), pgm(5) and ppm(5).
+"""
+
+from __future__ import annotations
+
+import re
+
+from penstock.kernels.codecs.headers.announced import Announced, check, check_density
+
+SIGNATURES = (b"P1", b"P2", b"P3", b"P4", b"P5", b"P6")
+_BITMAPS, _COLOURS = (b"P1", b"P4"), (b"P3", b"P6")
+_LONGEST_HEADER = 1 << 16
+_GAP = rb"(?:\s|#[^\r\n]*[\r\n])+"
+_NUMBER = re.compile(_GAP + rb"(\d{1,10})(?=[\s#]|$)")
+# A digit and a gap, or a bit, for each value; values of 16 bits take as many.
+_RATIO = 4
+
+
+def check_pnm(data: memoryview) -> Announced:
+    """What a PBM, PGM or PPM announces; raises CorruptImageError where that cannot be."""
+    start = bytes(data[:_LONGEST_HEADER])
+    kind, position, numbers = start[:2], 2, []
+    for _ in range(2 if kind in _BITMAPS else 3):
+        found = _NUMBER.match(start, position)
+        check(found is not None, "PNM: its header is cut short or holds something else than numbers")
+        assert found is not None
+        numbers.append(int(found[1]))
+        position = found.end()
+    width, height = numbers[:2]
+    check(0 < width < 1 << 31 and 0 < height < 1 << 31, f"PNM: its size is {height}x{width}")
+    maximum = 1 if kind in _BITMAPS else numbers[2]
+    check(0 < maximum < 1 << 16, f"PNM: its greatest value is {maximum}")
+    bits = 1 if kind in _BITMAPS else 8 if maximum < 256 else 16
+    announced = Announced(height, width, 3 if kind in _COLOURS else 1, bits)
+    check_density(announced, len(data), _RATIO, "PNM")
+    return announced

@@ -1,0 +1,118 @@
+"""What a worker process of :class:`~penstock.kernels.codecs.worker_pool.DecoderPool` runs."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import importlib
+import json
+import mmap
+import os
+import resource
+import select
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.codecs.worker_pool import LENGTH
+
+# For each task the function: `function(data, output, **arguments)` returns what is answered.
+_TASKS = {
+    "read_image_header": "penstock.kernels.codecs.isolated_images:read_header_here",
+    "decode_image": "penstock.kernels.codecs.isolated_images:decode_here",
+}
+_NO_NEW_PRIVILEGES = 38
+# Memory that a decoder may take: in any case, and for each byte of its data.
+_MEMORY, _MEMORY_PER_BYTE = 1 << 30, 16
+_MOST_FILES = 4
+
+
+def main(channel: int, lifeline: int) -> None:
+    """Does tasks until the parent closes its end of the socket.
+
+    Args:
+        channel: the number of the socket's file.
+        lifeline: the number of a pipe's that is closed when the parent ends.
+    """
+    _end_with_parent(lifeline)
+    _give_up_privileges()
+    connection = socket.socket(fileno=channel)
+    memory = np.empty(0, np.uint8)
+    _send(connection, {"ready": os.getpid()})
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    while True:
+        request, files = _receive(connection)
+        for file in files:
+            memory = np.frombuffer(mmap.mmap(file, 0), np.uint8)
+            os.close(file)
+        _send(connection, _answer(request, memory))
+
+
+def _end_with_parent(lifeline: int) -> None:
+    """Has the kernel end this process with the parent, whatever it is doing then."""
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([lifeline], [], [], 0)[0]:
+        os._exit(1)
+
+
+def _give_up_privileges() -> None:
+    ctypes.CDLL(None).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Where memory runs out, the worker is to go rather than its parent.
+    Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def _answer(request: dict[str, Any], memory: np.ndarray) -> dict[str, Any]:
+    size, place = request["data"], request["output"]
+    data = memory[:size]
+    data.flags.writeable = False
+    output = None
+    if place is not None:
+        start, shape, dtype = place
+        count = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        output = memory[start : start + count].view(dtype).reshape(shape)
+    _limit_memory(size + (0 if output is None else output.nbytes))
+    try:
+        return {"result": _function(request["task"])(data, output, **request["arguments"])}
+    except Exception as error:
+        return {"error": type(error).__name__, "message": str(error)[:10_000]}
+
+
+def _function(task: str) -> Callable[..., Any]:
+    module, _, name = _TASKS[task].partition(":")
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return function
+
+
+def _limit_memory(size: int) -> None:
+    """Has the process fail, rather than the machine, where a decoder takes much more than the data are worth."""
+    used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    wanted = used + _MEMORY + _MEMORY_PER_BYTE * size
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted if most < 0 else min(wanted, most), most))
+
+
+def _receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    message, files, _, _ = socket.recv_fds(connection, LENGTH.size, _MOST_FILES)
+    message += _read(connection, LENGTH.size - len(message))
+    (length,) = LENGTH.unpack(message)
+    return json.loads(_read(connection, length)), files
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        part = connection.recv(size - len(parts))
+        if not part:
+            os._exit(0)
+        parts += part
+    return bytes(parts)
+
+
+def _send(connection: socket.socket, message: dict[str, Any]) -> None:
+    packed = json.dumps(message).encode()
+    connection.sendall(LENGTH.pack(len(packed)) + packed)

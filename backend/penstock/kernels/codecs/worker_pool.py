@@ -1,0 +1,362 @@
+"""Worker processes that decode what might end the process in which it is decoded.
+
+A worker takes one task at a time: a few lines of JSON over a socket, the encoded bytes and the decoded ones in memory
+that both processes see. When it dies or takes too long, that is the error of the one sample, and the next task gets a
+fresh worker. Nothing that comes back from a worker is trusted further than as numbers and pixels.
+
+The memory has no name (``memfd_create``), so nothing is left over whoever dies first; a worker whose parent dies is ended
+by the kernel (``O_ASYNC``), also from inside of a library. Workers are started by a fresh interpreter, not by ``fork``,
+which is not safe where other threads run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import mmap
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from penstock.errors import DecoderDiedError, DecoderTimeoutError, PenstockError
+
+LENGTH = struct.Struct("<I")
+_STARTING_SECONDS = 60.0
+# A decoder may take so long in any case, and longer for what is large.
+_SECONDS, _BYTES_PER_SECOND = 30.0, 4 << 20
+_LONGEST_ANSWER = 1 << 20
+# Memory is reserved in powers of two; more than this is given back as soon as a task needs less than a quarter.
+_LEAST_MEMORY, _LARGE_MEMORY = 1 << 20, 64 << 20
+_ALIGNMENT = 64
+_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {module} import main; main({numbers})"
+_WORKER = "penstock.kernels.codecs.worker"
+
+
+class WorkerStartError(PenstockError):
+    """No worker process could be started to decode in."""
+
+
+class DecoderPool:
+    """A few processes to decode in; each is started when it is first needed.
+
+    Args:
+        most: how many tasks run at a time, at most.
+        seconds: that a task may take before its worker is ended; longer for large data.
+
+    Attributes:
+        decodes: tasks that were done, whether or not the file was good.
+        deaths: workers that died of a task, those that took too long included.
+        timeouts: workers that took too long.
+    """
+
+    def __init__(self, most: int, seconds: float = _SECONDS) -> None:
+        self.decodes = self.deaths = self.timeouts = 0
+        self._seconds = seconds
+        self._free: list[_Worker] = []
+        self._all: set[_Worker] = set()
+        self._places = threading.Semaphore(max(most, 1))
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def run(
+        self,
+        task: str,
+        kind: str,
+        data: np.ndarray,
+        arguments: dict[str, Any] | None = None,
+        output: np.ndarray | None = None,
+    ) -> Any:
+        """Has a worker do a task, and waits for it.
+
+        Args:
+            task: its name, as the worker knows it.
+            kind: the format, for messages.
+            data: the encoded bytes, uint8 of shape (n,).
+            arguments: what else the task needs; JSON-able.
+            output: what it fills, if it has something to fill.
+
+        Returns:
+            What the task answered, as JSON gives it.
+
+        Raises:
+            DecoderDiedError: the worker died of it.
+            DecoderTimeoutError: it took too long.
+            PenstockError: what the task itself raised.
+        """
+        with self._places:
+            worker = self._take()
+            try:
+                answer = worker.run(task, data, arguments or {}, output, self._allowed(data, output))
+            except BaseException as error:
+                self._drop(worker)
+                if isinstance(error, TimeoutError):
+                    self._count(died=True, late=True)
+                    raise DecoderTimeoutError(
+                        f"The decoder of {kind} took more than {self._allowed(data, output):.0f} s for this file "
+                        f"({data.size} bytes) and was ended"
+                    ) from None
+                if isinstance(error, _WorkerGone):
+                    self._count(died=True)
+                    raise DecoderDiedError(
+                        f"The decoder of {kind} died on this file ({data.size} bytes): {error}"
+                    ) from None
+                raise
+            self._give_back(worker)
+        self._count()
+        if "error" in answer:
+            raise _raised(str(answer["error"]), str(answer.get("message", "")))
+        return answer.get("result")
+
+    def close(self) -> None:
+        """Ends the workers; tasks that are at work fail."""
+        with self._lock:
+            self._closed = True
+            idle, self._free = self._free, []
+            busy = self._all.difference(idle)
+            self._all.difference_update(idle)
+        for worker in idle:
+            worker.close()
+        for worker in busy:
+            # Whoever waits for it closes it.
+            worker.kill()
+
+    def pids(self) -> list[int]:
+        """The processes that run."""
+        with self._lock:
+            return [worker.pid for worker in self._all]
+
+    def _allowed(self, data: np.ndarray, output: np.ndarray | None) -> float:
+        return self._seconds + (data.size + (0 if output is None else output.nbytes)) / _BYTES_PER_SECOND
+
+    def _take(self) -> _Worker:
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("The pipeline whose workers decode was closed")
+            if self._free:
+                return self._free.pop()
+        worker = _Worker()
+        with self._lock:
+            self._all.add(worker)
+        return worker
+
+    def _give_back(self, worker: _Worker) -> None:
+        with self._lock:
+            if not self._closed:
+                self._free.append(worker)
+                return
+        self._drop(worker)
+
+    def _drop(self, worker: _Worker) -> None:
+        with self._lock:
+            self._all.discard(worker)
+        worker.close()
+
+    def _count(self, died: bool = False, late: bool = False) -> None:
+        with self._lock:
+            self.decodes += not died
+            self.deaths += died
+            self.timeouts += late
+
+
+class _WorkerGone(Exception):
+    """The worker's end of the socket is closed, or what comes from there makes no sense."""
+
+
+class _Worker:
+    """One process, as its parent sees it."""
+
+    def __init__(self) -> None:
+        self._memory: _SharedMemory | None = None
+        ours, theirs = socket.socketpair()
+        lifeline, self._lifeline = os.pipe()
+        log = os.memfd_create("penstock-worker-log")
+        numbers = [theirs.fileno(), lifeline]
+        boot = _BOOT.format(module=_WORKER, numbers=", ".join(map(str, numbers)))
+        try:
+            self._process = subprocess.Popen(
+                [_interpreter(), "-I", "-c", boot, json.dumps(_search_path())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                pass_fds=numbers,
+                env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+            )
+        except OSError as error:
+            ours.close()
+            os.close(self._lifeline)
+            raise WorkerStartError(f"No process could be started to decode in: {error}") from error
+        finally:
+            theirs.close()
+            os.close(lifeline)
+        self._socket = ours
+        try:
+            self._receive(time.monotonic() + _STARTING_SECONDS)
+        except (_WorkerGone, TimeoutError) as error:
+            said = os.pread(log, 2000, max(os.fstat(log).st_size - 2000, 0)).decode(errors="replace")
+            self.close()
+            raise WorkerStartError(f"The process to decode in did not start: {error}\n{said}") from error
+        finally:
+            os.close(log)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def run(
+        self, task: str, data: np.ndarray, arguments: dict[str, Any], output: np.ndarray | None, seconds: float
+    ) -> dict[str, Any]:
+        """What the worker answers; ``output`` is filled where it succeeded."""
+        deadline = time.monotonic() + seconds
+        start = -(-data.size // _ALIGNMENT) * _ALIGNMENT
+        size = start + (0 if output is None else output.nbytes)
+        new = self._provide(size)
+        assert self._memory is not None
+        self._memory.view[: data.size] = data
+        request = {
+            "task": task,
+            "arguments": arguments,
+            "data": int(data.size),
+            "output": None if output is None else [start, list(output.shape), output.dtype.str],
+        }
+        self._send(json.dumps(request).encode(), [self._memory.file] if new else [], deadline)
+        answer = self._receive(deadline)
+        if output is not None and "error" not in answer:
+            decoded = self._memory.view[start : start + output.nbytes].view(output.dtype).reshape(output.shape)
+            np.copyto(output, decoded)
+        return answer
+
+    def _provide(self, size: int) -> bool:
+        """Sees to memory of that size; whether it is new."""
+        held = self._memory
+        if held is not None and size <= held.size and not (held.size > _LARGE_MEMORY and 4 * size < held.size):
+            return False
+        if held is not None:
+            held.close()
+        self._memory = _SharedMemory(1 << (max(size, _LEAST_MEMORY) - 1).bit_length())
+        return True
+
+    def _send(self, message: bytes, files: list[int], deadline: float) -> None:
+        self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
+        try:
+            packed = memoryview(LENGTH.pack(len(message)) + message)
+            sent = socket.send_fds(self._socket, [packed], files)
+            self._socket.sendall(packed[sent:])
+        except OSError as error:
+            if isinstance(error, TimeoutError):
+                raise
+            raise _WorkerGone(self._how_it_ended()) from error
+
+    def _receive(self, deadline: float) -> dict[str, Any]:
+        (length,) = LENGTH.unpack(self._read(LENGTH.size, deadline))
+        if length > _LONGEST_ANSWER:
+            raise _WorkerGone(f"it answered with {length} bytes")
+        try:
+            answer = json.loads(self._read(length, deadline))
+        except (ValueError, RecursionError) as error:
+            raise _WorkerGone("its answer makes no sense") from error
+        if not isinstance(answer, dict):
+            raise _WorkerGone("its answer makes no sense")
+        return answer
+
+    def _read(self, size: int, deadline: float) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
+            try:
+                part = self._socket.recv(size - len(parts))
+            except ConnectionError as error:
+                raise _WorkerGone(self._how_it_ended()) from error
+            if not part:
+                raise _WorkerGone(self._how_it_ended())
+            parts += part
+        return bytes(parts)
+
+    def _how_it_ended(self) -> str:
+        try:
+            code = self._process.wait(1)
+        except subprocess.TimeoutExpired:
+            return "it no longer answers"
+        if code >= 0:
+            return f"its process ended with the exit code {code}"
+        with contextlib.suppress(ValueError):
+            return f"its process was ended by {signal.Signals(-code).name}"
+        return f"its process was ended by the signal {-code}"
+
+    def kill(self) -> None:
+        """Ends the process, so that who waits for an answer learns that there is none."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """Ends the process, and lets go of what belongs to it."""
+        self.kill()
+        self._socket.close()
+        with contextlib.suppress(OSError):
+            os.close(self._lifeline)
+        self._process.wait()
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+
+
+class _SharedMemory:
+    """Memory without a name, to be handed to another process by its file's number.
+
+    The other process cannot make it shorter: who reads beyond the end of a file would be killed.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.file = os.memfd_create("penstock-decoding", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.file, size)
+        fcntl.fcntl(self.file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        self.view = np.frombuffer(mmap.mmap(self.file, size), np.uint8)
+
+    def close(self) -> None:
+        """Lets it go; the mapping ends with its last view."""
+        del self.view
+        os.close(self.file)
+
+
+def _raised(kind: str, message: str) -> Exception:
+    """The error that a worker tells of."""
+    from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError, NotAnImageError
+
+    known: Sequence[type[Exception]] = (CorruptImageError, NotAnImageError, ImageError, ValueError, MemoryError)
+    found = next((error for error in known if error.__name__ == kind), PenstockError)
+    return found(message)
+
+
+def _search_path() -> list[str]:
+    """Where this process finds its modules, and this package first."""
+    package = Path(__file__).parents[3]
+    return [str(package), *(os.path.abspath(path) for path in sys.path)]
+
+
+def _interpreter() -> str:
+    """An interpreter of this Python's version; where Python is embedded, the program that runs is none."""
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    if Path(sys.executable or "").name.startswith("python"):
+        return sys.executable
+    folders = [Path(sys.prefix, "bin"), Path(sys.base_prefix, "bin"), Path(sysconfig.get_config_var("BINDIR") or "/")]
+    for folder in folders:
+        if os.access(folder / name, os.X_OK):
+            return str(folder / name)
+    found = shutil.which(name)
+    if found is None:
+        raise WorkerStartError(
+            f"No interpreter '{name}' was found to decode in; looked in {', '.join(map(str, folders))} and on PATH"
+        )
+    return found
