@@ -18,7 +18,7 @@ _WEIGHTS = {
     **{format: 8.0 for format in IMAGES},
     **{"jpeg": 30.0, "png": 14.0, "tiff": 14.0, "jpeg2k": 12.0, "ico": 3.0, "foreign": 3.0},
     **{format: 2.0 for format in SOUNDS},
-    **{"npy": 4.0, "lz4": 2.0, "video": 1.5},
+    **{"npy": 4.0, "lz4": 2.0, "chunks": 2.0, "video": 1.5},
 }
 """How often formats are taken; the others once."""
 

@@ -441,7 +441,9 @@ def _mutate_npy(rng: Random, data: bytearray) -> None:
     old = bytes(data[10:128])
     for found, replacements in rng.sample(_NPY_WORDS, len(_NPY_WORDS)):
         if found in old:
-            data[10:128] = old.replace(found, rng.choice(replacements), 1)
+            new = old.replace(found, rng.choice(replacements), 1)
+            # Spaces behind the words keep the header's length.
+            data[10:128] = new.rstrip()[: len(old) - 1].ljust(len(old) - 1) + b"\n" if rng.random() < 0.8 else new
             return
 
 
@@ -464,5 +466,5 @@ _OF_FORMATS: dict[str, Mutation] = {
     **{"jpeg": _mutate_jpeg, "png": _mutate_png, "webp": _mutate_riff, "bmp": _mutate_bitmap, "pnm": _mutate_text},
     **{"tiff": _mutate_tiff, "jpeg2k": _mutate_jpeg2k, "gif": _mutate_gif, "avif": _mutate_boxes},
     **{"wav": _mutate_riff, "flac": _mutate_flac, "sound": _mutate_sound, "video": _mutate_video, "npy": _mutate_npy},
-    **{"text": _mutate_text, "record": _mutate_record},
+    **{"text": _mutate_text, "record": _mutate_record, "chunks": _mutate_record},
 }

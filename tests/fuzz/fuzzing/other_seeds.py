@@ -87,7 +87,7 @@ INFLATED = 1024
 
 
 def lz4_seeds() -> Iterator[Seed]:
-    """LZ4 blocks."""
+    """LZ4 blocks; and two of them behind the places where they begin."""
     try:
         from lz4 import block
     except ImportError:
@@ -96,6 +96,8 @@ def lz4_seeds() -> Iterator[Seed]:
     for data in (np.arange(INFLATED, dtype=np.uint8), np.zeros(INFLATED, np.uint8), noise, noise // 64):
         yield "lz4", block.compress(data.tobytes(), store_size=False)
         yield "lz4", block.compress(data.tobytes(), store_size=False, mode="high_compression")
+        packed = block.compress(data.tobytes(), store_size=False)
+        yield "chunks", struct.pack("<ii", 8, 8 + len(packed)) + packed + packed
 
 
 # -- what readers read: an archive of files, by name -------------------------------------------------------------------

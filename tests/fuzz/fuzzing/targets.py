@@ -65,7 +65,7 @@ def _normalized(encoded: Any) -> Any:
 def _in_chunks(encoded: Any) -> Any:
     """The first bytes of a sample tell where its chunks begin."""
     numbers = fn.reinterpret(fn.slice(encoded, 0, 8, axes=[0], out_of_bounds_policy="pad"), dtype=types.INT32)
-    return fn.decoders.inflate(encoded, shape=[INFLATED], chunk_offsets=numbers)
+    return fn.decoders.inflate(encoded, shape=[INFLATED], chunk_offsets=numbers, check_output_size=True)
 
 
 TARGETS = (
@@ -92,7 +92,7 @@ TARGETS = (
     Target("numpy", ("npy",), lambda encoded: fn.decoders.numpy(encoded)),
     Target("numpy float", ("npy",), lambda encoded: fn.decoders.numpy(encoded, dtype=types.FLOAT)),
     Target("inflate", ("lz4",), lambda encoded: fn.decoders.inflate(encoded, shape=[INFLATED])),
-    Target("inflate chunks", ("lz4",), _in_chunks),
+    Target("inflate chunks", ("chunks",), _in_chunks),
     Target("video", ("video",), lambda encoded: fn.decoders.video(encoded), 16),
     Target("video frames", ("video",), lambda encoded: fn.decoders.video(encoded, frames=[5, 0, 2], pad_mode="edge"), 16),
 )
