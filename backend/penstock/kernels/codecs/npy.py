@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import math
 import struct
-import tokenize
 
 import numpy as np
 
 _MAGIC = b"\x93NUMPY"
+# In bytes: the magic, the version, and the length of the header.
+_SHORTEST = 12
 # In bytes: extended precision cannot be held in a tensor.
 _LARGEST_NUMBER = 8
+# What numpy, and the tensors, can have: arrays without values may announce anything.
+_MOST_DIMENSIONS, _LARGEST_EXTENT = 32, 2**31 - 1
 
 
 def view_npy(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
@@ -36,7 +39,7 @@ def view_npy(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
         raise ValueError(
             f"Unknown Numpy type string: {dtype.str[1:]}. Arrays of {dtype} cannot be read: use booleans or real numbers"
         )
-    if any(extent < 0 for extent in shape):
+    if any(extent < 0 for extent in shape) or len(shape) > _MOST_DIMENSIONS or max(shape, default=0) > _LARGEST_EXTENT:
         raise ValueError(f"Damaged NPY file: its shape is {shape}")
     size = math.prod(shape) * dtype.itemsize
     if encoded.size < start + size:
@@ -59,14 +62,19 @@ def _read_header(encoded: np.ndarray) -> tuple[tuple[int, ...], bool, np.dtype, 
         raise ValueError(
             f"File is not a numpy file. Got bad magic string for numpy header: it begins with {start[:6]!r} instead of {_MAGIC!r}"
         )
+    if encoded.size < _SHORTEST:
+        raise ValueError(f"Truncated NPY file: its header cannot be read ({encoded.size} bytes)")
+    if start[6] == 1:
+        length = 10 + struct.unpack_from("<H", start, 8)[0]
+    else:
+        length = 12 + struct.unpack_from("<I", start, 8)[0]
     try:
-        length = (
-            10 + struct.unpack_from("<H", start, 8)[0] if start[6] == 1 else 12 + struct.unpack_from("<I", start, 8)[0]
-        )
         header = io.BytesIO(encoded[:length].tobytes())
         version = np.lib.format.read_magic(header)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran_order, dtype = read(header)
-    except (IndexError, struct.error, EOFError, SyntaxError, tokenize.TokenError) as error:
-        raise ValueError(f"Truncated NPY file: its header cannot be read ({encoded.size} bytes)") from error
+    except Exception as error:
+        # Damaged headers make numpy, and Python's parser in it, raise errors of nearly all kinds.
+        what = "Truncated" if length > encoded.size else "Damaged"
+        raise ValueError(f"{what} NPY file: its header cannot be read ({encoded.size} bytes)") from error
     return shape, fortran_order, dtype, header.tell()

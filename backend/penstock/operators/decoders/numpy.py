@@ -31,7 +31,8 @@ _OUTPUT_TYPES = (BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64,
 class Numpy(Operator):
     """Reads arrays of numpy's file format.
 
-    All arrays must have as many dimensions as the first one, and its type unless ``dtype`` is given.
+    All arrays must have as many dimensions as the first one, and its type unless ``dtype`` is given. Where failures are
+    isolated, as in a server, that goes for each batch anew.
 
     >>> arrays = fn.decoders.numpy(encoded)  # doctest: +SKIP
     """
@@ -53,6 +54,9 @@ class Numpy(Operator):
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype not in (UINT8, INT8):
             raise ValueError(f"NPY files are bytes (uint8), got {dtype_name(batch.dtype)}")
+        if workspace.isolate:
+            # What one client sends is not to settle what all others may.
+            self._dtype, self._ndim = self.args["dtype"], None
         workspace.state = [self._view(workspace, index, data) for index, data in enumerate(batch.samples)]
         for array in workspace.state:
             if array is not None:
@@ -60,7 +64,7 @@ class Numpy(Operator):
         return [OutputSpec(UINT8 if self._dtype is None else self._dtype, "", self._ndim)]
 
     def _settle(self, array: np.ndarray) -> None:
-        """The first array ever tells what the others must be like."""
+        """The first array tells what the others must be like."""
         stored = from_numpy_dtype(array.dtype.newbyteorder("="))
         if self._ndim is None:
             self._ndim = array.ndim

@@ -1,0 +1,273 @@
+"""A campaign: cases given out to watched processes, and what came of them."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import tempfile
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from fuzzing.cases import BATCH, Cases, Seeds, make_seeds
+from fuzzing.outcomes import BAD, CRASH, HANG, MEMORY, Outcome
+from fuzzing.targets import Settings
+from fuzzing.worker import READY, Job, Report, Worker, quiet, serve, too_much
+
+_fork = multiprocessing.get_context("fork")
+_MOST_KEPT = 4
+"""Cases that are kept of each kind of failure."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """When a case counts as one that does not come back, or takes too much.
+
+    Attributes:
+        seconds: that one case may take alone; a batch has four times as many.
+        memory: bytes that the process may hold with one case; a batch's processes are ended at four times as many.
+    """
+
+    seconds: float = 10.0
+    memory: int = 1 << 30
+
+
+@dataclass
+class Summary:
+    """What came of a campaign.
+
+    Attributes:
+        done: cases that were run.
+        seconds: that it took, with all preparations.
+        counts: of formats and kinds of outcomes.
+        failures: of each distinct failure, some cases.
+    """
+
+    seed: int
+    done: int = 0
+    seconds: float = 0.0
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    failures: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    @property
+    def bad(self) -> int:
+        """Cases that should not have come out as they did."""
+        return sum(count for (_, kind), count in self.counts.items() if kind in BAD)
+
+    def as_json(self) -> str:
+        formats: dict[str, dict[str, int]] = {}
+        for (format, kind), count in sorted(self.counts.items()):
+            formats.setdefault(format, {})[kind] = count
+        return json.dumps(
+            {"seed": self.seed, "done": self.done, "seconds": round(self.seconds, 1), "bad": self.bad}
+            | {"formats": formats, "failures": self.failures},
+            indent=1,
+        )
+
+
+@dataclass
+class _Slot:
+    """A place for a process: the one that is there, its job, and since when that runs."""
+
+    log: Path
+    process: Any = None
+    connection: Connection | None = None
+    job: Job | None = None
+    since: float | None = None
+
+
+class Campaign:
+    """Runs cases in processes that are watched: one that dies, hangs or grows is ended, and its cases are run one by one.
+
+    Args:
+        seed: of all random choices.
+        formats: those that are fuzzed; empty: all.
+        settings: of the pipelines.
+        bounds: of a case.
+    """
+
+    def __init__(
+        self, seed: int, formats: tuple[str, ...] = (), settings: Settings | None = None, bounds: Bounds | None = None
+    ) -> None:
+        self._settings = settings or Settings()
+        self._bounds = bounds or Bounds()
+        self._folder = Path(tempfile.mkdtemp(prefix="penstock-fuzz-"))
+        self.seeds: Seeds = _in_a_process(self._folder / "seeds.log", make_seeds)
+        self.cases = Cases(self.seeds, seed, formats)
+        self.summary = Summary(seed)
+        self._retries: deque[Job] = deque()
+        self._next = 0
+
+    def run(
+        self, count: int, processes: int, seconds: float = 0.0, tell: Callable[[Summary], None] | None = None
+    ) -> Summary:
+        """Runs the cases from 0 to ``count``, or as many as there is time for.
+
+        Args:
+            processes: how many run at a time.
+            seconds: after which no more is begun; 0: there is time.
+            tell: called with what is known so far, now and then.
+        """
+        started = time.monotonic()
+        _in_a_process(self._folder / "warm.log", lambda: self._warm_up(count))
+        slots = [_Slot(self._folder / f"worker{number}.log") for number in range(processes)]
+        try:
+            while True:
+                late = bool(seconds) and time.monotonic() - started > seconds
+                self._give_out(slots, 0 if late else count)
+                busy = [slot for slot in slots if slot.job is not None]
+                if not busy:
+                    break
+                wait([c for slot in busy if (c := slot.connection) is not None], 0.2)
+                for slot in busy:
+                    self._look_after(slot)
+                self.summary.seconds = time.monotonic() - started
+                if tell is not None:
+                    tell(self.summary)
+        finally:
+            for slot in slots:
+                _end(slot)
+        return self.summary
+
+    def _warm_up(self, count: int) -> None:
+        """Compiles what the targets need, in one process: the others find it in numba's cache."""
+        worker = Worker(self.cases, self.seeds, self._settings)
+        for name in {self.cases.target(batch) for batch in range(min(-(-count // BATCH), 500))}:
+            worker.prepare(name)
+
+    def _give_out(self, slots: list[_Slot], count: int) -> None:
+        for slot in slots:
+            if slot.job is not None:
+                continue
+            if self._retries:
+                job = self._retries.popleft()
+            elif self._next < count:
+                job = Job(self._next, min(BATCH, count - self._next))
+                self._next += job.count
+            else:
+                continue
+            if slot.process is None:
+                slot.connection, theirs = _fork.Pipe()
+                slot.process = _fork.Process(
+                    target=serve, args=(theirs, slot.log, self.cases, self.seeds, self._settings)
+                )
+                slot.process.start()
+                theirs.close()
+            assert slot.connection is not None
+            slot.job, slot.since = job, None
+            with suppress(BrokenPipeError):
+                slot.connection.send(job)
+
+    def _look_after(self, slot: _Slot) -> None:
+        assert slot.connection is not None
+        assert slot.job is not None
+        factor = 1 if slot.job.count == 1 else 4
+        try:
+            while slot.job is not None and slot.connection.poll():
+                message = slot.connection.recv()
+                if message == READY:
+                    slot.since = time.monotonic()
+                else:
+                    self._take(slot.job, message)
+                    slot.job = None
+        except (EOFError, ConnectionResetError):
+            self._lost(slot, _how(slot))
+            return
+        if slot.job is None:
+            return
+        target = self.cases.target(slot.job.batch)
+        if slot.since is not None and time.monotonic() - slot.since > self._bounds.seconds * factor:
+            self._lost(slot, Outcome(HANG, f"no end after {self._bounds.seconds * factor:.0f} s", target))
+        elif _held(slot.process.pid) > self._bounds.memory * 4:
+            self._lost(slot, Outcome(MEMORY, "the process was ended for the memory that it held", target))
+
+    def _take(self, job: Job, report: Report) -> None:
+        excess = too_much(report, self._bounds.memory if job.count == 1 else self._bounds.memory * 2)
+        if excess is not None:
+            self._failed(job, excess)
+            return
+        self.summary.done += job.count
+        self.summary.counts.update(report.counts)
+        for number, format, outcome in report.bad:
+            self._keep(number, format, outcome)
+
+    def _lost(self, slot: _Slot, outcome: Outcome) -> None:
+        """A process that is to be ended, or is gone: its cases are run one by one."""
+        job = slot.job
+        _end(slot)
+        if job is not None:
+            self._failed(job, outcome)
+
+    def _failed(self, job: Job, outcome: Outcome) -> None:
+        if job.count > 1:
+            self._retries.extend(Job(number, 1) for number in range(job.first, job.first + job.count))
+            return
+        format = self.cases.case(job.first).format
+        self.summary.done += 1
+        self.summary.counts[format, outcome.kind] += 1
+        self._keep(job.first, format, outcome)
+
+    def _keep(self, number: int, format: str, outcome: Outcome) -> None:
+        target = self.cases.target(number // BATCH)
+        kept = self.summary.failures.setdefault(f"{outcome.kind} {format}: {outcome.place}", [])
+        if len(kept) < _MOST_KEPT:
+            content = self.cases.case(number).content
+            files = content if isinstance(content, dict) else {"": content}
+            shown = {name: data.hex() for name, data in files.items() if len(data) < 20_000}
+            kept.append({"case": number, "target": target, "message": outcome.message, "files": shown})
+
+
+def _in_a_process(log: Path, make: Callable[[], Any]) -> Any:
+    """What a function gives in a process of its own, for libraries start threads that no fork survives."""
+    ours, theirs = _fork.Pipe()
+
+    def child() -> None:
+        quiet(log)
+        theirs.send(make())
+        os._exit(0)
+
+    process = _fork.Process(target=child)
+    process.start()
+    theirs.close()
+    try:
+        return ours.recv()
+    except EOFError:
+        raise RuntimeError(f"The fuzzing could not begin: {log.read_text(errors='replace')[-3000:]}") from None
+    finally:
+        process.join()
+
+
+def _end(slot: _Slot) -> None:
+    if slot.process is not None:
+        with suppress(ProcessLookupError):
+            os.kill(slot.process.pid, signal.SIGKILL)
+        slot.process.join()
+    if slot.connection is not None:
+        slot.connection.close()
+    slot.process = slot.connection = slot.job = slot.since = None
+
+
+def _how(slot: _Slot) -> Outcome:
+    """How a process died, and where."""
+    slot.process.join(10)
+    code = slot.process.exitcode
+    name = signal.Signals(-code).name if code is not None and code < 0 else f"exit {code}"
+    text = slot.log.read_text(errors="replace") if slot.log.exists() else ""
+    lines = [line.rpartition("/")[2] for line in text.splitlines() if line.startswith("  File ")]
+    place = " < ".join(line.replace('", line ', ":") for line in lines[:3])
+    return Outcome(CRASH, f"{name}; the last that it wrote: {text[-300:] if not lines else text[:300]}", f"{name} {place}")
+
+
+def _held(process_id: int) -> int:
+    """Bytes that a process holds."""
+    try:
+        return int(Path(f"/proc/{process_id}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0

@@ -1,0 +1,227 @@
+"""What is fuzzed: pipelines as they are served, each fed with batches in which mutated files and good ones are side by side."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+from fuzzing.image_seeds import Seed
+from fuzzing.other_seeds import INFLATED
+from fuzzing.outcomes import NEIGHBOUR, OK, UNTYPED, Outcome, of_error
+
+from penstock import fn, types
+from penstock.pipeline import Pipeline
+from penstock.tensors import TensorListCPU
+
+_NEIGHBOURS = 2
+"""Good files in each batch."""
+
+IMAGES = ("jpeg", "png", "webp", "bmp", "pnm", "tiff", "jpeg2k", "gif", "avif", "ico", "foreign")
+SOUNDS = ("wav", "flac", "ogg", "mp3", "sound")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How pipelines decode: what :class:`penstock.pipeline.Pipeline` takes under these names."""
+
+    isolate_decoders: str = "auto"
+    max_pixels: int | None = 1 << 20
+    max_bytes: int | None = 1 << 25
+    max_frames: int | None = 1 << 20
+
+
+@dataclass(frozen=True)
+class Target:
+    """A pipeline with one input of encoded files.
+
+    Attributes:
+        name: of the target.
+        formats: what is fed.
+        define: from the input to the outputs.
+        files_per_run: mutated files in a batch.
+        outputs_vary: good files come out differently from run to run; only that they come out is looked at.
+    """
+
+    name: str
+    formats: tuple[str, ...]
+    define: Callable[[Any], Any]
+    files_per_run: int = 64
+    outputs_vary: bool = False
+
+
+def _image(**arguments: Any) -> Callable[[Any], Any]:
+    return lambda encoded: fn.decoders.image(encoded, **arguments)
+
+
+def _normalized(encoded: Any) -> Any:
+    resized = fn.resize(fn.decoders.image(encoded), resize_x=24, resize_y=24)
+    return fn.crop_mirror_normalize(resized, crop=(20, 20), mean=[1.0] * 3, std=[2.0] * 3, dtype=types.FLOAT)
+
+
+def _in_chunks(encoded: Any) -> Any:
+    """The first bytes of a sample tell where its chunks begin."""
+    numbers = fn.reinterpret(fn.slice(encoded, 0, 8, axes=[0], out_of_bounds_policy="pad"), dtype=types.INT32)
+    return fn.decoders.inflate(encoded, shape=[INFLATED], chunk_offsets=numbers, check_output_size=True)
+
+
+TARGETS = (
+    Target("image", IMAGES, _image()),
+    Target("image BGR fast", IMAGES, _image(output_type=types.BGR, use_fast_idct=True)),
+    Target("image GRAY as stored", IMAGES, _image(output_type=types.GRAY, adjust_orientation=False)),
+    Target("image YCbCr", IMAGES, _image(output_type=types.YCbCr)),
+    Target("image ANY_DATA", IMAGES, _image(output_type=types.ANY_DATA)),
+    Target("image ANY_DATA uint16", IMAGES, _image(output_type=types.ANY_DATA, dtype=types.UINT16)),
+    Target("image float", IMAGES, _image(dtype=types.FLOAT)),
+    Target("image_crop", IMAGES, lambda encoded: fn.decoders.image_crop(encoded, crop=(30, 40), crop_pos_x=0.8)),
+    Target(
+        "image_slice",
+        IMAGES,
+        lambda encoded: fn.decoders.image_slice(encoded, rel_start=[0.1, 0.3], rel_shape=[0.85, 0.6]),
+    ),
+    Target("image_random_crop", IMAGES, lambda encoded: fn.decoders.image_random_crop(encoded), outputs_vary=True),
+    Target("image, crop", IMAGES, lambda encoded: fn.crop(fn.decoders.image(encoded), crop=(24, 36))),
+    Target("image, resize, normalize", IMAGES, _normalized),
+    Target("peek_image_shape", IMAGES, lambda encoded: fn.peek_image_shape(encoded)),
+    Target("audio", SOUNDS, lambda encoded: fn.decoders.audio(encoded)),
+    Target("audio int16 downmix", SOUNDS, lambda encoded: fn.decoders.audio(encoded, dtype=types.INT16, downmix=True)),
+    Target("audio resampled", SOUNDS, lambda encoded: fn.decoders.audio(encoded, sample_rate=8000.0)),
+    Target("numpy", ("npy",), lambda encoded: fn.decoders.numpy(encoded)),
+    Target("numpy float", ("npy",), lambda encoded: fn.decoders.numpy(encoded, dtype=types.FLOAT)),
+    Target("inflate", ("lz4",), lambda encoded: fn.decoders.inflate(encoded, shape=[INFLATED])),
+    Target("inflate chunks", ("chunks",), _in_chunks),
+    Target("video", ("video",), lambda encoded: fn.decoders.video(encoded), 16),
+    Target("video frames", ("video",), lambda encoded: fn.decoders.video(encoded, frames=[5, 0, 2], pad_mode="edge"), 16),
+)
+
+
+_Good = tuple[bytes, list[np.ndarray]]
+"""A file, and the outputs that it has."""
+
+
+class Running:
+    """A target's pipeline with its good neighbours, whose outputs are known."""
+
+    def __init__(self, target: Target, seeds: Sequence[Seed], settings: Settings) -> None:
+        self.target = target
+        known = inspect.signature(Pipeline).parameters
+        chosen = {name: value for name, value in vars(settings).items() if name in known}
+        with Pipeline(
+            batch_size=target.files_per_run + _NEIGHBOURS,
+            num_threads=1,
+            device_id=None,
+            seed=1,
+            prefetch_queue_depth=1,
+            exec_async=False,
+            exec_pipelined=False,
+            **chosen,
+        ) as pipeline:
+            outputs = target.define(fn.external_source(name="encoded", device="cpu", ndim=1, dtype=types.UINT8))
+            pipeline.set_outputs(*(outputs if isinstance(outputs, (list, tuple)) else [outputs]))
+        pipeline.build()
+        self._pipeline = pipeline
+        self._source: Any = pipeline._feeds["encoded"].operator
+        self._good = self._decodable(seeds)
+        if not self._good:
+            raise RuntimeError(f"none of the seeds is decoded by '{target.name}'")
+
+    def close(self) -> None:
+        self._pipeline.close()
+
+    def _decodable(self, seeds: Sequence[Seed]) -> list[_Good]:
+        """The seeds that are decoded, with the outputs that they have alone."""
+        good = []
+        for data in _spread([data for format, data in seeds if format in self.target.formats]):
+            try:
+                result = self._run([data])
+            except Exception:
+                continue
+            if not result.failures:
+                good.append((data, [np.array(batch.samples[0]) for batch in result.outputs]))
+        ranks = [[array.ndim for array in outputs] + [array.dtype for array in outputs] for _, outputs in good]
+        return [entry for entry, rank in zip(good, ranks) if rank == ranks[0]]
+
+    def _run(self, files: Sequence[bytes]) -> Any:
+        batch = TensorListCPU.of_samples([np.frombuffer(bytearray(data), np.uint8) for data in files], "")
+        self._source.feed(batch)
+        try:
+            return self._pipeline.executor.run_once(isolate=True)
+        except Exception:
+            self._source.reset()
+            raise
+
+    def run(self, rng: Random, files: Sequence[bytes]) -> list[Outcome]:
+        """Decodes mutated files in one batch with good ones; the outcome of each of them."""
+        neighbours = [rng.choice(self._good) for _ in range(_NEIGHBOURS)]
+        places = sorted(rng.sample(range(len(files) + _NEIGHBOURS), _NEIGHBOURS))
+        batch = list(files)
+        for place, (data, _) in zip(places, neighbours):
+            batch.insert(place, data)
+        try:
+            result = self._run(batch)
+        except Exception as error:
+            return self._one_by_one(files, neighbours, error)
+        wrong = [
+            wrong
+            for place, (_, expected) in zip(places, neighbours)
+            if (wrong := self._difference(result, place, expected))
+        ]
+        outcomes = []
+        for index in (i for i in range(len(batch)) if i not in places):
+            outcome = of_error(result.failures[index]) if index in result.failures else _read(result, index)
+            outcomes.append(Outcome(NEIGHBOUR, wrong[0], wrong[0]) if wrong else outcome)
+        return outcomes
+
+    def _one_by_one(self, files: Sequence[bytes], neighbours: Sequence[_Good], refusal: Exception) -> list[Outcome]:
+        """The outcomes where a batch was refused as a whole: then the server runs requests one by one."""
+        refused = of_error(refusal)
+        if refused.kind == UNTYPED:
+            return [refused] * len(files)
+        for data, expected in neighbours:
+            wrong = self._difference(self._run([data]), 0, expected)
+            if wrong:
+                return [Outcome(NEIGHBOUR, wrong, "alone")] * len(files)
+        outcomes = []
+        for file in files:
+            try:
+                result = self._run([file])
+                outcomes.append(of_error(result.failures[0]) if result.failures else _read(result, 0))
+            except Exception as error:
+                outcomes.append(of_error(error))
+        return outcomes
+
+    def _difference(self, result: Any, place: int, expected: Sequence[np.ndarray]) -> str:
+        """What is wrong with a good file's outputs, or nothing."""
+        if place in result.failures:
+            return f"a good file failed: {of_error(result.failures[place])}"
+        for batch, wanted in zip(result.outputs, expected):
+            found = np.asarray(batch.samples[place])
+            if self.target.outputs_vary:
+                if not found.size:
+                    return "a good file's output is empty"
+            elif found.shape != wanted.shape or found.dtype != wanted.dtype or found.tobytes() != wanted.tobytes():
+                return f"a good file came out as other values, of shape {found.shape} instead of {wanted.shape}"
+        return ""
+
+
+def _spread(files: list[bytes], most: int = 40) -> list[bytes]:
+    """Some of the files, of all kinds, for there is no need of more."""
+    return files[:: max(len(files) // most, 1)]
+
+
+def _read(result: Any, index: int) -> Outcome:
+    """Reads what a file was decoded to: whoever serves it would."""
+    for batch in result.outputs:
+        np.asarray(batch.samples[index]).tobytes()[-1:]
+    return Outcome(OK)
+
+
+
+
+def running(name: str, seeds: dict[str, list[bytes]], settings: Settings) -> Running:
+    """The target of that name, ready to run."""
+    target = next(target for target in TARGETS if target.name == name)
+    return Running(target, [(format, data) for format, files in seeds.items() for data in files], settings)

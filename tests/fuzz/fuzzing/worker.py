@@ -1,0 +1,123 @@
+"""The process that runs cases, and may die of them."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import resource
+from collections import Counter
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fuzzing.cases import BATCH, Cases, Seeds
+from fuzzing.outcomes import BAD, MEMORY, Outcome
+from fuzzing.targets import TARGETS, Settings, running
+
+_SLICE = {target.name: target.files_per_run for target in TARGETS}
+
+
+class Job(NamedTuple):
+    """Consecutive cases to run: a batch, or one of its cases alone."""
+
+    first: int
+    count: int
+
+    @property
+    def batch(self) -> int:
+        """The batch that they belong to."""
+        return self.first // BATCH
+
+
+class Report(NamedTuple):
+    """What came of a job.
+
+    Attributes:
+        counts: of formats and kinds of outcomes.
+        bad: number, format and outcome of each case that should not have come out so.
+        peak: bytes that the process held at most.
+    """
+
+    counts: dict[tuple[str, str], int]
+    bad: list[tuple[int, str, Outcome]]
+    peak: int
+
+
+READY = "ready"
+"""Sent when a job's target is there, and the cases begin."""
+
+
+class Worker:
+    """Runs jobs, with a pipeline for each target that they need."""
+
+    def __init__(self, cases: Cases, seeds: Seeds, settings: Settings) -> None:
+        self._cases = cases
+        self._seeds = seeds
+        self._settings = settings
+        self._running: dict[str, Any] = {}
+
+    def prepare(self, name: str) -> Any:
+        """The running target of that name."""
+        if name not in self._running:
+            self._running[name] = running(name, self._seeds.files, self._settings)
+        return self._running[name]
+
+    def run(self, job: Job, target: Any) -> Report:
+        counts: Counter[tuple[str, str]] = Counter()
+        bad = []
+        _forget_peak()
+        rng = self._cases.rng(job.batch)
+        step = _SLICE[target.target.name]
+        for start in range(job.first, job.first + job.count, step):
+            numbers = range(start, min(start + step, job.first + job.count))
+            cases = [self._cases.case(number) for number in numbers]
+            for number, case, outcome in zip(numbers, cases, target.run(rng, [case.content for case in cases])):
+                counts[case.format, outcome.kind] += 1
+                if outcome.kind in BAD:
+                    bad.append((number, case.format, outcome))
+        return Report(dict(counts), bad, _peak())
+
+
+def _forget_peak() -> None:
+    """Lets the kernel count the most memory held anew, where it allows that."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pass
+
+
+def _peak() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def serve(connection: Connection, log: Path, cases: Cases, seeds: Seeds, settings: Settings) -> None:
+    """Runs the jobs that come over a connection, until there are no more."""
+    quiet(log)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    worker = Worker(cases, seeds, settings)
+    while True:
+        job: Job | None = connection.recv()
+        if job is None:
+            os._exit(0)
+        os.ftruncate(2, 0)
+        target = worker.prepare(cases.target(job.batch))
+        connection.send(READY)
+        connection.send(worker.run(job, target))
+
+
+def quiet(log: Path) -> None:
+    """Sends to a file what libraries print, and the stack where the process dies."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    faulthandler.enable()
+
+
+def too_much(report: Report, limit: int) -> Outcome | None:
+    """The outcome of a single case that took more memory than the limit."""
+    if report.peak <= limit:
+        return None
+    return Outcome(MEMORY, f"the process held {report.peak >> 20} MiB", "at the end")
