@@ -168,15 +168,19 @@ def one_by_one(http_url: str, grpc_url: str, rounds: int = 6, seed: int = 0) -> 
 # -- what a server holds -------------------------------------------------------------------------------------------------
 
 
-def family(pid: int) -> list[int]:
-    """A process and all that descend from it."""
+def children(pid: int) -> list[int]:
+    """All living processes that descend from one."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
+            # A process may end while it is looked at.
             with contextlib.suppress(OSError):
                 text = (entry / "stat").read_text()
-                parents.setdefault(int(text[text.rindex(")") + 2 :].split()[1]), []).append(int(entry.name))
-    found = [pid]
+                # pid (name) state parent ...; the name may hold anything, so the last parenthesis ends it.
+                state, parent = text[text.rindex(")") + 2 :].split()[:2]
+                if state not in "ZX":
+                    parents.setdefault(int(parent), []).append(int(entry.name))
+    found = list(parents.get(pid, []))
     for one in found:
         found.extend(parents.get(one, []))
     return found
@@ -185,7 +189,7 @@ def family(pid: int) -> list[int]:
 def resident_mib(pid: int) -> float:
     """Resident memory of a process and its descendants."""
     pages = 0
-    for one in family(pid):
+    for one in (pid, *children(pid)):
         with contextlib.suppress(OSError):
             pages += int(Path(f"/proc/{one}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
