@@ -145,8 +145,8 @@ class Traffic:
                 self._counts.add(Counts.of_json(line))
 
 
-def one_by_one(http_url: str, grpc_url: str, rounds: int = 6, seed: int = 0) -> Counts:
-    """Asks every model a few times, one request of one sample after the other.
+def one_by_one(http_url: str, grpc_url: str, models: tuple[str, ...] = ASKED, rounds: int = 6, seed: int = 0) -> Counts:
+    """Asks each model a few times, one request of one sample after the other.
 
     This is what shows an answer that comes a request too late: in batches of several requests the numbers of samples
     differ, so that it is noticed and mended.
@@ -155,10 +155,10 @@ def one_by_one(http_url: str, grpc_url: str, rounds: int = 6, seed: int = 0) -> 
         http_url,
         grpc_url,
         clients=1,
-        requests=rounds * len(ASKED),
+        requests=rounds * len(models),
         bad=0,
         abandoned=0,
-        models=ASKED,
+        models=models,
         single=True,
         seed=seed,
     ) as traffic:
@@ -247,7 +247,7 @@ def verdict(counts: Counts) -> dict[str, Any]:
         "failed": dict(counts.failed),
         "misjudged": dict(counts.misjudged),
         "accepted": dict(counts.accepted),
-        "spotless": not (counts.wrong or counts.failed or counts.misjudged or counts.accepted),
+        "spotless": counts.spotless,
         "mistakes": counts.mistakes,
     }
 

@@ -167,7 +167,8 @@ class GrpcClient:
             # A connection of its own, not one that all clients of the process share.
             ("grpc.use_local_subchannel_pool", 1),
             ("grpc.initial_reconnect_backoff_ms", 100),
-            ("grpc.min_reconnect_backoff_ms", 100),
+            # How long an attempt may take: a busy server greets late.
+            ("grpc.min_reconnect_backoff_ms", 20_000),
             ("grpc.max_reconnect_backoff_ms", 300),
         ]
         self._channel = grpc.aio.insecure_channel(url, options)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from traffic_clients import LOST, Answer, Client, GrpcClient, HttpClient
-from traffic_requests import Refusal, Request, RequestMaker
+from traffic_requests import ASKED, Refusal, Request, RequestMaker
 
 PATIENCE = 60.0
 """Seconds after which a request counts as never answered."""
@@ -38,7 +38,7 @@ class Settings:
         seconds: to send in; 0 for as many as the requests take.
         bad: share of the requests that are faulty.
         abandoned: share of the good ones whose answer is not waited for.
-        models: asked by the good requests; empty for all.
+        models: asked in turn.
         pause: seconds between a client's requests.
         single: the good requests hold one sample each.
         seed: of the random numbers.
@@ -52,7 +52,7 @@ class Settings:
     seconds: float = 0.0
     bad: float = 0.1
     abandoned: float = 0.02
-    models: tuple[str, ...] = ()
+    models: tuple[str, ...] = ASKED
     pause: float = 0.0
     single: bool = False
     seed: int = 0
@@ -93,6 +93,11 @@ class Counts:
         """All requests whose fate is known."""
         every = (self.right, self.wrong, self.failed, self.refused, self.misjudged, self.accepted, self.abandoned)
         return sum(counter.total() for counter in every)
+
+    @property
+    def spotless(self) -> bool:
+        """Every good request got its answer, every bad one its error."""
+        return not (self.wrong or self.failed or self.misjudged or self.accepted)
 
     def add(self, other: Counts) -> Counts:
         """Adds another's counts to these."""
@@ -195,7 +200,7 @@ class Process:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._maker = RequestMaker(settings.seed, settings.number, settings.processes, settings.single)
+        self._maker = RequestMaker(settings.seed, settings.number, settings.processes, settings.models, settings.single)
         self._counts = Counts()
         self._begun = 0
         self._stopped = False
@@ -242,8 +247,7 @@ class Process:
         if maker.chance() < settings.bad:
             request = maker.bad()
         else:
-            models = settings.models
-            request = maker.good(models[self._begun % len(models)] if models else "")
+            request = maker.good()
             if maker.chance() < settings.abandoned:
                 return request, await client.abandon(request, maker.chance() * 0.004)
         try:
@@ -254,5 +258,4 @@ class Process:
 
 
 if __name__ == "__main__":
-    chosen = json.loads(sys.argv[1])
-    asyncio.run(Process(Settings(**chosen | {"models": tuple(chosen["models"])})).run())
+    asyncio.run(Process(Settings(**json.loads(sys.argv[1]))).run())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,9 @@ INVALID, NOT_FOUND = "INVALID_ARGUMENT", "NOT_FOUND"
 
 ASKED = ("fingerprint", "ragged", "several", "crossing", "chain", "twins")
 """The models that good requests go to; `chain` asks the others."""
+
+NOBODY = "nobody"
+"""A model that does not exist."""
 
 Arrays = dict[str, np.ndarray]
 
@@ -130,31 +133,36 @@ class RequestMaker:
     Args:
         seed: of the random numbers; other seeds make other identities too.
         number, makers: which of how many that share a seed, each with identities of its own.
+        models: asked in turn; bad requests go to them, or to a model that does not exist.
         single: all good requests hold one sample.
     """
 
-    def __init__(self, seed: int, number: int = 0, makers: int = 1, single: bool = False) -> None:
+    def __init__(
+        self, seed: int, number: int = 0, makers: int = 1, models: Sequence[str] = ASKED, single: bool = False
+    ) -> None:
         self._rng = np.random.default_rng((seed, number))
         self._next, self._step = (1 + seed) * 10_000_000 + number, makers
         self._single = single
         self._random = np.zeros(0, np.uint8)
-        self._good: dict[str, Callable[[int], Request]] = {model: getattr(self, f"_{model}") for model in ASKED}
-        self._bad = {name.removeprefix("_bad_"): getattr(self, name) for name in dir(self) if name.startswith("_bad_")}
+        self._good: list[Callable[[int], Request]] = [getattr(self, f"_{model}") for model in models]
+        faults = {name.removeprefix("_bad_"): getattr(self, name) for name in dir(self) if name.startswith("_bad_")}
+        self._bad = {kind: make for kind, make in faults.items() if make(0)[0] in (*models, NOBODY)}
 
     @property
     def kinds(self) -> list[str]:
         """What can be bad about a request."""
         return sorted(self._bad)
 
-    def good(self, model: str = "") -> Request:
-        """A request that is in order, to a model or to any."""
-        return self._good[model or ASKED[self._below(len(ASKED))]](self._identity())
+    def good(self) -> Request:
+        """A request that is in order."""
+        identity = self._identity()
+        return self._good[identity // self._step % len(self._good)](identity)
 
-    def bad(self, kind: str = "") -> Request:
-        """A request with a fault, of a kind or of any."""
-        kind = kind or self.kinds[self._below(len(self._bad))]
-        model, tensors, refusal, *outputs = self._bad[kind](self._identity())
-        return Request(kind, model, self._next, tuple(tensors), refusal, *outputs)
+    def bad(self) -> Request:
+        """A request with a fault."""
+        identity, kind = self._identity(), self.kinds[self._below(len(self._bad))]
+        model, tensors, refusal, *outputs = self._bad[kind](identity)
+        return Request(kind, model, identity, tuple(tensors), refusal, *outputs)
 
     def chance(self) -> float:
         """A random number from 0 to 1."""
@@ -327,7 +335,7 @@ class RequestMaker:
         return "twins", list(request.tensors), Refusal(INVALID, ("output", "'nothing'")), ("nothing",)
 
     def _bad_unknown_model(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
-        return "nobody", [_ints("y", [identity])], Refusal(NOT_FOUND, ("'nobody'",))
+        return NOBODY, [_ints("y", [identity])], Refusal(NOT_FOUND, (f"'{NOBODY}'",))
 
     def _bad_crop_outside(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
         tensors = [_images("a", [self._pixels(identity, 8, 40)]), _ints("b", [identity])]
