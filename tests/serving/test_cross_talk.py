@@ -1,0 +1,93 @@
+"""Every answer belongs to its request: 20,000 requests of 32 clients over HTTP and gRPC, a tenth of them bad."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from penstock.serving.server import LocalServer
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from traffic import Memory, Traffic, children, one_by_one, summary_of
+from traffic_models import write_repository
+from traffic_process import Counts
+from traffic_requests import ASKED, RequestMaker
+
+REQUESTS = 20_000
+
+# The run is the set-up of the first test that asks for it; on a busy machine it takes longer than tests usually may.
+pytestmark = pytest.mark.timeout(400)
+
+
+@dataclass
+class Run:
+    """What came of the traffic: the counts before, during and after it, and what it took."""
+
+    alone_before: Counts
+    clean: Counts
+    mixed: Counts
+    alone_after: Counts
+    memory: Memory
+    stubs_before: set[int]
+    stubs_after: set[int]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    with LocalServer(write_repository(tmp_path_factory.mktemp("repository")), allow_failures=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def run(server: LocalServer) -> Run:
+    urls = server.http_url, server.grpc_url
+    stubs = set(children(server.pid))
+    alone = one_by_one(*urls, seed=1)
+    with Traffic(*urls, requests=REQUESTS // 10, bad=0, seed=2) as traffic:
+        clean = traffic.wait()
+    clean_rate = clean.right.total() / traffic.seconds
+    with Memory(server.pid, every=0.25) as memory, Traffic(*urls, requests=REQUESTS, seed=3) as traffic:
+        mixed = traffic.wait()
+    # For who reads the log: timings depend on the machine, so that no test holds them to anything.
+    kept = mixed.right.total() / traffic.seconds / clean_rate
+    print(f"right answers per second beside bad requests: {kept:.0%} of those without")
+    print(json.dumps(summary_of(mixed, traffic.seconds), indent=2))
+    return Run(alone, clean, mixed, one_by_one(*urls, seed=4), memory, stubs, set(children(server.pid)))
+
+
+def test_all_models_are_served(server: LocalServer) -> None:
+    assert [model for model in server.models() if not model.ready] == []
+
+
+@pytest.mark.parametrize("part", ["alone_before", "clean", "mixed", "alone_after"])
+def test_every_good_request_gets_its_own_answer(run: Run, part: str) -> None:
+    counts: Counts = getattr(run, part)
+    assert (counts.wrong, counts.failed) == ({}, {}), counts.mistakes
+    assert set(counts.right) == set(ASKED)
+
+
+def test_all_requests_have_come_to_an_end(run: Run) -> None:
+    assert run.mixed.sent == REQUESTS
+    assert run.mixed.right.total() > 0.8 * REQUESTS
+    assert run.mixed.abandoned.total() > 0.005 * REQUESTS
+
+
+@pytest.mark.parametrize("kind", RequestMaker(0).kinds)
+def test_every_bad_request_gets_its_own_error(run: Run, kind: str) -> None:
+    assert (run.mixed.accepted[kind], run.mixed.misjudged[kind]) == (0, 0), run.mixed.mistakes
+    assert run.mixed.refused[kind] > REQUESTS / 10 / len(RequestMaker(0).kinds) / 2
+
+
+def test_no_process_has_died(run: Run) -> None:
+    assert run.stubs_before <= run.stubs_after
+
+
+def test_memory_stays_flat(run: Run) -> None:
+    early, late = run.memory.around(0.25), run.memory.around(1)
+    assert late < 1.1 * early + 20, f"{early:.0f} MiB after a fourth of the requests, {late:.0f} MiB in the end"

@@ -1,0 +1,178 @@
+"""Models that come and go: nothing of them stays behind, and the others answer as if nothing happened."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from penstock.serving.server import LocalServer
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from traffic import Traffic, children, one_by_one, resident_mib
+from traffic_models import write_model
+from traffic_process import Counts
+
+GONE = {"UNAVAILABLE", "NOT_FOUND"}
+"""What a request to a model that is not there may be told; over HTTP the same."""
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def control(server: LocalServer, model: str, what: str) -> tuple[int, str]:
+    """Asks the server to load or unload a model."""
+    connection = http.client.HTTPConnection(server.http_url, timeout=120)
+    try:
+        connection.request("POST", f"/v2/repository/models/{model}/{what}", b"{}")
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+# -- a hundred times -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """What a server without models holds."""
+
+    resident_mib: float
+    processes: int
+    open_files: int
+    threads: int
+    shared_memory: int
+
+
+def holdings(server: LocalServer) -> Holdings:
+    """What a server holds after the processes of its models had the time to end."""
+    deadline = time.monotonic() + 20
+    while children(server.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process = Path(f"/proc/{server.pid}")
+    (prefix,) = (
+        part for part in process.joinpath("cmdline").read_text().split("\0") if "shm-region-prefix-name=" in part
+    )
+    return Holdings(
+        resident_mib(server.pid),
+        len(children(server.pid)),
+        len(os.listdir(process / "fd")),
+        len(os.listdir(process / "task")),
+        len(list(Path("/dev/shm").glob(f"{prefix.rpartition('=')[2]}*"))),
+    )
+
+
+@pytest.fixture(scope="module")
+def empty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    repository = tmp_path_factory.mktemp("repository")
+    for number in range(4):
+        folder = tmp_path_factory.mktemp("model")
+        write_model(folder, "crossing")
+        (folder / "crossing").rename(repository / f"crossing_{number}")
+    # Completing configurations takes another process for each load, and these are complete.
+    flags = ["--model-control-mode=explicit", "--disable-auto-complete-config"]
+    with LocalServer(repository, allow_failures=True, flags=flags) as running:
+        yield running
+
+
+def test_a_hundred_loads_leave_nothing_behind(empty_server: LocalServer) -> None:
+    def come_and_go(number: int, times: int) -> set[int]:
+        model = f"crossing_{number}"
+        return {control(empty_server, model, what)[0] for _ in range(times) for what in ("load", "unload")}
+
+    def all_of_them(times: int) -> Holdings:
+        with ThreadPoolExecutor(4) as pool:
+            assert set().union(*pool.map(come_and_go, range(4), [times] * 4)) == {200}
+        return holdings(empty_server)
+
+    # The first loads fill the server's own pools.
+    early, late = all_of_them(5), all_of_them(20)
+    assert (late.processes, late.shared_memory) == (0, early.shared_memory)
+    assert late.open_files <= early.open_files + 4
+    assert late.threads <= early.threads + 4
+    assert late.resident_mib < 1.05 * early.resident_mib + 2
+
+
+# -- under load ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    repository = tmp_path_factory.mktemp("repository")
+    for model in ("crossing", "several", "twins"):
+        write_model(repository, model)
+    flags = ["--model-control-mode=explicit", "--load-model=*"]
+    with LocalServer(repository, allow_failures=True, flags=flags) as running:
+        yield running
+
+
+def touched(server: LocalServer, model: str) -> None:
+    """Makes a model's file look new, so that loading it does something."""
+    now = time.time_ns()
+    os.utime(server.repositories[0] / model / "1" / "pipeline.py", ns=(now, now))
+
+
+def under_load(server: LocalServer, model: str, *steps: str) -> Counts:
+    """What requests to `crossing` and `several` got while these steps were done with a model, twice."""
+    urls = server.http_url, server.grpc_url
+    with Traffic(*urls, clients=8, models=("crossing", "several"), bad=0.05, pause=0.005, seed=len(steps)) as traffic:
+        time.sleep(1)
+        for _ in range(2):
+            touched(server, model)
+            for step in steps:
+                assert control(server, model, step) == (200, "")
+                time.sleep(0.3)
+        counts = traffic.stop()
+    assert min(counts.right["crossing"], counts.right["several"]) > 50
+    return counts
+
+
+def models_alone(server: LocalServer) -> Counts:
+    """What the models answer when nothing else is asked."""
+    return one_by_one(server.http_url, server.grpc_url, models=("crossing", "several", "twins"), seed=9)
+
+
+@pytest.mark.parametrize("steps", [("load",), ("unload", "load")])
+def test_another_models_reload_is_not_noticed(server: LocalServer, steps: tuple[str, ...]) -> None:
+    counts = under_load(server, "twins", *steps)
+    assert counts.spotless, counts.mistakes
+    alone = models_alone(server)
+    assert alone.spotless, alone.mistakes
+
+
+def test_a_reload_keeps_answering(server: LocalServer) -> None:
+    counts = under_load(server, "crossing", "load")
+    assert counts.spotless, counts.mistakes
+    alone = models_alone(server)
+    assert alone.spotless, alone.mistakes
+
+
+def test_a_model_that_goes_and_comes_back_is_unavailable_in_between(server: LocalServer) -> None:
+    counts = under_load(server, "crossing", "unload", "load")
+    assert counts.wrong == {}, counts.mistakes
+    assert counts.failed
+    assert set(counts.failed) <= {f"crossing: {status}" for status in GONE}, counts.mistakes
+    alone = models_alone(server)
+    assert alone.spotless, alone.mistakes
+
+
+def test_a_reload_that_fails_leaves_the_old_one(server: LocalServer) -> None:
+    file = server.repositories[0] / "crossing" / "1" / "pipeline.py"
+    before = file.read_text()
+    try:
+        file.write_text("raise LookupError('the lights are off')")
+        status, message = control(server, "crossing", "load")
+        assert status == 400
+        assert "the lights are off" in message
+        alone = models_alone(server)
+        assert alone.spotless, alone.mistakes
+    finally:
+        file.write_text(before)

@@ -1,0 +1,365 @@
+"""Traffic on a real server, every answer of which is checked: ``python tests/serving/traffic.py --requests 1000000``.
+
+The clients are processes of their own (`traffic_process.py`), so that they take little from the server and nothing from who
+started them. The models are those of `traffic_models.py`, served from a temporary repository, or by a server at ``--http``
+and ``--grpc``. The exit status is 1 where any request got what it should not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from traffic_models import write_repository
+from traffic_process import Counts, Settings
+from traffic_requests import ASKED
+
+from penstock.serving.server import LocalServer
+
+HERE = Path(__file__).parent
+
+
+class Traffic:
+    """Clients that send requests from other processes.
+
+    A context manager: it begins on entering, and is ended on leaving.
+
+    Args:
+        http_url, grpc_url: of the server.
+        clients: of all processes together.
+        processes: that they are spread over.
+        requests: of all processes together; 0 to go on until it is stopped.
+        settings: as `Settings` has them.
+    """
+
+    def __init__(
+        self,
+        http_url: str,
+        grpc_url: str,
+        *,
+        clients: int = 32,
+        processes: int = 1,
+        requests: int = 0,
+        **settings: Any,
+    ) -> None:
+        self._settings = [
+            Settings(
+                http_url,
+                grpc_url,
+                clients=len(range(number, clients, processes)),
+                requests=len(range(number, requests, processes)),
+                number=number,
+                processes=processes,
+                **settings,
+            )
+            for number in range(processes)
+        ]
+        self._counts = Counts()
+        self._lock = threading.Lock()
+        self._processes: list[subprocess.Popen[str]] = []
+        self._readers: list[threading.Thread] = []
+        self._began = 0.0
+        self._ended = 0.0
+
+    def __enter__(self) -> Traffic:
+        self._began = time.time()
+        for settings in self._settings:
+            process = subprocess.Popen(
+                [sys.executable, str(HERE / "traffic_process.py"), json.dumps(dataclasses.asdict(settings))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            reader = threading.Thread(target=self._read, args=(process,), daemon=True)
+            reader.start()
+            self._processes.append(process)
+            self._readers.append(reader)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> Counts:
+        """Lets the requests on their way finish, and gives the counts of all."""
+        for process in self._processes:
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+        return self.wait()
+
+    def wait(self) -> Counts:
+        """Waits until all requests are sent and answered, and gives the counts.
+
+        Raises:
+            RuntimeError: a process of clients broke off.
+        """
+        for reader in self._readers:
+            reader.join()
+        codes = [process.wait() for process in self._processes]
+        for process in self._processes:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.close()
+            process.stdout.close()
+        self._ended = self._ended or time.time()
+        if any(codes):
+            raise RuntimeError(f"processes of clients ended with {codes}")
+        return self._counts
+
+    @property
+    def running(self) -> bool:
+        """Requests are still sent."""
+        return any(reader.is_alive() for reader in self._readers)
+
+    @property
+    def seconds(self) -> float:
+        """From the beginning to the end, or to now."""
+        return (self._ended or time.time()) - self._began
+
+    def counts(self) -> Counts:
+        """What has been told so far, as a copy."""
+        with self._lock:
+            return Counts().add(self._counts)
+
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            with self._lock:
+                self._counts.add(Counts.of_json(line))
+
+
+def one_by_one(http_url: str, grpc_url: str, models: tuple[str, ...] = ASKED, rounds: int = 6, seed: int = 0) -> Counts:
+    """Asks each model a few times, one request of one sample after the other.
+
+    This is what shows an answer that comes a request too late: in batches of several requests the numbers of samples
+    differ, so that it is noticed and mended.
+    """
+    with Traffic(
+        http_url,
+        grpc_url,
+        clients=1,
+        requests=rounds * len(models),
+        bad=0,
+        abandoned=0,
+        models=models,
+        single=True,
+        seed=seed,
+    ) as traffic:
+        return traffic.wait()
+
+
+# -- what a server holds -------------------------------------------------------------------------------------------------
+
+
+def children(pid: int) -> list[int]:
+    """All living processes that descend from one."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            # A process may end while it is looked at.
+            with contextlib.suppress(OSError):
+                text = (entry / "stat").read_text()
+                # pid (name) state parent ...; the name may hold anything, so the last parenthesis ends it.
+                state, parent = text[text.rindex(")") + 2 :].split()[:2]
+                if state not in "ZX":
+                    parents.setdefault(int(parent), []).append(int(entry.name))
+    found = list(parents.get(pid, []))
+    for one in found:
+        found.extend(parents.get(one, []))
+    return found
+
+
+def resident_mib(pid: int) -> float:
+    """Resident memory of a process and its descendants."""
+    pages = 0
+    for one in (pid, *children(pid)):
+        with contextlib.suppress(OSError):
+            pages += int(Path(f"/proc/{one}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+
+class Memory:
+    """Watches the memory of a server while traffic runs."""
+
+    def __init__(self, pid: int, every: float = 1.0) -> None:
+        self._pid, self._every = pid, every
+        self.samples: list[tuple[float, float]] = []
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Memory:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(self._every):
+            self.samples.append((time.time(), resident_mib(self._pid)))
+
+    def around(self, share: float) -> float:
+        """The median in mebibytes of the samples around a share of the time, e.g. 0.25."""
+        middle, width = round(share * (len(self.samples) - 1)), max(1, len(self.samples) // 20)
+        part = sorted(mib for _, mib in self.samples[max(0, middle - width) : middle + width + 1])
+        return part[len(part) // 2]
+
+
+# -- the summary ---------------------------------------------------------------------------------------------------------
+
+
+def quantile_ms(waited: dict[str, int], share: float) -> float:
+    """The time within which a share of the right answers came."""
+    rest = share * sum(waited.values())
+    for number in sorted(map(int, waited)):
+        rest -= waited[str(number)]
+        if rest <= 0:
+            return 2 ** (number / 4)
+    return math.nan
+
+
+def verdict(counts: Counts) -> dict[str, Any]:
+    """Whether every request got what it should, and what went wrong."""
+    return {
+        "requests": counts.sent,
+        "right": counts.right.total(),
+        "wrong": counts.wrong.total(),
+        "failed": dict(counts.failed),
+        "misjudged": dict(counts.misjudged),
+        "accepted": dict(counts.accepted),
+        "spotless": counts.spotless,
+        "mistakes": counts.mistakes,
+    }
+
+
+def summary_of(counts: Counts, seconds: float) -> dict[str, Any]:
+    """What is told of a run, for people and programs."""
+    return {
+        **verdict(counts),
+        "seconds": round(seconds, 2),
+        "right_per_second": round(counts.right.total() / seconds, 1),
+        "refused": counts.refused.total(),
+        "abandoned": counts.abandoned.total(),
+        "p50_ms": round(quantile_ms(counts.waited, 0.5), 2),
+        "p99_ms": round(quantile_ms(counts.waited, 0.99), 2),
+        "right_by_model": dict(sorted(counts.right.items())),
+        "refused_by_kind": dict(sorted(counts.refused.items())),
+    }
+
+
+@contextlib.contextmanager
+def _served(environment: Path | None, instances: int, delay_us: int) -> Iterator[LocalServer]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LocalServer(
+            write_repository(Path(folder), instances, delay_us), environment=environment, allow_failures=True
+        ) as server,
+    ):
+        yield server
+
+
+def _run(console: Console, title: str, traffic: Traffic, requests: int) -> dict[str, Any]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("{task.fields[state]}"), console=console) as progress, traffic:
+        task = progress.add_task(title, total=requests or None, state="")
+        while traffic.running:
+            time.sleep(0.5)
+            counts = traffic.counts()
+            state = (
+                f"{counts.sent / traffic.seconds:.0f}/s, wrong: {counts.wrong.total()}, failed: {counts.failed.total()}"
+            )
+            progress.update(task, completed=counts.sent, state=state)
+    return summary_of(traffic.wait(), traffic.seconds)
+
+
+@click.command()
+@click.option("--requests", default=20_000, show_default=True, help="To send, the clean ones not counted.")
+@click.option("--clean", default=0, help="Requests of a run before, without bad ones, to compare throughput with.")
+@click.option("--seconds", default=0.0, help="Stop after this time, whatever was sent.")
+@click.option("--clients", default=32, show_default=True, help="That ask at the same time.")
+@click.option("--processes", default=1, show_default=True, help="That the clients are spread over.")
+@click.option("--instances", default=1, show_default=True, help="Of each model.")
+@click.option("--delay-us", default=1000, show_default=True, help="How long requests wait for others to share a batch.")
+@click.option("--bad", default=0.1, show_default=True, help="Share of bad requests.")
+@click.option("--abandoned", default=0.02, show_default=True, help="Share of good requests that are given up.")
+@click.option("--seed", default=0, help="Of the random numbers; parts of one run take different ones.")
+@click.option("--environment", type=click.Path(path_type=Path), help="To serve from; found by itself if not given.")
+@click.option("--http", "http_url", help="A server that runs already, with the models of traffic_models.py.")
+@click.option("--grpc", "grpc_url", help="Its port for gRPC.")
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="File for the summary as JSON.")
+def command(
+    requests: int,
+    clean: int,
+    seconds: float,
+    clients: int,
+    processes: int,
+    instances: int,
+    delay_us: int,
+    bad: float,
+    abandoned: float,
+    seed: int,
+    environment: Path | None,
+    http_url: str | None,
+    grpc_url: str | None,
+    output: Path | None,
+) -> None:
+    """Sends requests to a server and checks every answer."""
+    console = Console(stderr=True)
+    spread: dict[str, Any] = {"clients": clients, "processes": processes, "abandoned": abandoned}
+    with contextlib.ExitStack() as stack:
+        summary: dict[str, Any] = {"seed": seed, "clients": clients, "processes": processes, "instances": instances}
+        if http_url is None or grpc_url is None:
+            server = stack.enter_context(_served(environment, instances, delay_us))
+            http_url, grpc_url = server.http_url, server.grpc_url
+            summary["models_that_failed"] = [str(model) for model in server.models() if not model.ready]
+            memory = stack.enter_context(Memory(server.pid))
+        else:
+            memory = None
+        summary["alone_before"] = verdict(one_by_one(http_url, grpc_url, seed=seed + 200))
+        if clean:
+            before = Traffic(http_url, grpc_url, requests=clean, bad=0.0, seed=seed + 100, **spread)
+            summary["clean"] = _run(console, "clean", before, clean)
+        traffic = Traffic(http_url, grpc_url, requests=requests, seconds=seconds, bad=bad, seed=seed, **spread)
+        summary["mixed"] = _run(console, "mixed", traffic, requests)
+        summary["alone_after"] = verdict(one_by_one(http_url, grpc_url, seed=seed + 300))
+        if clean:
+            summary["good_throughput_kept"] = round(
+                summary["mixed"]["right_per_second"] / summary["clean"]["right_per_second"], 3
+            )
+        if memory is not None:
+            summary["resident_mib"] = {
+                f"{share:.0%}": round(memory.around(share), 1) for share in (0.05, 0.25, 0.5, 0.75, 1)
+            }
+    text = json.dumps(summary, indent=2)
+    print(text)
+    if output is not None:
+        output.write_text(text)
+    sys.exit(
+        not all(
+            summary[part]["spotless"] for part in ("alone_before", "clean", "mixed", "alone_after") if part in summary
+        )
+    )
+
+
+if __name__ == "__main__":
+    command()

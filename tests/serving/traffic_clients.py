@@ -1,0 +1,228 @@
+"""Clients of the two protocols, as light as they can be: what a request costs here is not there for the server to have."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import grpc
+import numpy as np
+from traffic_requests import Arrays, Request, Tensor
+from tritonclient.grpc import service_pb2, service_pb2_grpc
+
+TYPES = {"FP32": np.float32, "INT32": np.int32, "INT64": np.int64, "UINT8": np.uint8}
+
+STATUSES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 499: "CANCELLED", 500: "INTERNAL", 503: "UNAVAILABLE"}
+"""What codes of HTTP mean, in gRPC's words."""
+
+LOST = "LOST"
+"""The status where the connection broke, or never came to be."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server answered: tensors, or an error.
+
+    Attributes:
+        identity: of the request, as the server gives it back; empty in errors.
+        tensors: by name.
+        status: of gRPC; ``OK`` where all went well.
+        message: of the error.
+    """
+
+    identity: str = ""
+    tensors: Arrays | None = None
+    status: str = "OK"
+    message: str = ""
+
+
+class Client(Protocol):
+    """One connection, over which one request goes at a time."""
+
+    async def ask(self, request: Request) -> Answer:
+        """Sends a request and waits for the answer."""
+
+    async def abandon(self, request: Request, after: float) -> Answer | None:
+        """Sends a request and gives up after some seconds; the answer if it was quicker."""
+
+    async def close(self) -> None:
+        """Ends the connection."""
+
+
+def array_of(datatype: str, shape: Iterable[int], data: bytes) -> np.ndarray:
+    """A tensor as it travelled."""
+    extents = tuple(int(extent) for extent in shape)
+    if datatype != "BYTES":
+        return np.frombuffer(data, TYPES[datatype]).reshape(extents)
+    elements, start = [], 0
+    while start < len(data):
+        stop = start + 4 + int.from_bytes(data[start : start + 4], "little")
+        elements.append(data[start + 4 : stop])
+        start = stop
+    array = np.empty(len(elements), np.object_)
+    array[:] = elements
+    return array.reshape(extents)
+
+
+class HttpClient:
+    """Speaks HTTP over one connection that is kept."""
+
+    def __init__(self, url: str) -> None:
+        self._host, _, port = url.rpartition(":")
+        self._port = int(port)
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, request: Request) -> Answer:
+        try:
+            reader, writer = await self._connected()
+            writer.writelines(_http_message(request))
+            return await _http_answer(reader)
+        except (OSError, asyncio.IncompleteReadError) as error:
+            await self.close()
+            return Answer(status=LOST, message=f"{type(error).__name__}: {error}")
+
+    async def abandon(self, request: Request, after: float) -> Answer | None:
+        """Closes the connection: while the server works, or with half of the request sent."""
+        try:
+            _, writer = await self._connected()
+            message = b"".join(_http_message(request))
+            writer.write(message if request.identity % 2 else message[: len(message) // 2])
+            await asyncio.sleep(after)
+        except OSError as error:
+            return Answer(status=LOST, message=f"{type(error).__name__}: {error}")
+        finally:
+            await self.close()
+        return None
+
+    async def close(self) -> None:
+        if self._streams is not None:
+            writer, self._streams = self._streams[1], None
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(self._host, self._port)
+        return self._streams
+
+
+def _http_message(request: Request) -> list[bytes]:
+    described = {
+        "id": str(request.identity),
+        "inputs": [_described(tensor) for tensor in request.tensors],
+        "parameters": {"binary_data_output": True},
+    }
+    if request.outputs:
+        described["outputs"] = [{"name": name, "parameters": {"binary_data": True}} for name in request.outputs]
+    header = json.dumps(described).encode()
+    body = [tensor.data for tensor in request.tensors]
+    length = len(header) + sum(map(len, body))
+    top = (
+        f"POST /v2/models/{request.model}/infer HTTP/1.1\r\nHost: traffic\r\nContent-Length: {length}\r\n"
+        f"Inference-Header-Content-Length: {len(header)}\r\n\r\n"
+    )
+    return [top.encode(), header, *body]
+
+
+def _described(tensor: Tensor) -> dict[str, object]:
+    return {
+        "name": tensor.name,
+        "shape": tensor.shape,
+        "datatype": tensor.datatype,
+        "parameters": {"binary_data_size": len(tensor.data)},
+    }
+
+
+async def _http_answer(reader: asyncio.StreamReader) -> Answer:
+    first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    code = int(first.split()[1])
+    if code != 200:
+        try:
+            message = json.loads(body)["error"]
+        except (ValueError, KeyError):
+            message = body.decode("latin-1")
+        return Answer(status=STATUSES.get(code, str(code)), message=message)
+    size = int(headers.get("inference-header-content-length", len(body)))
+    described = json.loads(body[:size])
+    tensors, start = {}, size
+    for output in described["outputs"]:
+        stop = start + output["parameters"]["binary_data_size"]
+        tensors[output["name"]] = array_of(output["datatype"], output["shape"], body[start:stop])
+        start = stop
+    return Answer(described.get("id", ""), tensors)
+
+
+class GrpcClient:
+    """Speaks gRPC over one connection."""
+
+    def __init__(self, url: str) -> None:
+        options = [
+            # A connection of its own, not one that all clients of the process share.
+            ("grpc.use_local_subchannel_pool", 1),
+            ("grpc.initial_reconnect_backoff_ms", 100),
+            # How long an attempt may take: a busy server greets late.
+            ("grpc.min_reconnect_backoff_ms", 20_000),
+            ("grpc.max_reconnect_backoff_ms", 300),
+        ]
+        self._channel = grpc.aio.insecure_channel(url, options)
+        self._stub = service_pb2_grpc.GRPCInferenceServiceStub(self._channel)
+
+    async def ask(self, request: Request) -> Answer:
+        try:
+            return _grpc_answer(await self._stub.ModelInfer(_grpc_message(request)))
+        except grpc.aio.AioRpcError as error:
+            return _grpc_error(error)
+
+    async def abandon(self, request: Request, after: float) -> Answer | None:
+        """Cancels the call, or has it time out."""
+        if request.identity % 2:
+            call = self._stub.ModelInfer(_grpc_message(request), timeout=max(after, 0.0005))
+        else:
+            call = self._stub.ModelInfer(_grpc_message(request))
+            asyncio.get_running_loop().call_later(after, call.cancel)
+        try:
+            return _grpc_answer(await call)
+        except asyncio.CancelledError:
+            return None
+        except grpc.aio.AioRpcError as error:
+            return None if error.code().name in ("CANCELLED", "DEADLINE_EXCEEDED") else _grpc_error(error)
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+
+def _grpc_message(request: Request) -> service_pb2.ModelInferRequest:
+    inputs = [
+        service_pb2.ModelInferRequest.InferInputTensor(name=tensor.name, datatype=tensor.datatype, shape=tensor.shape)
+        for tensor in request.tensors
+    ]
+    outputs = [service_pb2.ModelInferRequest.InferRequestedOutputTensor(name=name) for name in request.outputs]
+    return service_pb2.ModelInferRequest(
+        model_name=request.model,
+        id=str(request.identity),
+        inputs=inputs,
+        outputs=outputs,
+        raw_input_contents=[tensor.data for tensor in request.tensors],
+    )
+
+
+def _grpc_answer(response: service_pb2.ModelInferResponse) -> Answer:
+    tensors = {
+        output.name: array_of(output.datatype, output.shape, data)
+        for output, data in zip(response.outputs, response.raw_output_contents)
+    }
+    return Answer(response.id, tensors)
+
+
+def _grpc_error(error: grpc.aio.AioRpcError) -> Answer:
+    message = error.details() or ""
+    # The library says so itself where there is no server to say anything.
+    lost = error.code().name == "UNAVAILABLE" and "model" not in message
+    return Answer(status=LOST if lost else error.code().name, message=message)

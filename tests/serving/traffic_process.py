@@ -1,0 +1,261 @@
+"""One process of clients: sends requests, judges every answer, and prints what it has counted as lines of JSON.
+
+`traffic.py` starts it, with its settings as the only argument; it ends early when its standard input is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+from traffic_clients import LOST, Answer, Client, GrpcClient, HttpClient
+from traffic_requests import ASKED, Refusal, Request, RequestMaker
+
+PATIENCE = 60.0
+"""Seconds after which a request counts as never answered."""
+
+BIN = 0.05
+"""Seconds of the bins in which the time line counts."""
+
+KEPT_MISTAKES = 3
+"""Of each kind."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a process does.
+
+    Attributes:
+        http_url, grpc_url: of the server; the clients take turns between the two protocols.
+        clients: that ask at the same time.
+        requests: to send; 0 for as many as there is time for.
+        seconds: to send in; 0 for as many as the requests take.
+        bad: share of the requests that are faulty.
+        abandoned: share of the good ones whose answer is not waited for.
+        models: asked in turn.
+        pause: seconds between a client's requests.
+        single: the good requests hold one sample each.
+        seed: of the random numbers.
+        number, processes: which of how many processes this is.
+    """
+
+    http_url: str
+    grpc_url: str
+    clients: int = 32
+    requests: int = 0
+    seconds: float = 0.0
+    bad: float = 0.1
+    abandoned: float = 0.02
+    models: tuple[str, ...] = ASKED
+    pause: float = 0.0
+    single: bool = False
+    seed: int = 0
+    number: int = 0
+    processes: int = 1
+
+
+@dataclass
+class Counts:
+    """What became of requests.
+
+    Attributes:
+        right: good requests, by model, with the right answer.
+        wrong: good requests, by model, with another answer.
+        failed: good requests, by model and error, with an error.
+        refused: bad requests, by kind, with the error that they deserve.
+        misjudged: bad requests, by kind, with another error.
+        accepted: bad requests, by kind, with an answer.
+        abandoned: good requests, by model, given up by their client.
+        mistakes: the first of each kind of what should not be, in words.
+        waited: right answers by the time that they took: a bin for each fourth of a doubling of a millisecond.
+        timeline: for each bin of time and model: right answers, and all others.
+    """
+
+    right: Counter[str] = field(default_factory=Counter)
+    wrong: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    misjudged: Counter[str] = field(default_factory=Counter)
+    accepted: Counter[str] = field(default_factory=Counter)
+    abandoned: Counter[str] = field(default_factory=Counter)
+    waited: Counter[str] = field(default_factory=Counter)
+    mistakes: dict[str, list[str]] = field(default_factory=dict)
+    timeline: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def sent(self) -> int:
+        """All requests whose fate is known."""
+        every = (self.right, self.wrong, self.failed, self.refused, self.misjudged, self.accepted, self.abandoned)
+        return sum(counter.total() for counter in every)
+
+    @property
+    def spotless(self) -> bool:
+        """Every good request got its answer, every bad one its error."""
+        return not (self.wrong or self.failed or self.misjudged or self.accepted)
+
+    def add(self, other: Counts) -> Counts:
+        """Adds another's counts to these."""
+        for entry in dataclasses.fields(self):
+            mine, theirs = getattr(self, entry.name), getattr(other, entry.name)
+            if isinstance(mine, Counter):
+                mine.update(theirs)
+        for kind, texts in other.mistakes.items():
+            for text in texts:
+                self._mistake(kind, text)
+        for key, (right, others) in other.timeline.items():
+            known = self.timeline.setdefault(key, [0, 0])
+            known[0] += right
+            known[1] += others
+        return self
+
+    def as_json(self) -> str:
+        """All of it, to be read by `of_json`."""
+        return json.dumps(vars(self))
+
+    @classmethod
+    def of_json(cls, text: str) -> Counts:
+        """What `as_json` wrote."""
+        told = json.loads(text)
+        return cls(**{key: value if key in ("mistakes", "timeline") else Counter(value) for key, value in told.items()})
+
+    # -- judging ---------------------------------------------------------------------------------------------------
+
+    def judge(self, request: Request, answer: Answer | None, began: float) -> None:
+        """Counts a request and what came of it."""
+        now = time.time()
+        if answer is None:
+            self.abandoned[request.model] += 1
+        elif isinstance(request.expected, Refusal):
+            self._judge_refusal(request, request.expected, answer)
+        else:
+            right = self._judge_answer(request, answer)
+            self._mark(now, request.model, right)
+            if right:
+                self.waited[str(round(4 * np.log2(max(now - began, 1e-4) * 1000)))] += 1
+
+    def _judge_answer(self, request: Request, answer: Answer) -> bool:
+        if answer.tensors is None:
+            self.failed[f"{request.model}: {answer.status}"] += 1
+            self._mistake(f"{request.model} failed", f"{answer.status} {answer.message[:300]}")
+            return False
+        difference = differences(request, answer)
+        if difference:
+            self.wrong[request.model] += 1
+            self._mistake(f"{request.model} answered wrongly", difference)
+            return False
+        self.right[request.model] += 1
+        return True
+
+    def _judge_refusal(self, request: Request, deserved: Refusal, answer: Answer) -> None:
+        if answer.tensors is not None:
+            self.accepted[request.kind] += 1
+            self._mistake(f"{request.kind} was answered", f"by {request.model}")
+        elif not deserved.fits(answer.status, answer.message):
+            self.misjudged[request.kind] += 1
+            self._mistake(
+                f"{request.kind} misjudged",
+                f"{request.model}: {answer.status} {answer.message[:300]!r}, not {deserved.status} with {deserved.words}",
+            )
+        else:
+            self.refused[request.kind] += 1
+
+    def _mistake(self, kind: str, text: str) -> None:
+        known = self.mistakes.setdefault(kind, [])
+        if len(known) < KEPT_MISTAKES:
+            known.append(text)
+
+    def _mark(self, now: float, model: str, right: bool) -> None:
+        self.timeline.setdefault(f"{int(now / BIN)} {model}", [0, 0])[not right] += 1
+
+
+def differences(request: Request, answer: Answer) -> str:
+    """How an answer differs from the one that its request expects; empty where it does not."""
+    assert isinstance(request.expected, dict)
+    assert answer.tensors is not None
+    if answer.identity != str(request.identity):
+        return f"request {request.identity} got the answer of '{answer.identity}'"
+    if set(answer.tensors) != set(request.expected):
+        return f"outputs {sorted(answer.tensors)}, not {sorted(request.expected)}"
+    for name, right in request.expected.items():
+        given = answer.tensors[name]
+        if given.dtype != right.dtype or given.shape != right.shape:
+            return f"'{name}' is {given.dtype}{list(given.shape)}, not {right.dtype}{list(right.shape)}"
+        if not np.array_equal(given, right):
+            return f"'{name}' of request {request.identity} begins {_begin(given)}, not {_begin(right)}"
+    return ""
+
+
+def _begin(array: np.ndarray) -> str:
+    return str(array.reshape(-1)[:8].tolist())
+
+
+class Process:
+    """The clients of one process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._maker = RequestMaker(settings.seed, settings.number, settings.processes, settings.models, settings.single)
+        self._counts = Counts()
+        self._begun = 0
+        self._stopped = False
+
+    async def run(self) -> None:
+        """Sends all requests; prints the counts every half second and in the end."""
+        settings = self._settings
+        loop = asyncio.get_running_loop()
+        loop.add_reader(sys.stdin.fileno(), self._stop)
+        if settings.seconds:
+            loop.call_later(settings.seconds, self._stop)
+        clients: list[Client] = [
+            GrpcClient(settings.grpc_url) if number % 2 else HttpClient(settings.http_url)
+            for number in range(settings.clients)
+        ]
+        reporter = asyncio.create_task(self._report())
+        await asyncio.gather(*map(self._send, clients))
+        reporter.cancel()
+        await asyncio.gather(*(client.close() for client in clients))
+        print(self._counts.as_json(), flush=True)
+
+    def _stop(self) -> None:
+        self._stopped = True
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+
+    async def _report(self) -> None:
+        while True:
+            await asyncio.sleep(0.5)
+            print(self._counts.as_json(), flush=True)
+            # What has been told is forgotten; who listens adds up.
+            self._counts = Counts()
+
+    async def _send(self, client: Client) -> None:
+        while not self._stopped and not 0 < self._settings.requests <= self._begun:
+            self._begun += 1
+            began = time.time()
+            request, answer = await self._one(client)
+            self._counts.judge(request, answer, began)
+            # A server that is not there is not asked thousands of times a second.
+            await asyncio.sleep(max(self._settings.pause, 0.05 if answer and answer.status == LOST else 0.0))
+
+    async def _one(self, client: Client) -> tuple[Request, Answer | None]:
+        maker, settings = self._maker, self._settings
+        if maker.chance() < settings.bad:
+            request = maker.bad()
+        else:
+            request = maker.good()
+            if maker.chance() < settings.abandoned:
+                return request, await client.abandon(request, maker.chance() * 0.004)
+        try:
+            return request, await asyncio.wait_for(client.ask(request), PATIENCE)
+        except asyncio.TimeoutError:
+            await client.close()
+            return request, Answer(status="NEVER", message=f"no answer in {PATIENCE:.0f} s")
+
+
+if __name__ == "__main__":
+    asyncio.run(Process(Settings(**json.loads(sys.argv[1]))).run())
