@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from penstock.errors import SerializationError
 from penstock.pipeline import Pipeline
+from penstock.serving.model_imports import import_file
 
 CANDIDATES = ("model.dali", "model.json", "pipeline.py", "dali.py")
 
@@ -68,7 +67,7 @@ def find_definition(path: Path) -> Any:
     Raises:
         SerializationError: the file raises, or does not tell which pipeline is meant.
     """
-    module = _import_file(path)
+    module = import_file(path)
     factories = {id(v): v for v in vars(module).values() if getattr(v, "_is_pipeline_def", False)}
     marked = [factory for factory in factories.values() if getattr(factory, "_is_autoserialize", False)]
     chosen = marked or list(factories.values())
@@ -78,16 +77,3 @@ def find_definition(path: Path) -> Any:
             f"it has {len(factories)} pipelines, {len(marked)} of them marked"
         )
     return chosen[0]
-
-
-def _import_file(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"penstock_model_{path.parent.parent.name}_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise SerializationError(f"'{path}' cannot be imported as a Python file")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        line = next((frame.lineno for frame in reversed(inspect.trace()) if frame.filename == str(path)), "?")
-        raise SerializationError(f"'{path}', line {line}, raised {type(error).__name__}: {error}") from error
-    return module

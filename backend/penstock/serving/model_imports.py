@@ -1,0 +1,97 @@
+"""Python files of models: each may import the modules beside it, and gets those of no other model.
+
+A model's folder is a package of its own, of which nobody but the importer knows the name; what its files import by
+plain names is looked for there first, as for a script. So two models can both have a module `helper`, in one process,
+and imports inside of functions, which happen much later, still find the right one.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import inspect
+import itertools
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from penstock.errors import SerializationError
+
+_PREFIX = "penstock_model_"
+_loads = itertools.count()
+
+
+def import_file(path: Path) -> ModuleType:
+    """The module of a model's Python file, loaded anew, as are the modules beside it.
+
+    Raises:
+        SerializationError: it raises, or a module that it imports does; the message names the line.
+    """
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    package = ModuleType(f"{_PREFIX}{next(_loads)}")
+    package.__path__ = [str(path.parent)]
+    sys.modules[package.__name__] = package
+    importlib.invalidate_caches()
+    loader = _Loader(f"{package.__name__}.{path.stem}", str(path))
+    spec = importlib.machinery.ModuleSpec(loader.name, loader, origin=str(path))
+    spec.has_location = True
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        loader.exec_module(module)
+    except Exception as error:
+        line = next((frame.lineno for frame in reversed(inspect.trace()) if frame.filename == str(path)), "?")
+        raise SerializationError(f"'{path}', line {line}, raised {type(error).__name__}: {error}") from error
+    return module
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """Loads a file of a model's: it sees its own folder first."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module)["__builtins__"] = vars(builtins) | {"__import__": self._import}
+        super().exec_module(module)
+
+    def get_code(self, fullname: str) -> Any:
+        # Straight from the source: a repository may be read-only, and a file may change twice within a second.
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+    def _import(
+        self,
+        name: str,
+        globals: Mapping[str, object] | None = None,
+        locals: Mapping[str, object] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        """As the built-in function does, but that plain names of modules in the model's folder are theirs."""
+        package = self.name.partition(".")[0]
+        if level or not _is_beside(package, name.partition(".")[0]):
+            return builtins.__import__(name, globals, locals, fromlist or (), level)
+        module = builtins.__import__(f"{package}.{name}", globals, locals, fromlist or (), 0)
+        return module if fromlist else getattr(module, name.partition(".")[0])
+
+
+def _is_beside(package: str, name: str) -> bool:
+    return importlib.machinery.PathFinder.find_spec(f"{package}.{name}", sys.modules[package].__path__) is not None
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds the modules in the folders of models."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith(_PREFIX):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
