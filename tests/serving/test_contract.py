@@ -92,6 +92,27 @@ def frames():
     return fn.reshape(first, shape=[-1, 1], name="parts"), fn.copy(first, name="ones"), fn.copy(x, name="same")
 """
 SPLIT = 'parameters [ { key: "split_along_outer_axis" value: { string_value: "parts:ones" } } ]\n'
+HELPED = """
+from helper import number
+
+@pipeline_def(batch_size=4)
+def helped():
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    return fn.python_function(x, function=later, name="y")
+
+def later(x):
+    import helper
+    assert helper.number is number
+    return x + helper.number()
+"""
+WITHOUT_LIBRARY = """
+import sys
+sys.modules["lz4.block"] = None
+
+@pipeline_def(batch_size=4)
+def inflated():
+    return fn.decoders.inflate(fn.external_source(name="x"), dtype=types.UINT8, shape=[3])
+"""
 
 
 def untyped(data_type: str, dims: str) -> str:
@@ -158,6 +179,9 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
         TWO_LINES + 'parameters [ { key: "num_thread" value: { string_value: "1" } } ]',
         HEADER + DECLARED,
     )
+    for name, number in (("helped", 3), ("helped_too", 4)):
+        add_model(made, name, TWO_LINES, HEADER + HELPED, helper=f"def number():\n    return {number}\n")
+    add_model(made, "without_library", TWO_LINES, HEADER + WITHOUT_LIBRARY)
     return made
 
 
@@ -358,3 +382,20 @@ def test_samples_of_different_lengths_are_split(client: Any, model: str) -> None
     assert answer.as_numpy("parts").tolist() == [[2], [1], [3], [8], [9], [1]]
     assert answer.as_numpy("ones").tolist() == [[2], [1], [3], [8], [9], [1]]
     assert answer.as_numpy("same").tolist() == x.tolist()
+
+
+# -- what a model needs beside its file --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("model", "number"), [("helped", 3), ("helped_too", 4)])
+def test_models_import_what_lies_beside_them(client: Any, model: str, number: int) -> None:
+    x = np.array([[1, 2]], np.float32)
+    assert ask(client, model, x=x).as_numpy("y").tolist() == [[number + 1, number + 2]]
+
+
+def test_a_missing_library_is_named_when_the_model_is_loaded(client: Any) -> None:
+    states = {entry["name"]: entry for entry in client.get_model_repository_index()}
+    assert states["without_library"].get("state") != "READY"
+    reason = states["without_library"]["reason"]
+    assert "decoders.inflate: lz4 is needed, which cannot be loaded" in reason
+    assert "pip install penstock[readers]" in reason

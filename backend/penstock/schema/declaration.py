@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.errors import did_you_mean
 from penstock.schema.arguments import Argument, common_arguments
+from penstock.schema.libraries import Library
 
 MOST_INPUTS = 999
 
@@ -90,6 +91,7 @@ class Schema:
         deprecated_since: the DALI version that deprecated it, or empty.
         deprecated_in_favor_of: the name of the operator to use instead, if it is an operator.
         deprecation_note: what else users should know who still use it.
+        needs: libraries without which it cannot run on the CPU; others that help are not among them.
         absent: why no pipeline can be built with it, and what to use instead: of DALI's operators that need more than CUDA.
     """
 
@@ -117,6 +119,7 @@ class Schema:
     deprecated_since: str = ""
     deprecated_in_favor_of: str = ""
     deprecation_note: str = ""
+    needs: tuple[Library, ...] = ()
     absent: str = ""
 
     @cached_property

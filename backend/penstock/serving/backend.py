@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.serving.configuration import ConfigurationError, complete_configuration, is_batched
+from penstock.serving.configuration import ConfigurationError, check_libraries, complete_configuration, is_batched
 from penstock.serving.served_model import Answer, Fault, Refusal, ServedModel, pipeline_loader
 from penstock.serving.settings import settings_of, unknown_parameters
 
@@ -36,6 +36,7 @@ class TritonPythonModel:
         folder, settings = Path(_pb_utils().get_model_dir()), settings_of(config)
         pipeline = pipeline_loader(folder, config, settings)()
         try:
+            check_libraries(pipeline)
             # The configuration is completed in place: what the calls for that do not allow is kept as well.
             complete_configuration(config, pipeline, settings, is_batched(config, _configuration_text(folder.parent)))
         finally:

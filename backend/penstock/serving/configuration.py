@@ -36,6 +36,7 @@ __all__ = [
     "ModelConfiguration",
     "TensorConfiguration",
     "check_configuration",
+    "check_libraries",
     "complete_configuration",
     "configured_inputs",
     "expected_configuration",
@@ -284,6 +285,16 @@ def check_configuration(config: Mapping[str, Any], pipeline: Pipeline, settings:
     split = _split_outputs(settings, config["output"], outputs, order)
     for entry, index, is_split in zip(config["output"], order, split):
         _check_entry(entry, _outer_removed(outputs[index]) if is_split else outputs[index], batched)
+
+
+def check_libraries(pipeline: Pipeline) -> None:
+    """Raises ConfigurationError where an operator needs a library that cannot be loaded."""
+    for op in pipeline.graph.operators:
+        for library in op.schema.needs if op.device != "gpu" else ():
+            if why := library.missing():
+                raise ConfigurationError(
+                    f"{op.display_name}: {why} (in the environment that the server runs models in)"
+                )
 
 
 def warn_of_differences(

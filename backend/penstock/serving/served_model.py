@@ -15,6 +15,7 @@ from penstock.pipeline import Pipeline
 from penstock.runtime import Result
 from penstock.serving.configuration import (
     check_configuration,
+    check_libraries,
     configured_inputs,
     input_specs,
     output_order,
@@ -140,6 +141,7 @@ class ServedModel:
         # Another one is probed: what serves must not have seen made-up data, nor used up random numbers.
         probed = load()
         try:
+            check_libraries(probed)
             check_configuration(config, probed, settings)
             seen = probe(probed, configured_inputs(config))
             if seen is not None:

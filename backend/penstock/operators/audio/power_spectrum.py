@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.operators.audio._axes import spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.libraries import SCIPY
 
 _MOST_DIMENSIONS = 3
 _LEAST_TRANSFORM = 3
@@ -21,6 +22,7 @@ class PowerSpectrum(Operator):
     schema = Schema(
         name="PowerSpectrum",
         devices=("cpu",),
+        needs=(SCIPY,),
         inputs=(Input("input", doc="Signals: float32, of any number of dimensions."),),
         arguments=(
             Argument("axis", "int32", -1, "The axis of time; by default the last."),

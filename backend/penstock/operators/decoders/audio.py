@@ -12,6 +12,7 @@ import numpy as np
 from penstock.kernels.levels import from_unit
 from penstock.kernels.resampling import lobes_of_quality, resample_signal
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.libraries import SOUNDFILE
 from penstock.types import FLOAT, INT16, INT32, UINT8, dtype_name
 
 
@@ -37,6 +38,7 @@ class AudioDecoder(Operator):
     schema = Schema(
         name="decoders__Audio",
         devices=("cpu",),
+        needs=(SOUNDFILE,),
         inputs=(Input("input", doc="Contents of audio files: 1-D, uint8."),),
         arguments=(
             Argument("downmix", "bool", False, "Replace the channels by their mean."),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.libraries import LZ4
 from penstock.tensors import TensorListCPU, TensorListGPU
 from penstock.types import BOOL, UINT8, dtype_name, numpy_dtype
 
@@ -37,6 +38,7 @@ class Inflate(Operator):
     schema = Schema(
         name="decoders__Inflate",
         devices=("cpu", "gpu"),
+        needs=(LZ4,),
         inputs=(Input("input", device="match_or_cpu", doc="LZ4 blocks: uint8 of shape (n,)."),),
         arguments=(
             Argument("algorithm", "string", "LZ4", "The compression: LZ4."),

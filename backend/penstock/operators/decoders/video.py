@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from penstock.kernels.codecs.video import PADDINGS, Video, fill_frames, padded
 from penstock.operators.decoders._images import check_encoded, encoded_bytes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.libraries import PYAV
 from penstock.types import UINT8
 
 _SPANS = ("start_frame", "sequence_length", "stride", "end_frame")
@@ -33,6 +34,7 @@ class VideoDecoder(Operator):
     schema = Schema(
         name="decoders__Video",
         devices=("cpu", "mixed"),
+        needs=(PYAV,),
         inputs=(Input("encoded", device="cpu", doc="Contents of video files: uint8 of shape (n,)."),),
         arguments=(
             Argument("affine", "bool", True, "Accepted for compatibility."),

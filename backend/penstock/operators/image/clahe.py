@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock.kernels.cuda.histogram import Tiling
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.libraries import OPENCV
 from penstock.types import UINT8, dtype_name
 
 
@@ -20,6 +21,7 @@ class Clahe(Operator):
 
     schema = Schema(
         name="Clahe",
+        needs=(OPENCV,),
         inputs=(Input("input", ("HWC",), doc="Images of uint8, grey or RGB."),),
         arguments=(
             Argument("bins", "int32", 256, "Accepted for compatibility: there is one bin for each value."),

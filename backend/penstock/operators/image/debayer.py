@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.libraries import OPENCV
 from penstock.types import UINT8, UINT16, dtype_name
 
 # OpenCV's suffixes of its methods; it calls mosaics by what lies at the second row's second pixel.
@@ -24,6 +25,7 @@ class Debayer(Operator):
 
     schema = Schema(
         name="Debayer",
+        needs=(OPENCV,),
         inputs=(Input("input", ("HW", "HWC", "FHW", "FHWC"), doc="Images of uint8 or uint16 of a single channel."),),
         arguments=(
             Argument(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.operators.image._morphology import ARGUMENTS, INPUTS, MorphologyOperator
 from penstock.schema import Schema, register_operator
+from penstock.schema.libraries import OPENCV
 
 
 @register_operator
@@ -11,6 +12,6 @@ class Erode(MorphologyOperator):
     """Each pixel becomes the least of those under a rectangular mask."""
 
     keeps_frame_shape = True
-    schema = Schema(name="experimental__Erode", inputs=INPUTS, arguments=ARGUMENTS, sequences=True)
+    schema = Schema(name="experimental__Erode", inputs=INPUTS, arguments=ARGUMENTS, needs=(OPENCV,), sequences=True)
     function = "erode"
     extreme = "Least"

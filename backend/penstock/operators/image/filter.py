@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.kernels.axes import spatial_axes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.libraries import OPENCV
 from penstock.types import FLOAT, INT16, UINT8, UINT16, dtype_name
 
 # And what others call them.
@@ -56,6 +57,7 @@ class Filter(Operator):
     keeps_frame_shape = True
     schema = Schema(
         name="Filter",
+        needs=(OPENCV,),
         inputs=(
             Input("data", doc="Images of uint8, int16, uint16 or float; channels first, last or absent."),
             Input("filter", device="match_or_cpu", doc="The filter of each sample, float, two-dimensional."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.libraries import OPENCV
 from penstock.types import UINT8, dtype_name
 
 
@@ -15,6 +16,7 @@ class JpegCompressionDistortion(Operator):
     keeps_frame_shape = True
     schema = Schema(
         name="JpegCompressionDistortion",
+        needs=(OPENCV,),
         inputs=(Input("input", ("HWC", "FHWC"), doc="RGB images of uint8."),),
         arguments=(
             Argument(

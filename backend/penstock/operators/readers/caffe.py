@@ -10,6 +10,7 @@ from penstock.kernels.codecs.protobuf import fields, integers
 from penstock.operators.readers._lmdb import Entry, LmdbReader
 from penstock.operators.readers._reader import READER_ARGUMENTS
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.schema.libraries import LMDB
 from penstock.types import INT32, UINT8
 
 # Fields of caffe.proto's Datum.
@@ -30,6 +31,7 @@ class Caffe(LmdbReader):
     schema = Schema(
         name="readers__Caffe",
         devices=("cpu",),
+        needs=(LMDB,),
         arguments=(
             *READER_ARGUMENTS,
             Argument("image_available", "bool", True, "Records hold images."),

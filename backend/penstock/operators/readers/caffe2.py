@@ -11,6 +11,7 @@ from penstock.kernels.codecs.protobuf import fields, integers
 from penstock.operators.readers._lmdb import Entry, LmdbReader
 from penstock.operators.readers._reader import READER_ARGUMENTS
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.schema.libraries import LMDB
 from penstock.types import FLOAT, INT32, NO_TYPE, UINT8
 
 # Kinds of labels.
@@ -42,6 +43,7 @@ class Caffe2(LmdbReader):
     schema = Schema(
         name="readers__Caffe2",
         devices=("cpu",),
+        needs=(LMDB,),
         arguments=(
             *READER_ARGUMENTS,
             Argument("additional_inputs", "int32", 0, "Further tensors in each record."),

@@ -11,6 +11,7 @@ from penstock.kernels.storage import read_file
 from penstock.operators.readers._paths import PathReader, path_arguments
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS
 from penstock.schema import Argument, OutputSpec, Schema, register_operator
+from penstock.schema.libraries import ASTROPY
 from penstock.types import NO_TYPE, numpy_dtype
 
 
@@ -24,6 +25,7 @@ class Fits(PathReader):
     schema = Schema(
         name="experimental__readers__Fits",
         devices=("cpu", "gpu"),
+        needs=(ASTROPY,),
         arguments=(
             *READER_ARGUMENTS,
             *EPOCH_SHUFFLE_ARGUMENTS,

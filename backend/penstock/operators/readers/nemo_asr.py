@@ -16,6 +16,7 @@ from penstock.kernels.resampling import lobes_of_quality, resample_signal
 from penstock.kernels.storage import read_file, read_text
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
+from penstock.schema.libraries import SOUNDFILE
 from penstock.types import FLOAT, INT16, INT32, INT64, UINT8, dtype_name, numpy_dtype
 
 _log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class NemoAsr(Reader):
     schema = Schema(
         name="readers__NemoAsr",
         devices=("cpu",),
+        needs=(SOUNDFILE,),
         arguments=(
             *READER_ARGUMENTS,
             *EPOCH_SHUFFLE_ARGUMENTS,

@@ -13,6 +13,7 @@ from penstock.kernels.codecs.video import Video as VideoFile
 from penstock.kernels.storage import join, list_folder, read_text
 from penstock.operators.readers._reader import READER_ARGUMENTS, Reader
 from penstock.schema import Argument, OutputSpec, Schema, register_operator
+from penstock.schema.libraries import PYAV
 from penstock.types import FLOAT64, INT32, RGB, UINT8
 
 _FRAME_NUMBERS = ("none", "scalar", "sequence")
@@ -71,6 +72,7 @@ class Video(Reader):
     schema = Schema(
         name="experimental__readers__Video",
         devices=("cpu", "gpu"),
+        needs=(PYAV,),
         arguments=(
             *READER_ARGUMENTS,
             Argument(

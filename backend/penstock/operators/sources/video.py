@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock.kernels.codecs.video import Video
 from penstock.schema import Argument, Fed, FedOperator, Schema, Workspace, register_operator
+from penstock.schema.libraries import PYAV
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.tensor import host_view
 from penstock.types import UINT8
@@ -46,6 +47,7 @@ class VideoInput(FedOperator):
     schema = Schema(
         name="experimental__inputs__Video",
         devices=("cpu", "mixed"),
+        needs=(PYAV,),
         arguments=(
             Argument("affine", "bool", True, "Accepted for compatibility."),
             Argument("blocking", "bool", False, "A run waits until a video is fed, rather than to fail."),
