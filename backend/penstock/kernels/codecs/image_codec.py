@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.codecs.decoding import FREELY, Decoding
+from penstock.kernels.codecs.headers import png
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError
 from penstock.kernels.codecs.image_header import UPRIGHT, ImageHeader, reading_with_pillow
 from penstock.kernels.codecs.jpeg_baseline import decode_region
@@ -77,6 +78,8 @@ def decode_in_process(
     encoded = _unwritable(encoded)
     if header.format == "jpeg":
         _check_scans(encoded)
+    elif header.format == "png":
+        encoded = png.without_animation(encoded)
     orientation = header.placed(adjust_orientation)
     fast_idct = fast_idct and orientation == UPRIGHT  # DALI has no fast transform for images that it turns.
     stored = None

@@ -17,6 +17,8 @@ def nvimgcodec() -> Any:
     """nvImageCodec's module, or None."""
     # Failures become exceptions that name the sample; by default the library writes each to stderr as well.
     os.environ.setdefault("PYNVIMGCODEC_VERBOSITY", "0")
+    # OpenCV, inside of it, is no different.
+    os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")
     try:
         from nvidia import nvimgcodec as module
     except ImportError:

@@ -14,12 +14,14 @@ class Announced(NamedTuple):
         height, width: in pixels, as stored.
         channels: as stored.
         bits: of one value of a channel, as stored.
+        doubtful: it is of a kind with which the format's decoders cannot be trusted, even where they otherwise are.
     """
 
     height: int
     width: int
     channels: int = 3
     bits: int = 8
+    doubtful: bool = False
 
     @property
     def size(self) -> int:

@@ -1,11 +1,14 @@
-"""PNG: the header chunk.
+"""PNG: the header chunk, and that all chunks are there.
 
-Source: W3C, Portable Network Graphics (Third Edition), sections 5.2, 11.2.1 (IHDR) and 13.
+Source: W3C, Portable Network Graphics (Third Edition), sections 5.2, 5.3, 11.2.1 (IHDR), 11.3.6 (animation) and 13.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+
+import numpy as np
 
 from penstock.kernels.codecs.headers.announced import Announced, check, check_density
 
@@ -16,6 +19,11 @@ _LARGEST = (1 << 31) - 1
 _KINDS = {0: (1, (1, 2, 4, 8, 16)), 2: (3, (8, 16)), 3: (1, (1, 2, 4, 8)), 4: (2, (8, 16)), 6: (4, (8, 16))}
 # RFC 1951: 258 bytes in two bits.
 _DEFLATE_RATIO = 1032
+_CHUNK = struct.Struct(">I4s").unpack_from
+# Around a chunk's data: its length and name, and its checksum.
+_AROUND = 12
+_END, _DATA, _FRAME = b"IEND", b"IDAT", b"fcTL"
+_ANIMATION = frozenset((b"acTL", _FRAME, b"fdAT"))
 
 
 def check_png(data: memoryview) -> Announced:
@@ -31,4 +39,38 @@ def check_png(data: memoryview) -> Announced:
     check(compression == 0 and filters == 0 and interlace < 2, "PNG: its compression, filter or interlacing is unknown")
     announced = Announced(height, width, channels, bits)
     check_density(announced, len(data), _DEFLATE_RATIO, "PNG")
-    return announced
+    names = []
+    for name, start, end in _chunks(data):
+        check(end <= len(data), f"PNG: its chunk {name!r} at byte {start} reaches beyond its {len(data)} bytes")
+        names.append(name)
+    return announced._replace(doubtful=not _is_first_frame(names) and not _ANIMATION.isdisjoint(names))
+
+
+def without_animation(encoded: np.ndarray) -> np.ndarray:
+    """A PNG without what makes it an animation, where what remains is the animation's first frame, as is decoded.
+
+    nvImageCodec 0.9 ends the process over damaged animations.
+    """
+    chunks = list(_chunks(encoded.data))
+    names = [name for name, _, _ in chunks]
+    if _ANIMATION.isdisjoint(names) or not _is_first_frame(names):
+        return encoded
+    kept = [encoded[start:end] for name, start, end in chunks if name not in _ANIMATION]
+    return np.concatenate([encoded[: len(SIGNATURE)], *kept])
+
+
+def _is_first_frame(names: list[bytes]) -> bool:
+    """Whether the image is also the first frame of an animation: its frame's description precedes its data."""
+    return next((name for name in names if name in (_FRAME, _DATA)), _DATA) == _FRAME
+
+
+def _chunks(data: memoryview) -> Iterator[tuple[bytes, int, int]]:
+    """Each chunk's name, where it begins, and where it ends."""
+    position, size = len(SIGNATURE), len(data)
+    while position + _AROUND <= size:
+        length, name = _CHUNK(data, position)
+        end = position + _AROUND + length
+        yield name, position, end
+        if name == _END:
+            return
+        position = end
