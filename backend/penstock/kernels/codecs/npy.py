@@ -39,7 +39,7 @@ def view_npy(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
         raise ValueError(
             f"Unknown Numpy type string: {dtype.str[1:]}. Arrays of {dtype} cannot be read: use booleans or real numbers"
         )
-    if any(extent < 0 for extent in shape) or len(shape) > _MOST_DIMENSIONS or max(shape, default=0) > _LARGEST_EXTENT:
+    if len(shape) > _MOST_DIMENSIONS or any(type(n) is not int or not 0 <= n <= _LARGEST_EXTENT for n in shape):
         raise ValueError(f"Damaged NPY file: its shape is {shape}")
     size = math.prod(shape) * dtype.itemsize
     if encoded.size < start + size:

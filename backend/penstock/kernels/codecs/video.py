@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+# FFmpeg's names of the containers that are read: those in use, and none that names other files.
+_CONTAINERS = (
+    "mov,matroska,avi,mpegts,mpeg,mpegvideo,flv,ogg,gif,apng,ivf,asf,h264,hevc,vvc,av1,obu,m4v,mjpeg,rm,nut,mxf,dv,vc1,"
+    "yuv4mpegpipe"
+)
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
 # ITU-R BT.601: from (Y, U, V), all of unit range, to (R, G, B).
 _TO_RGB = np.array([[1.0, 0.0, 1.402], [1.0, -0.344136, -0.714136], [1.0, 1.772, 0.0]], np.float32)
@@ -33,26 +39,41 @@ class Video:
             ValueError: it is no video, or of a kind that FFmpeg does not decode.
         """
         self._av = _pyav()
-        name = source if isinstance(source, str) else f"{source.size} bytes"
-        try:
-            self._container = self._av.open(source if isinstance(source, str) else io.BytesIO(source.tobytes()))
-        except self._av.error.FFmpegError as error:
-            raise ValueError(f"Failed to open the video ({name}): {error.strerror}") from error
-        if "pipe" in self._container.format.name or not self._container.streams.video:
-            raise ValueError(f"Failed to open the video ({name}): it has no stream of moving pictures")
-        self._stream = self._container.streams.video[0]
-        shown = sorted(
-            (packet.pts, packet.is_keyframe)
-            for packet in self._container.demux(self._stream)
-            if packet.pts is not None and packet.size
-        )
+        is_path = isinstance(source, str)
+        self._name = source if is_path else f"{source.size} bytes"
+        # What comes as bytes is to be all there: playlists and the like would have FFmpeg read other files, or the net.
+        options = {"format_whitelist": _CONTAINERS} | ({} if is_path else {"protocol_whitelist": ""})
+        with self._telling("open"):
+            self._container = self._av.open(
+                source if is_path else io.BytesIO(source.tobytes()), options=options, metadata_errors="replace"
+            )
+            streams = self._container.streams.video
+        if not streams or streams[0].codec_context is None:
+            raise ValueError(f"Failed to open the video ({self._name}): it has no stream of moving pictures")
+        self._stream = streams[0]
+        with self._telling("read"):
+            shown = sorted(
+                (packet.pts, packet.is_keyframe)
+                for packet in self._container.demux(self._stream)
+                if packet.pts is not None and packet.size
+            )
         self._points = [pts for pts, _ in shown]
         self._keys = [index for index, (_, is_key) in enumerate(shown) if is_key] or [0]
         first = self._stream.start_time or 0
-        self.times = [float((pts - first) * self._stream.time_base) for pts in self._points]
+        self.times = [float((pts - first) * (self._stream.time_base or 0)) for pts in self._points]
         self.shape = (self._stream.codec_context.height, self._stream.codec_context.width, 3)
+        if not all(self.shape):
+            raise ValueError(f"Failed to open the video ({self._name}): its frames are of {self.shape[:2]} pixels")
         self._decoded: Any = None
         self._next = 0
+
+    @contextlib.contextmanager
+    def _telling(self, action: str) -> Iterator[None]:
+        """Makes FFmpeg's errors errors of the video."""
+        try:
+            yield
+        except self._av.error.FFmpegError as error:
+            raise ValueError(f"Failed to {action} the video ({self._name}): {error.strerror}") from error
 
     def __len__(self) -> int:
         return len(self._points)
@@ -65,7 +86,14 @@ class Video:
             places.setdefault(index, []).append(place)
         for index in sorted(places):
             first, *others = places[index]
-            _to_rgb(self._frame(index), output[first])
+            with self._telling("decode"):
+                frame = self._frame(index)
+                if (frame.height, frame.width) != self.shape[:2]:
+                    raise ValueError(
+                        f"Frame {index} of the video ({self._name}) has {frame.height}x{frame.width} pixels, not "
+                        f"{self.shape[0]}x{self.shape[1]} as was announced"
+                    )
+                _to_rgb(frame, output[first])
             for place in others:
                 output[place] = output[first]
         return output

@@ -72,10 +72,13 @@ class AudioDecoder(Operator):
         except SoundFileError as error:
             raise ValueError(f"Failed to open encoded data: {getattr(error, 'error_string', error)}") from error
         wanted = sample["sample_rate"]
+        if file.samplerate <= 0:
+            raise ValueError(f"Damaged recording: its header tells a sample rate of {file.samplerate}")
         scale = wanted / file.samplerate if wanted > 0 else 1.0
         # A rate of 0 that was asked for is also told, though the recording keeps its own.
         sample.plan = _Recording(file, scale, wanted if self.given("sample_rate") else file.samplerate)
         length = math.ceil(file.frames * scale)
+        _check_length(max(file.frames, length) * file.channels, sample.shapes[0][0])
         return [(length,) if self.args["downmix"] else (length, file.channels), ()]
 
     def compute(self, sample: Sample) -> None:
@@ -95,8 +98,23 @@ class AudioDecoder(Operator):
         from_unit(signal, out)
 
 
+# The densest coding is FLAC's of silence: 65535 samples of each of 8 channels in 42 bytes.
+_LARGE, _DENSEST = 1 << 24, 16_384
+
+
+def _check_length(samples: int, size: int) -> None:
+    """Raises ValueError where a file of so many bytes announces more than it can hold: that would be reserved in vain."""
+    if samples > _LARGE and samples > _DENSEST * size:
+        raise ValueError(f"Damaged recording: {size} bytes cannot hold the {samples} samples that the header tells")
+
+
 def _read_into(file: Any, out: np.ndarray) -> None:
     """Reads the whole file; what it announces and does not have is silence."""
-    read = file.read(out.shape[0], dtype=out.dtype.name, always_2d=True)
+    from soundfile import SoundFileError
+
+    try:
+        read = file.read(out.shape[0], dtype=out.dtype.name, always_2d=True)
+    except SoundFileError as error:
+        raise ValueError(f"Failed to decode the recording: {getattr(error, 'error_string', error)}") from error
     out[: len(read)] = read
     out[len(read) :] = 0
