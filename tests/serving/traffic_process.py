@@ -69,8 +69,8 @@ class Counts:
         wrong: good requests, by model, with another answer.
         failed: good requests, by model and error, with an error.
         refused: bad requests, by kind, with the error that they deserve.
-        misjudged: bad requests, by kind, with another error.
-        accepted: bad requests, by kind, with an answer.
+        misjudged: bad requests, by model and kind, with another error.
+        accepted: bad requests, by model and kind, with an answer.
         abandoned: good requests, by model, given up by their client.
         mistakes: the first of each kind of what should not be, in words.
         waited: right answers by the time that they took: a bin for each fourth of a doubling of a millisecond.
@@ -154,10 +154,10 @@ class Counts:
 
     def _judge_refusal(self, request: Request, deserved: Refusal, answer: Answer) -> None:
         if answer.tensors is not None:
-            self.accepted[request.kind] += 1
+            self.accepted[f"{request.model}: {request.kind}"] += 1
             self._mistake(f"{request.kind} was answered", f"by {request.model}")
         elif not deserved.fits(answer.status, answer.message):
-            self.misjudged[request.kind] += 1
+            self.misjudged[f"{request.model}: {request.kind}"] += 1
             self._mistake(
                 f"{request.kind} misjudged",
                 f"{request.model}: {answer.status} {answer.message[:300]!r}, not {deserved.status} with {deserved.words}",
