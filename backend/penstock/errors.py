@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 __all__ = [
+    "CancelledError",
     "DeviceError",
     "Frame",
     "OperatorError",
@@ -46,6 +47,13 @@ class PenstockError(RuntimeError):
 
 class DeviceError(PenstockError):
     """A GPU was asked for and none can be used."""
+
+
+class CancelledError(PenstockError):
+    """Nobody waits for the result any more, so it was not computed to the end."""
+
+    def __init__(self, message: str = "the request was cancelled") -> None:
+        super().__init__(message)
 
 
 class SerializationError(PenstockError, ValueError):
