@@ -10,6 +10,7 @@ import pytest
 
 from penstock import Pipeline, fn, pipeline_def, types
 from penstock.errors import CancelledError
+from penstock.runtime.plan import Step
 
 
 @pytest.fixture
@@ -37,9 +38,23 @@ def pipeline(seen: list[float]) -> Iterator[Pipeline]:
         yield built
 
 
+class Watched:
+    """Notes which operators ran; calls those samples cancelled that it was given for each."""
+
+    def __init__(self, *cancelled: tuple[int, ...]) -> None:
+        self.ran: list[tuple[str, float]] = []
+        self._cancelled = iter(cancelled)
+
+    def operator_ran(self, step: Step, seconds: float) -> None:
+        self.ran.append((step.node.display_name, seconds))
+
+    def cancelled(self) -> tuple[int, ...]:
+        return next(self._cancelled, ())
+
+
 def test_cancelled_samples_fail_and_the_others_go_on(pipeline: Pipeline, seen: list[float]) -> None:
-    asked = iter([(), (), (1,), (1,)])
-    result = pipeline.executor.run_once(isolate=True, cancelled=lambda: next(asked))
+    result = pipeline.executor.run_once(isolate=True, watch=Watched((), (), (1,)))
+    assert not result.stopped
     assert seen == [0, 20]
     assert list(result.failures) == [1]
     assert isinstance(result.failures[1], CancelledError)
@@ -47,17 +62,16 @@ def test_cancelled_samples_fail_and_the_others_go_on(pipeline: Pipeline, seen: l
 
 
 def test_a_run_that_nobody_waits_for_stops(pipeline: Pipeline, seen: list[float]) -> None:
-    asked = iter([(), (0, 2), (0, 1, 2)])
-    result = pipeline.executor.run_once(isolate=True, cancelled=lambda: next(asked))
+    result = pipeline.executor.run_once(isolate=True, watch=Watched((), (0, 2), (1,)))
+    assert result.stopped
     assert seen == []
     assert result.outputs == []
     assert sorted(result.failures) == [0, 1, 2]
 
 
 def test_each_operators_time_is_told(pipeline: Pipeline) -> None:
-    told: list[tuple[str, float]] = []
-    pipeline.executor.on_operator = lambda step, seconds: told.append((step.node.display_name, seconds))
-    pipeline.executor.run_once()
-    assert len(told) == len(pipeline.executor.plan.operators)
-    assert "penstock.fn.python_function" in [name for name, _ in told]
-    assert all(0 < seconds < 10 for _, seconds in told)
+    watch = Watched()
+    pipeline.executor.run_once(watch=watch)
+    assert len(watch.ran) == len(pipeline.executor.plan.operators)
+    assert "penstock.fn.python_function" in [name for name, _ in watch.ran]
+    assert all(0 < seconds < 10 for _, seconds in watch.ran)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 from penstock.errors import CancelledError, OperatorError, PenstockError, operator_error
 from penstock.runtime.checkpoints import operator_states
@@ -30,12 +30,12 @@ class Result:
     """What one run gave.
 
     Attributes:
-        outputs: one batch for each output of the pipeline; failed samples have size zero. Empty where the run was stopped
-            because nobody wanted any of its samples any more.
+        outputs: one batch for each output of the pipeline; failed samples have size zero.
         failures: errors by sample, where the run isolates them: an ``OperatorError``, or ``CancelledError``.
         ready: the CUDA event after which GPU outputs are valid.
         states: of the operators after this run, where checkpoints are enabled.
         taken: by the name of each operator that is fed, the ticket of the batch that it gave.
+        stopped: nobody wanted any of the samples any more: there are no outputs, and sources may not have run.
     """
 
     outputs: list[TensorList] = field(default_factory=list)
@@ -43,6 +43,17 @@ class Result:
     ready: Any = None
     states: dict[str, Any] | None = None
     taken: dict[str, object] = field(default_factory=dict)
+    stopped: bool = False
+
+
+class Watch(Protocol):
+    """Watches over a run."""
+
+    def operator_ran(self, step: Step, seconds: float) -> None:
+        """An operator has run; it took the host so long (one on the GPU goes on there)."""
+
+    def cancelled(self) -> Collection[int]:
+        """The samples that nobody wants any more; asked before each operator."""
 
 
 # Streams are never destroyed: results outlive their pipeline, and libraries free their memory in its stream's order.
@@ -111,8 +122,6 @@ class Executor:
         self.peak_bytes: dict[str, list[int]] = {}
         self.enable_memory_stats = False
         self.keep_states = False
-        # Told of each operator that has run and the seconds that took the host, where somebody wants to know.
-        self.on_operator: Callable[[Step, float], None] | None = None
         # What is entered around each run: the pipeline makes itself the current one there.
         self.surroundings: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
 
@@ -204,20 +213,20 @@ class Executor:
 
     # -- one batch -------------------------------------------------------------------------------------------------
 
-    def run_once(self, isolate: bool = False, cancelled: Callable[[], Collection[int]] | None = None) -> Result:
+    def run_once(self, isolate: bool = False, watch: Watch | None = None) -> Result:
         """Runs the plan on the next batch of its sources, on the calling thread and the workers.
 
         Args:
             isolate: a sample that fails is put aside with its error, and the others go on.
-            cancelled: asked before each operator which samples nobody wants any more. They fail with ``CancelledError``; when
-                no others are left, the run stops, and sources that had not run yet keep what they were fed.
+            watch: is told of each operator. Samples that it calls cancelled fail with ``CancelledError``; when no others are
+                left, the run stops, and sources that had not run yet keep what they were fed.
         """
         with self.surroundings():
             if self.device_id is None:
-                result = self._run_steps(isolate, cancelled)
+                result = self._run_steps(isolate, watch)
             else:
                 with self._on_device():
-                    result = self._run_steps(isolate, cancelled)
+                    result = self._run_steps(isolate, watch)
                     # Who waits for it on another thread leaves the driver to this one.
                     event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
                     result.ready = self._stream.record(event)
@@ -246,18 +255,19 @@ class Executor:
                 pass
         return self._stream
 
-    def _run_steps(self, isolate: bool, cancelled: Callable[[], Collection[int]] | None) -> Result:
+    def _run_steps(self, isolate: bool, watch: Watch | None) -> Result:
         result = Result()
         slots: list[Any] = [None] * self.plan.num_slots
         batch_size = self._batch_size()
         for step in self.plan.steps:
-            if cancelled is not None and _none_is_left(result.failures, cancelled(), batch_size):
+            if watch is not None and _none_is_left(result.failures, watch.cancelled(), batch_size):
+                result.stopped = True
                 return result
             if isinstance(step, Step):
                 began = perf_counter()
                 self._run_operator(step, slots, batch_size, isolate, result.failures)
-                if self.on_operator is not None:
-                    self.on_operator(step, perf_counter() - began)
+                if watch is not None:
+                    watch.operator_ran(step, perf_counter() - began)
             else:
                 slots[step.target] = self._transfer(step, slots[step.source])
             for slot in step.release:

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from penstock.serving.configuration import ConfigurationError, complete_configuration, is_batched
-from penstock.serving.served_model import Answer, Fault, Refusal, ServedModel, pipeline_loader
+from penstock.serving.metrics_page import MetricsPage, MetricsWriter
+from penstock.serving.refusals import Fault, Refusal
+from penstock.serving.served_model import Answer, ServedModel, pipeline_loader
 from penstock.serving.settings import settings_of, unknown_parameters
 
 logger = logging.getLogger(__name__)
@@ -55,6 +57,8 @@ class TritonPythonModel:
         on_gpu = args["model_instance_kind"] == "GPU"
         folder = Path(args["model_repository"]) / args["model_version"]
         self._model = ServedModel.load(folder, config, int(args["model_instance_device_id"]) if on_gpu else None)
+        page = MetricsPage(_pb_utils(), args["model_name"], args["model_version"], args["model_instance_name"])
+        self._metrics = MetricsWriter(page, self._model.accounts.tally)
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answers each request."""
@@ -63,6 +67,7 @@ class TritonPythonModel:
 
     def finalize(self) -> None:
         """Ends the model's threads."""
+        self._metrics.close()
         self._model.close()
 
 
@@ -103,6 +108,7 @@ def _response(answer: Answer) -> Any:
     if isinstance(answer, Refusal):
         codes = {
             Fault.REQUEST: pb_utils.TritonError.INVALID_ARG,
+            Fault.OPERATOR: pb_utils.TritonError.INVALID_ARG,
             Fault.CANCELLED: pb_utils.TritonError.CANCELLED,
             Fault.INTERNAL: pb_utils.TritonError.INTERNAL,
         }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from penstock.errors import PenstockError
 from penstock.pipeline import Pipeline
-from penstock.runtime import Result
+from penstock.runtime import Result, Watch
 from penstock.schema import FedOperator
 from penstock.tensors import TensorList
 
@@ -50,12 +50,13 @@ class FedRunner:
         """The pipeline's operators that take data, by name; those that no output needs are not among them."""
         return self._pipeline.executor.fed_operators
 
-    def run(self, batches: Mapping[str, TensorList], count: int) -> Result:
+    def run(self, batches: Mapping[str, TensorList], count: int, watch: Watch | None = None) -> Result:
         """What the pipeline makes of a batch; samples that fail are among the result's failures.
 
         Args:
             batches: for each source its data; those for names that are no sources are left aside.
             count: of the samples.
+            watch: over the run; it may stop it.
 
         Raises:
             MixUpError: something else came out than what went in.
@@ -67,10 +68,11 @@ class FedRunner:
         try:
             for name, source in sources.items():
                 source.feed(batches[name], tickets[name])
-            result = self._pipeline.executor.run_once(isolate=True)
+            result = self._pipeline.executor.run_once(isolate=True, watch=watch)
             if result.ready is not None:
                 result.ready.synchronize()
-            _check(result, tickets, sources, count)
+            if not result.stopped:
+                _check(result, tickets, sources, count)
         except MixUpError as error:
             logger.error("%s The pipeline is built anew.", error)
             self._pipeline.close()

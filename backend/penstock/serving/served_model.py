@@ -6,13 +6,13 @@ import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
-from penstock.errors import OperatorError, PenstockError
 from penstock.pipeline import Pipeline
 from penstock.runtime import Result
+from penstock.serving.accounting import Accounts
+from penstock.serving.cancellation import CancellationWatch
 from penstock.serving.configuration import (
     check_configuration,
     configured_inputs,
@@ -22,10 +22,13 @@ from penstock.serving.configuration import (
     warn_of_differences,
 )
 from penstock.serving.fed_runner import FedRunner, MixUpError
+from penstock.serving.metrics import Metric
 from penstock.serving.model_files import find_model_file, load_pipeline
 from penstock.serving.probing import probe
+from penstock.serving.refusals import Fault, Refusal, refusal_of
 from penstock.serving.requests import InputSpec, RequestError, part_of, sample_of, samples_of, to_batch
 from penstock.serving.settings import Settings, settings_of
+from penstock.tensors.cuda import require_cupy
 
 logger = logging.getLogger(__name__)
 
@@ -52,27 +55,6 @@ class Request(Protocol):
 
     def is_cancelled(self) -> bool:
         """Whether nobody waits for the answer any more."""
-
-
-class Fault(Enum):
-    """Whose fault it is that a request is not answered."""
-
-    REQUEST = "request"
-    CANCELLED = "cancelled"
-    INTERNAL = "internal"
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """The answer to a request that could not be served.
-
-    Attributes:
-        fault: whose it is.
-        message: for the client.
-    """
-
-    fault: Fault
-    message: str
 
 
 @dataclass(frozen=True)
@@ -105,6 +87,32 @@ class _Accepted:
         return len(self.samples[0])
 
 
+class _Watch:
+    """Watches over a batch while it runs: times its operators, and knows which samples nobody wants any more.
+
+    Args:
+        accepted: whose batch it is.
+        cancellation: asks them.
+        accounts: where times are noted.
+
+    Attributes:
+        count: of samples in the batch.
+    """
+
+    def __init__(self, accepted: Sequence[_Accepted], cancellation: CancellationWatch, accounts: Accounts) -> None:
+        self._requests = [one.request for one in accepted]
+        self._owners = [place for place, one in enumerate(accepted) for _ in range(one.count)]
+        self._cancellation = cancellation
+        self.operator_ran = accounts.operator_ran
+        self.count = len(self._owners)
+        accounts.ran(self.count)
+
+    def cancelled(self) -> list[int]:
+        """The samples of requests that were cancelled, as far as that is known."""
+        cancelled = self._cancellation.among(self._requests)
+        return [sample for sample, owner in enumerate(self._owners) if owner in cancelled] if cancelled else []
+
+
 class ServedModel:
     """A pipeline that answers requests, many of them as one batch; what is wrong with one is that one's error alone.
 
@@ -112,9 +120,12 @@ class ServedModel:
         pipeline: never run before, so that its first batch is the first request's.
         config: of the model, complete.
         settings: of the model.
+        accounts: where it is noted what happens.
     """
 
-    def __init__(self, pipeline: Pipeline, config: Mapping[str, Any], settings: Settings) -> None:
+    def __init__(self, pipeline: Pipeline, config: Mapping[str, Any], settings: Settings, accounts: Accounts) -> None:
+        self.accounts = accounts
+        self._cancellation = CancellationWatch()
         self._pipeline = pipeline
         self._runner = FedRunner(pipeline)
         self._inputs = input_specs(config, pipeline, settings)
@@ -146,20 +157,23 @@ class ServedModel:
                 warn_of_differences(config, probed, settings, seen)
         finally:
             probed.close()
-        return cls(load(), config, settings)
+        return cls(load(), config, settings, Accounts(config["name"], version_folder.name, settings))
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
         """The answer to each request; they run as one batch."""
+        self.accounts.begin()
         answers: dict[int, Answer] = {}
         accepted = []
+        cancelled = self._cancellation.among(requests)
         for number, request in enumerate(requests):
-            refusal, samples = self._accept(request)
+            refusal, samples = self._accept(request, number in cancelled)
             if refusal is None:
                 accepted.append(_Accepted(number, request, samples))
             else:
                 answers[number] = refusal
         for batch in self._batches(accepted):
             self._answer_batch(batch, answers)
+        self.accounts.end(requests, answers, self._held())
         return [answers[number] for number in range(len(requests))]
 
     def close(self) -> None:
@@ -168,9 +182,9 @@ class ServedModel:
 
     # -- what joins a batch ----------------------------------------------------------------------------------------
 
-    def _accept(self, request: Request) -> tuple[Refusal | None, list[list[Any]]]:
+    def _accept(self, request: Request, cancelled: bool) -> tuple[Refusal | None, list[list[Any]]]:
         """The samples of each input of a request, or why it takes no part in the batch."""
-        if request.is_cancelled():
+        if cancelled:
             return Refusal(Fault.CANCELLED, "the request was cancelled before it was run"), []
         try:
             return None, self._samples(request)
@@ -257,7 +271,8 @@ class ServedModel:
             spec.name: to_batch([sample for one in accepted for sample in one.samples[index]], spec)
             for index, spec in enumerate(self._inputs)
         }
-        return self._runner.run(batches, sum(one.count for one in accepted))
+        watch = _Watch(accepted, self._cancellation, self.accounts)
+        return self._runner.run(batches, watch.count, watch)
 
     def _part(self, request: Request, result: Result, start: int, stop: int) -> Answer:
         """The answer to the request whose samples are those from ``start`` to ``stop``."""
@@ -276,21 +291,15 @@ class ServedModel:
         except Exception as error:
             return refusal_of(error)
 
-
-def refusal_of(error: Exception, start: int = 0) -> Refusal:
-    """The answer to a request that is at fault (or, for other errors, that could not be answered).
-
-    Args:
-        error: why.
-        start: the request's first sample in its batch.
-    """
-    blame_request = isinstance(error, (OperatorError, RequestError))
-    if isinstance(error, OperatorError):
-        sample = "" if error.sample is None else f" (sample {error.sample - start} of this request)"
-        text = f"{error.operator}: {error.reason}{sample}"
-    else:
-        text = f"{error}" if isinstance(error, (RequestError, PenstockError)) else f"{type(error).__name__}: {error}"
-    return Refusal(Fault.REQUEST if blame_request else Fault.INTERNAL, text)
+    def _held(self) -> dict[Metric, float]:
+        """Bytes of memory that are held for batches."""
+        executor = self._pipeline.executor
+        held: dict[Metric, float] = {Metric.HOST_BYTES: executor.host_pool.reserved}
+        if executor.device_id is not None:
+            cupy = require_cupy()
+            with cupy.cuda.Device(executor.device_id):
+                held[Metric.GPU_BYTES] = cupy.get_default_memory_pool().total_bytes()
+        return held
 
 
 def pipeline_loader(

@@ -1,0 +1,123 @@
+"""What a served model counts. Triton itself counts a request that its Python backend answered with an error as a success."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+@dataclass(frozen=True)
+class Family:
+    """A metric of all models; each has a series of its own, with the labels ``model`` and ``version``.
+
+    Attributes:
+        name: as Prometheus knows it, the unit included.
+        kind: ``COUNTER``, ``GAUGE`` or ``HISTOGRAM``.
+        doc: what it tells.
+        labels: further ones.
+        buckets: upper bounds, of a histogram.
+    """
+
+    name: str
+    kind: str
+    doc: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+class Metric(Enum):
+    """Each metric, declared once."""
+
+    REQUESTS = Family("penstock_requests_total", "COUNTER", "Requests, failed ones included.")
+    FAILED_REQUESTS = Family(
+        "penstock_failed_requests_total",
+        "COUNTER",
+        "Requests that got an error: by its kind, and by the operator that raised it.",
+        ("kind", "operator"),
+    )
+    SAMPLES = Family("penstock_samples_total", "COUNTER", "Samples that were run, failed ones included.")
+    BATCH_SIZE = Family(
+        "penstock_batch_size",
+        "HISTOGRAM",
+        "Samples that were run as one batch.",
+        buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
+    )
+    EXECUTION_SECONDS = Family(
+        "penstock_execution_seconds_total", "COUNTER", "Seconds spent on batches, from their requests to their answers."
+    )
+    OPERATOR_SECONDS = Family(
+        "penstock_operator_seconds_total",
+        "COUNTER",
+        "Seconds that each operator took the host; one on the GPU is launched in them, and goes on behind.",
+        ("operator", "device"),
+    )
+    HOST_BYTES = Family(
+        "penstock_host_memory_bytes",
+        "GAUGE",
+        "Bytes of host memory that an instance holds for its batches.",
+        ("instance",),
+    )
+    GPU_BYTES = Family(
+        "penstock_gpu_memory_bytes",
+        "GAUGE",
+        "Bytes of GPU memory that an instance holds for its batches.",
+        ("instance",),
+    )
+
+
+Series = tuple[Metric, tuple[str, ...]]
+
+
+@dataclass
+class Changes:
+    """What has happened in a while.
+
+    Attributes:
+        counts: by how much counters were raised.
+        observed: how often histograms got which value.
+        gauges: what they stand at.
+    """
+
+    counts: Counter[Series] = field(default_factory=Counter)
+    observed: Counter[tuple[Metric, float]] = field(default_factory=Counter)
+    gauges: dict[Metric, float] = field(default_factory=dict)
+
+
+class Tally:
+    """What has happened since it was last asked; any thread may add to it.
+
+    Attributes:
+        changed: set while there is something to take.
+    """
+
+    def __init__(self) -> None:
+        self.changed = threading.Event()
+        self._lock = threading.Lock()
+        self._changes = Changes()
+
+    def add(self, metric: Metric, value: float = 1, *labels: str) -> None:
+        """Raises a counter; ``labels`` are the values of those that the metric declares."""
+        with self._lock:
+            self._changes.counts[metric, labels] += value  # type: ignore[assignment]
+        self.changed.set()
+
+    def observe(self, metric: Metric, value: float) -> None:
+        """Adds a value to a histogram."""
+        with self._lock:
+            self._changes.observed[metric, value] += 1
+        self.changed.set()
+
+    def set(self, metric: Metric, value: float) -> None:
+        """Sets a gauge."""
+        with self._lock:
+            self._changes.gauges[metric] = value
+        self.changed.set()
+
+    def take(self) -> Changes:
+        """What has happened since the last time."""
+        with self._lock:
+            self.changed.clear()
+            changes, self._changes = self._changes, Changes()
+        return changes
