@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Protocol
 
 from penstock.runtime.plan import Step
-from penstock.serving.metrics import Metric, Tally
+from penstock.serving.metrics import Changes, Metric, Tally
 from penstock.serving.refusals import Refusal
 from penstock.serving.request_log import failed_request, slow_execution
 from penstock.serving.settings import Settings
@@ -45,23 +45,22 @@ class Accounts:
         self._level = _LEVELS.get(settings.log_failures)
         self._slow_from = settings.slow_execution_seconds
         self._began = 0.0
-        self._samples = 0
-        self._operators: Counter[tuple[str, str]] = Counter()
+        self._batches: list[int] = []
+        self._operators: defaultdict[tuple[str, str], float] = defaultdict(float)
 
     def begin(self) -> None:
         """An execution begins."""
         self._began = perf_counter()
-        self._samples = 0
+        self._batches.clear()
         self._operators.clear()
 
     def ran(self, samples: int) -> None:
-        """A batch was run."""
-        self._samples += samples
-        self.tally.observe(Metric.BATCH_SIZE, samples)
+        """A batch is run."""
+        self._batches.append(samples)
 
     def operator_ran(self, step: Step, seconds: float) -> None:
-        """An operator was run: to be told by the executor."""
-        self._operators[step.node.display_name, step.node.device] += seconds  # type: ignore[assignment]
+        """An operator of it was run."""
+        self._operators[step.node.display_name, step.node.device] += seconds
 
     def end(self, requests: Sequence[Named], answers: Mapping[int, object], held: Mapping[Metric, float]) -> None:
         """The execution is over.
@@ -72,27 +71,34 @@ class Accounts:
             held: the model's gauges.
         """
         seconds = perf_counter() - self._began
-        self.tally.add(Metric.REQUESTS, len(requests))
-        self.tally.add(Metric.SAMPLES, self._samples)
-        self.tally.add(Metric.EXECUTION_SECONDS, seconds)
-        for metric, value in held.items():
-            self.tally.set(metric, value)
-        for labels, taken in self._operators.items():
-            self.tally.add(Metric.OPERATOR_SECONDS, taken, *labels)
-        for place, answer in answers.items():
-            if isinstance(answer, Refusal):
-                self._failed(requests[place], answer)
+        failed = {place: answer for place, answer in answers.items() if isinstance(answer, Refusal)}
+        with self.tally as changes:
+            self._count(changes, len(requests), failed.values(), seconds)
+            changes.gauges.update(held)
+        for place, refusal in failed.items():
+            self._log_failure(requests[place], refusal)
         if self._slow_from is not None and seconds >= self._slow_from:
-            self._was_slow(requests, seconds)
+            self._log_slowness(requests, seconds)
 
-    def _failed(self, request: Named, refusal: Refusal) -> None:
-        self.tally.add(Metric.FAILED_REQUESTS, 1, refusal.fault.value, refusal.operator)
+    def _count(self, changes: Changes, requests: int, failed: Iterable[Refusal], seconds: float) -> None:
+        counts = changes.counts
+        counts[Metric.REQUESTS, ()] += requests
+        counts[Metric.SAMPLES, ()] += sum(self._batches)
+        counts[Metric.EXECUTION_SECONDS, ()] += seconds
+        for batch in self._batches:
+            changes.observed[Metric.BATCH_SIZE, batch] += 1
+        for labels, taken in self._operators.items():
+            counts[Metric.OPERATOR_SECONDS, labels] += taken
+        for refusal in failed:
+            counts[Metric.FAILED_REQUESTS, (refusal.fault.value, refusal.operator)] += 1
+
+    def _log_failure(self, request: Named, refusal: Refusal) -> None:
         if self._level is not None:
             logger.log(self._level, "%s", failed_request(self._model, self._version, request.id, refusal))
+        if refusal.cause is not None:
+            logger.error("a request failed for an error that is not its own", exc_info=refusal.cause)
 
-    def _was_slow(self, requests: Sequence[Named], seconds: float) -> None:
-        operators: Counter[str] = Counter()
-        for (name, _), taken in self._operators.items():
-            operators[name] += taken
+    def _log_slowness(self, requests: Sequence[Named], seconds: float) -> None:
         ids = [request.id for request in requests]
-        logger.warning("%s", slow_execution(self._model, self._version, ids, self._samples, seconds, operators))
+        operators = {name: taken for (name, _), taken in self._operators.items()}
+        logger.warning("%s", slow_execution(self._model, self._version, ids, sum(self._batches), seconds, operators))

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Protocol
 
-_SHARE = 0.02  # of the time may go into asking: Triton takes 40 to 100 microseconds to tell it of one request
+# Triton takes 40 to 100 microseconds to tell it of one request. So much of the time may go into asking, saved up to so many seconds.
+_SHARE = 0.02
+_SAVED = 0.005
 
 
 class Cancellable(Protocol):
@@ -17,17 +19,19 @@ class Cancellable(Protocol):
 
 
 class CancellationWatch:
-    """Asks requests whether they were cancelled, but not again before it has paid off to ask."""
+    """Asks requests whether they were cancelled, unless so much was asked lately that it would tell in the answers' times."""
 
     def __init__(self) -> None:
-        self._not_before = 0.0
+        self._credit = _SAVED
+        self._since = perf_counter()
 
     def among(self, requests: Sequence[Cancellable]) -> set[int]:
-        """The places of those that are known to be cancelled; none where it was asked just now."""
+        """The places of those that were cancelled; none where they are not asked."""
         began = perf_counter()
-        if began < self._not_before:
+        self._credit = min(self._credit + _SHARE * (began - self._since), _SAVED)
+        self._since = began
+        if self._credit <= 0:
             return set()
         cancelled = {place for place, request in enumerate(requests) if request.is_cancelled()}
-        ended = perf_counter()
-        self._not_before = ended + (ended - began) / _SHARE
+        self._credit -= perf_counter() - began
         return cancelled

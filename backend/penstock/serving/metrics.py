@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -29,6 +29,9 @@ class Family:
 
 class Metric(Enum):
     """Each metric, declared once."""
+
+    # Members are compared by identity; an Enum's own hash, of its name, costs more than all else that is counted.
+    __hash__ = object.__hash__
 
     REQUESTS = Family("penstock_requests_total", "COUNTER", "Requests, failed ones included.")
     FAILED_REQUESTS = Family(
@@ -80,13 +83,17 @@ class Changes:
         gauges: what they stand at.
     """
 
-    counts: Counter[Series] = field(default_factory=Counter)
+    counts: defaultdict[Series, float] = field(default_factory=lambda: defaultdict(float))
     observed: Counter[tuple[Metric, float]] = field(default_factory=Counter)
     gauges: dict[Metric, float] = field(default_factory=dict)
 
 
 class Tally:
     """What has happened since it was last asked; any thread may add to it.
+
+    >>> tally = Tally()
+    >>> with tally as changes:
+    ...     changes.counts[Metric.SAMPLES, ()] += 8
 
     Attributes:
         changed: set while there is something to take.
@@ -97,23 +104,14 @@ class Tally:
         self._lock = threading.Lock()
         self._changes = Changes()
 
-    def add(self, metric: Metric, value: float = 1, *labels: str) -> None:
-        """Raises a counter; ``labels`` are the values of those that the metric declares."""
-        with self._lock:
-            self._changes.counts[metric, labels] += value  # type: ignore[assignment]
-        self.changed.set()
+    def __enter__(self) -> Changes:
+        self._lock.acquire()
+        return self._changes
 
-    def observe(self, metric: Metric, value: float) -> None:
-        """Adds a value to a histogram."""
-        with self._lock:
-            self._changes.observed[metric, value] += 1
-        self.changed.set()
-
-    def set(self, metric: Metric, value: float) -> None:
-        """Sets a gauge."""
-        with self._lock:
-            self._changes.gauges[metric] = value
-        self.changed.set()
+    def __exit__(self, *_: object) -> None:
+        if not self.changed.is_set():
+            self.changed.set()
+        self._lock.release()
 
     def take(self) -> Changes:
         """What has happened since the last time."""
