@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from penstock.pipeline import Pipeline
 from penstock.runtime import Result
 from penstock.serving.accounting import Accounts
@@ -91,21 +93,19 @@ class _Watch:
     """Watches over a batch while it runs: times its operators, and knows which samples nobody wants any more.
 
     Args:
-        accepted: whose batch it is.
+        shares: who has so many of its samples, in order.
         cancellation: asks them.
         accounts: where times are noted.
-
-    Attributes:
-        count: of samples in the batch.
     """
 
-    def __init__(self, accepted: Sequence[_Accepted], cancellation: CancellationWatch, accounts: Accounts) -> None:
-        self._requests = [one.request for one in accepted]
-        self._owners = [place for place, one in enumerate(accepted) for _ in range(one.count)]
+    def __init__(
+        self, shares: Sequence[tuple[Request, int]], cancellation: CancellationWatch, accounts: Accounts
+    ) -> None:
+        self._requests = [request for request, _ in shares]
+        self._owners = [place for place, (_, count) in enumerate(shares) for _ in range(count)]
         self._cancellation = cancellation
         self.operator_ran = accounts.operator_ran
-        self.count = len(self._owners)
-        accounts.ran(self.count)
+        accounts.ran(len(self._owners))
 
     def cancelled(self) -> list[int]:
         """The samples of requests that were cancelled, as far as that is known."""
@@ -159,8 +159,15 @@ class ServedModel:
             probed.close()
         return cls(load(), config, settings, Accounts(config["name"], version_folder.name, settings))
 
+    @property
+    def streams(self) -> bool:
+        """Whether a request has many answers: what it brings lasts for several runs of the pipeline, as a video does."""
+        return any(source.lasting for source in self._runner.sources.values())
+
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
-        """The answer to each request; they run as one batch."""
+        """The answer to each request; they run as one batch, but for those that have many answers: these are joined to one."""
+        if self.streams:
+            return [joined(list(self.stream(request))) for request in requests]
         self.accounts.begin()
         answers: dict[int, Answer] = {}
         accepted = []
@@ -175,6 +182,18 @@ class ServedModel:
             self._answer_batch(batch, answers)
         self.accounts.end(requests, answers, self._held())
         return [answers[number] for number in range(len(requests))]
+
+    def stream(self, request: Request) -> Iterator[Answer]:
+        """The answers to one request, as they are made, until all that it brought was given; a refusal is the last one."""
+        self.accounts.begin()
+        refusals: dict[int, Answer] = {}
+        try:
+            for answer in self._answers(request):
+                if isinstance(answer, Refusal):
+                    refusals[0] = answer
+                yield answer
+        finally:
+            self.accounts.end([request], refusals, self._held())
 
     def close(self) -> None:
         """Ends the pipeline's threads."""
@@ -271,8 +290,36 @@ class ServedModel:
             spec.name: to_batch([sample for one in accepted for sample in one.samples[index]], spec)
             for index, spec in enumerate(self._inputs)
         }
-        watch = _Watch(accepted, self._cancellation, self.accounts)
-        return self._runner.run(batches, watch.count, watch)
+        watch = self._watch([(one.request, one.count) for one in accepted])
+        return self._runner.run(batches, sum(one.count for one in accepted), watch)
+
+    def _watch(self, shares: Sequence[tuple[Request, int]]) -> _Watch:
+        return _Watch(shares, self._cancellation, self.accounts)
+
+    # -- one stream ------------------------------------------------------------------------------------------------
+
+    def _answers(self, request: Request) -> Iterator[Answer]:
+        refusal, samples = self._accept(request, bool(self._cancellation.among([request])))
+        if refusal is not None:
+            yield refusal
+            return
+        if len(samples[0]) != 1:
+            yield Refusal(
+                Fault.REQUEST, f"a request must hold one sample to be given in parts, this one holds {len(samples[0])}"
+            )
+            return
+        batches = {spec.name: to_batch(given, spec) for spec, given in zip(self._inputs, samples)}
+        given = 0
+        try:
+            for result in self._runner.stream(batches, lambda count: self._watch([(request, count)])):
+                if result.failures:
+                    yield refusal_of(result.failures[min(result.failures)], -given)
+                    return
+                for start, stop in _alike(result, self._order):
+                    yield self._part(request, result, start, stop)
+                given += len(result.outputs[0])
+        except Exception as error:
+            yield refusal_of(error, -given)
 
     def _part(self, request: Request, result: Result, start: int, stop: int) -> Answer:
         """The answer to the request whose samples are those from ``start`` to ``stop``."""
@@ -300,6 +347,36 @@ class ServedModel:
             with cupy.cuda.Device(executor.device_id):
                 held[Metric.GPU_BYTES] = cupy.get_default_memory_pool().total_bytes()
         return held
+
+
+def joined(answers: Sequence[Answer]) -> Answer:
+    """The answers of a stream as one: with all of their samples, or the refusal that ended it."""
+    parts = [answer.tensors for answer in answers if isinstance(answer, Outputs)]
+    if len(parts) < len(answers):
+        return next(answer for answer in answers if isinstance(answer, Refusal))
+    try:
+        return Outputs({name: _concatenated(name, [part[name] for part in parts]) for name in parts[0]})
+    except RequestError as error:
+        return refusal_of(error)
+
+
+def _concatenated(name: str, arrays: Sequence[Any]) -> Any:
+    shapes = sorted({array.shape[1:] for array in arrays})
+    if len(shapes) > 1:
+        raise RequestError(
+            f"the samples of output '{name}' have different shapes {shapes}, so they cannot be one tensor: make the model "
+            "decoupled, so that they come in several answers, or have the last one padded (last_sequence_policy='pad')"
+        )
+    if len(arrays) == 1:
+        return arrays[0]
+    return (np if isinstance(arrays[0], np.ndarray) else require_cupy()).concatenate(arrays)
+
+
+def _alike(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Where to cut a batch, so that the samples between two cuts are of one shape: a video's last sequence may be shorter."""
+    shapes = list(zip(*(result.outputs[index].shapes for index in outputs)))
+    cuts = [place for place in range(1, len(shapes)) if shapes[place] != shapes[place - 1]]
+    return zip([0, *cuts], [*cuts, len(shapes)])
 
 
 def pipeline_loader(
