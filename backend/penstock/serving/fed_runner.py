@@ -71,7 +71,9 @@ class FedRunner:
         finally:
             self._empty(sources)
 
-    def stream(self, batches: Mapping[str, TensorList], watching: Callable[[int], Watch]) -> Iterator[Result]:
+    def stream(
+        self, batches: Mapping[str, TensorList], watching: Callable[[int], Watch] | None = None
+    ) -> Iterator[Result]:
         """What the pipeline makes of a sample that lasts for several runs, run after run, until all of it was given.
 
         Args:
@@ -94,7 +96,7 @@ class FedRunner:
                     if not source.lasting:
                         source.drop()
                         source.feed(_repeated(batches[name], count), tickets[name])
-                result = self._run(tickets, count, watching(count), in_between=True)
+                result = self._run(tickets, count, watching(count) if watching else None, in_between=True)
                 yield result
                 if result.stopped:
                     return

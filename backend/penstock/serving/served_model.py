@@ -26,7 +26,7 @@ from penstock.serving.configuration import (
 from penstock.serving.fed_runner import FedRunner, MixUpError
 from penstock.serving.metrics import Metric
 from penstock.serving.model_files import find_model_file, load_pipeline
-from penstock.serving.probing import probe
+from penstock.serving.probing import probe, streams
 from penstock.serving.refusals import Fault, Refusal, refusal_of
 from penstock.serving.requests import InputSpec, RequestError, part_of, sample_of, samples_of, to_batch
 from penstock.serving.settings import Settings, settings_of
@@ -121,6 +121,10 @@ class ServedModel:
         config: of the model, complete.
         settings: of the model.
         accounts: where it is noted what happens.
+
+    Attributes:
+        accounts: the same.
+        streams: a request has many answers, for what it brings lasts for several runs of the pipeline, as a video does.
     """
 
     def __init__(self, pipeline: Pipeline, config: Mapping[str, Any], settings: Settings, accounts: Accounts) -> None:
@@ -128,6 +132,7 @@ class ServedModel:
         self._cancellation = CancellationWatch()
         self._pipeline = pipeline
         self._runner = FedRunner(pipeline)
+        self.streams = streams(pipeline)
         self._inputs = input_specs(config, pipeline, settings)
         self._order = output_order(config["output"], pipeline)
         self._outputs = output_specs(config, pipeline, settings)
@@ -158,11 +163,6 @@ class ServedModel:
         finally:
             probed.close()
         return cls(load(), config, settings, Accounts(config["name"], version_folder.name, settings))
-
-    @property
-    def streams(self) -> bool:
-        """Whether a request has many answers: what it brings lasts for several runs of the pipeline, as a video does."""
-        return any(source.lasting for source in self._runner.sources.values())
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
         """The answer to each request; they run as one batch, but for those that have many answers: these are joined to one."""
