@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 __all__ = [
+    "CancelledError",
     "DecoderDiedError",
     "DecoderTimeoutError",
     "DeviceError",
@@ -61,6 +62,13 @@ class DecoderDiedError(PenstockError, ValueError):
 
 class DecoderTimeoutError(DecoderDiedError):
     """The process that decoded a sample apart from the others took too long, and was ended."""
+
+
+class CancelledError(PenstockError):
+    """Nobody waits for the result any more, so it was not computed to the end."""
+
+    def __init__(self, message: str = "the request was cancelled") -> None:
+        super().__init__(message)
 
 
 class SerializationError(PenstockError, ValueError):

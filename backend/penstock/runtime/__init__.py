@@ -1,7 +1,7 @@
 """How a pipeline runs: plan, executor, worker threads, sources."""
 
-from penstock.runtime.executor import Executor, Result
+from penstock.runtime.executor import Executor, Result, Watch
 from penstock.runtime.plan import Plan, Step, Transfer
 from penstock.runtime.workers import WorkerPool
 
-__all__ = ["Executor", "Plan", "Result", "Step", "Transfer", "WorkerPool"]
+__all__ = ["Executor", "Plan", "Result", "Step", "Transfer", "Watch", "WorkerPool"]

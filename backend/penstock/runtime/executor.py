@@ -9,12 +9,13 @@ import queue
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from time import perf_counter
+from typing import Any, Protocol
 
-from penstock.errors import OperatorError, operator_error
+from penstock.errors import CancelledError, OperatorError, PenstockError, operator_error
 from penstock.runtime.checkpoints import operator_states
 from penstock.runtime.plan import Plan, Step, Transfer
 from penstock.runtime.workers import WorkerPool
@@ -30,17 +31,29 @@ class Result:
 
     Attributes:
         outputs: one batch for each output of the pipeline; failed samples have size zero.
-        failures: errors by sample, where the run isolates them.
+        failures: errors by sample, where the run isolates them: an ``OperatorError``, or ``CancelledError``.
         ready: the CUDA event after which GPU outputs are valid.
         states: of the operators after this run, where checkpoints are enabled.
         taken: by the name of each operator that is fed, the ticket of the batch that it gave.
+        stopped: nobody wanted any of the samples any more: there are no outputs, and sources may not have run.
     """
 
     outputs: list[TensorList] = field(default_factory=list)
-    failures: dict[int, OperatorError] = field(default_factory=dict)
+    failures: dict[int, PenstockError] = field(default_factory=dict)
     ready: Any = None
     states: dict[str, Any] | None = None
     taken: dict[str, object] = field(default_factory=dict)
+    stopped: bool = False
+
+
+class Watch(Protocol):
+    """Watches over a run."""
+
+    def operator_ran(self, step: Step, seconds: float) -> None:
+        """An operator has run; it took the host so long (one on the GPU goes on there)."""
+
+    def cancelled(self) -> Collection[int]:
+        """The samples that nobody wants any more; asked before each operator."""
 
 
 # Streams are never destroyed: results outlive their pipeline, and libraries free their memory in its stream's order.
@@ -201,18 +214,20 @@ class Executor:
 
     # -- one batch -------------------------------------------------------------------------------------------------
 
-    def run_once(self, isolate: bool = False) -> Result:
+    def run_once(self, isolate: bool = False, watch: Watch | None = None) -> Result:
         """Runs the plan on the next batch of its sources, on the calling thread and the workers.
 
         Args:
             isolate: a sample that fails is put aside with its error, and the others go on.
+            watch: is told of each operator. Samples that it calls cancelled fail with ``CancelledError``; when no others are
+                left, the run stops, and sources that had not run yet keep what they were fed.
         """
         with self.surroundings():
             if self.device_id is None:
-                result = self._run_steps(isolate)
+                result = self._run_steps(isolate, watch)
             else:
                 with self._on_device():
-                    result = self._run_steps(isolate)
+                    result = self._run_steps(isolate, watch)
                     # Who waits for it on another thread leaves the driver to this one.
                     event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
                     result.ready = self._stream.record(event)
@@ -241,13 +256,19 @@ class Executor:
                 pass
         return self._stream
 
-    def _run_steps(self, isolate: bool) -> Result:
+    def _run_steps(self, isolate: bool, watch: Watch | None) -> Result:
         result = Result()
         slots: list[Any] = [None] * self.plan.num_slots
         batch_size = self._batch_size()
         for step in self.plan.steps:
+            if watch is not None and _none_is_left(result.failures, watch.cancelled(), batch_size):
+                result.stopped = True
+                return result
             if isinstance(step, Step):
+                began = perf_counter()
                 self._run_operator(step, slots, batch_size, isolate, result.failures)
+                if watch is not None:
+                    watch.operator_ran(step, perf_counter() - began)
             else:
                 slots[step.target] = self._transfer(step, slots[step.source])
             for slot in step.release:
@@ -277,7 +298,7 @@ class Executor:
         return next(iter(sizes), self.max_batch_size)
 
     def _run_operator(
-        self, step: Step, slots: list[Any], batch_size: int, isolate: bool, failures: dict[int, OperatorError]
+        self, step: Step, slots: list[Any], batch_size: int, isolate: bool, failures: dict[int, PenstockError]
     ) -> None:
         inputs = [slots[slot] for slot in step.inputs]
         arguments = {name: slots[slot] for name, slot in step.arguments.items()}
@@ -350,7 +371,14 @@ def _check_batch_sizes(workspace: Workspace) -> None:
         raise RuntimeError(f"Batch size clash: the inputs have {', '.join(map(str, sorted(sizes)))} samples")
 
 
-def _local_failures(failures: dict[int, OperatorError], workspace: Workspace) -> dict[int, BaseException]:
+def _none_is_left(failures: dict[int, PenstockError], cancelled: Collection[int], batch_size: int) -> bool:
+    """Puts cancelled samples among the failures; tells whether they were the last that had not failed."""
+    for index in cancelled:
+        failures.setdefault(index, CancelledError())
+    return bool(cancelled) and len(failures) == batch_size
+
+
+def _local_failures(failures: dict[int, PenstockError], workspace: Workspace) -> dict[int, BaseException]:
     """The failures of the batch as indices of the workspace's samples."""
     if workspace.positions is None:
         return dict(failures)

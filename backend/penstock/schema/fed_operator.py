@@ -6,6 +6,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from penstock.schema.operator import Operator
 from penstock.tensors import TensorList
@@ -30,8 +31,11 @@ class FedOperator(Operator):
     Has an argument ``blocking``: whether a run waits until there is something to give.
 
     Attributes:
+        lasting: what it is fed may last for several runs, as a video does that is given in sequences.
         taken: the ticket of the batch that the last run gave.
     """
+
+    lasting: ClassVar[bool] = False
 
     def setup(self) -> None:
         # Held while what was fed changes hands, and told when something was fed.

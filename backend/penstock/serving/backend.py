@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 import json
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from penstock.serving.configuration import ConfigurationError, check_libraries, complete_configuration, is_batched
-from penstock.serving.served_model import Answer, Fault, Refusal, ServedModel, pipeline_loader
+from penstock.serving.metrics_page import MetricsPage, MetricsWriter
+from penstock.serving.refusals import Fault, Refusal
+from penstock.serving.served_model import Answer, ServedModel, pipeline_loader
 from penstock.serving.settings import settings_of, unknown_parameters
 
 logger = logging.getLogger(__name__)
@@ -56,14 +58,26 @@ class TritonPythonModel:
         on_gpu = args["model_instance_kind"] == "GPU"
         folder = Path(args["model_repository"]) / args["model_version"]
         self._model = ServedModel.load(folder, config, int(args["model_instance_device_id"]) if on_gpu else None)
+        self._decoupled = config.get("model_transaction_policy", {}).get("decoupled", False)
+        page = MetricsPage(_pb_utils(), args["model_name"], args["model_version"], args["model_instance_name"])
+        self._metrics = MetricsWriter(page, self._model.accounts.tally)
 
-    def execute(self, requests: list[Any]) -> list[Any]:
-        """Answers each request."""
-        answers = self._model.answer([_TritonRequest(request) for request in requests])
-        return [_response(answer) for answer in answers]
+    def execute(self, requests: list[Any]) -> list[Any] | None:
+        """Answers each request; those of a decoupled model through the senders that they bring."""
+        asked = [_TritonRequest(request) for request in requests]
+        if not self._decoupled:
+            return [_response(answer) for answer in self._model.answer(asked)]
+        if self._model.streams:
+            for request in asked:
+                request.send(self._model.stream(request))
+        else:
+            for request, answer in zip(asked, self._model.answer(asked)):
+                request.send([answer])
+        return None
 
     def finalize(self) -> None:
         """Ends the model's threads."""
+        self._metrics.close()
         self._model.close()
 
 
@@ -98,12 +112,22 @@ class _TritonRequest:
     def is_cancelled(self) -> bool:
         return self._request.is_cancelled()
 
+    def send(self, answers: Iterable[Answer]) -> None:
+        """Sends a decoupled model's answers, each as soon as there is one, and tells that there are no more."""
+        sender = self._request.get_response_sender()
+        try:
+            for answer in answers:
+                sender.send(_response(answer))
+        finally:
+            sender.send(flags=_pb_utils().TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+
 
 def _response(answer: Answer) -> Any:
     pb_utils = _pb_utils()
     if isinstance(answer, Refusal):
         codes = {
             Fault.REQUEST: pb_utils.TritonError.INVALID_ARG,
+            Fault.OPERATOR: pb_utils.TritonError.INVALID_ARG,
             Fault.CANCELLED: pb_utils.TritonError.CANCELLED,
             Fault.INTERNAL: pb_utils.TritonError.INTERNAL,
         }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.pipeline import Pipeline
-from penstock.serving.probing import TensorInfo, declared_inputs, declared_outputs, probe, source_steps
+from penstock.serving.probing import TensorInfo, declared_inputs, declared_outputs, probe, source_steps, streams
 from penstock.serving.requests import InputSpec, OutputSpec, sample_of
 from penstock.serving.settings import ConfigurationError, Settings
 from penstock.types import (
@@ -155,7 +155,8 @@ def complete_configuration(config: dict[str, Any], pipeline: Pipeline, settings:
     config["max_batch_size"] = (config.get("max_batch_size") or pipeline.max_batch_size or 1) if batched else 0
     _complete_inputs(config, pipeline, settings)
     _complete_outputs(config, pipeline, settings)
-    if batched and "dynamic_batching" not in config and "sequence_batching" not in config:
+    # What lasts for several runs is run one by one, and better by several instances.
+    if batched and not streams(pipeline) and "dynamic_batching" not in config and "sequence_batching" not in config:
         config["dynamic_batching"] = {}
 
 
@@ -268,7 +269,9 @@ def check_configuration(config: Mapping[str, Any], pipeline: Pipeline, settings:
     """Raises ConfigurationError where a complete configuration contradicts what the pipeline declares."""
     declared, batched = declared_inputs(pipeline), bool(config["max_batch_size"])
     if not declared:
-        raise ConfigurationError("the pipeline has no external source, so there is nothing that a request could bring")
+        raise ConfigurationError(
+            "the pipeline has no external source or video input, so there is nothing that a request could bring"
+        )
     _check_input_names(config["input"], declared)
     entries = {entry["name"]: entry for entry in config["input"]}
     for info in declared:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from penstock.errors import PenstockError
 from penstock.pipeline import Pipeline
-from penstock.runtime import Result
+from penstock.runtime import Result, Watch
 from penstock.schema import FedOperator
 from penstock.tensors import TensorList
 
@@ -50,33 +50,81 @@ class FedRunner:
         """The pipeline's operators that take data, by name; those that no output needs are not among them."""
         return self._pipeline.executor.fed_operators
 
-    def run(self, batches: Mapping[str, TensorList], count: int) -> Result:
+    def run(self, batches: Mapping[str, TensorList], count: int, watch: Watch | None = None) -> Result:
         """What the pipeline makes of a batch; samples that fail are among the result's failures.
 
         Args:
             batches: for each source its data; those for names that are no sources are left aside.
             count: of the samples.
+            watch: over the run; it may stop it.
 
         Raises:
             MixUpError: something else came out than what went in.
             OperatorError: the batch as a whole was refused.
         """
-        self._batches += 1
         sources = self.sources
-        tickets = {name: Ticket(name, self._batches) for name in sources}
+        tickets = self._tickets(sources)
         try:
             for name, source in sources.items():
                 source.feed(batches[name], tickets[name])
-            result = self._pipeline.executor.run_once(isolate=True)
+            return self._run(tickets, count, watch)
+        finally:
+            self._empty(sources)
+
+    def stream(
+        self, batches: Mapping[str, TensorList], watching: Callable[[int], Watch] | None = None
+    ) -> Iterator[Result]:
+        """What the pipeline makes of a sample that lasts for several runs, run after run, until all of it was given.
+
+        Args:
+            batches: for each source one sample; those that do not last hold for all samples that are made of the one that does.
+            watching: who watches over a run of so many samples; it may stop it, and the stream with it.
+
+        Raises:
+            MixUpError, OperatorError: as :meth:`run`.
+        """
+        sources = self.sources
+        tickets = self._tickets(sources)
+        lasting = [source for source in sources.values() if source.lasting]
+        try:
+            for name, source in sources.items():
+                if source.lasting:
+                    source.feed(batches[name], tickets[name])
+            while any(source.has_data() for source in lasting):
+                count = self._next_count(lasting)
+                for name, source in sources.items():
+                    if not source.lasting:
+                        source.drop()
+                        source.feed(_repeated(batches[name], count), tickets[name])
+                result = self._run(tickets, count, watching(count) if watching else None, in_between=True)
+                yield result
+                if result.stopped:
+                    return
+        finally:
+            self._empty(sources)
+
+    def _tickets(self, sources: Iterable[str]) -> dict[str, Ticket]:
+        self._batches += 1
+        return {name: Ticket(name, self._batches) for name in sources}
+
+    def _next_count(self, lasting: Iterable[FedOperator]) -> int:
+        """Of the samples of the next run; 1 where it will be an error."""
+        pending = [source.pending_batch_size() or 1 for source in lasting]
+        return min(*pending, self._pipeline.executor.max_batch_size)
+
+    def _run(self, tickets: Mapping[str, Ticket], count: int, watch: Watch | None, in_between: bool = False) -> Result:
+        """Runs the pipeline on what its sources were fed, and checks what it gave."""
+        try:
+            result = self._pipeline.executor.run_once(isolate=True, watch=watch)
             if result.ready is not None:
                 result.ready.synchronize()
-            _check(result, tickets, sources, count)
+            if not result.stopped:
+                kept = {name: source for name, source in self.sources.items() if not (in_between and source.lasting)}
+                _check(result, tickets, kept, count)
         except MixUpError as error:
             logger.error("%s The pipeline is built anew.", error)
             self._pipeline.close()
             raise
-        finally:
-            self._empty(sources)
         return result
 
     def _empty(self, sources: Mapping[str, FedOperator]) -> None:
@@ -87,13 +135,25 @@ class FedRunner:
             self._pipeline.close()
 
 
+def _repeated(batch: TensorList, count: int) -> TensorList:
+    """A batch of one sample as one of so many that are all the same memory."""
+    return type(batch).of_samples(list(batch.samples) * count, batch.layout())
+
+
 def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, FedOperator], count: int) -> None:
-    """Raises MixUpError unless each source gave what it was fed, and each output has a sample for each that was fed."""
+    """Raises MixUpError unless each source gave what it was fed, and each output has a sample for each that was fed.
+
+    Args:
+        result: of the run.
+        tickets: of what each source was fed.
+        sources: those that must have given all of it.
+        count: of the samples.
+    """
     for name, ticket in tickets.items():
         taken = result.taken.get(name)
         if taken is not ticket:
             raise MixUpError(f"'{name}' gave {taken or 'nothing'} instead of {ticket}: nothing is answered with it.")
-        if sources[name].waiting:
+        if name in sources and sources[name].waiting:
             raise MixUpError(f"'{name}' kept data beyond {ticket}: nothing is answered with it.")
     for index, batch in enumerate(result.outputs):
         if len(batch) != count:

@@ -15,6 +15,7 @@ import numpy as np
 
 from penstock.graph import OpNode
 from penstock.pipeline import Pipeline
+from penstock.schema import FedOperator, operator_class
 from penstock.serving.fed_runner import FedRunner
 from penstock.tensors import TensorListCPU
 from penstock.types import NO_TYPE, UINT8, DALIDataType, numpy_dtype
@@ -40,16 +41,25 @@ class TensorInfo:
 
 
 def source_steps(pipeline: Pipeline) -> Iterator[OpNode]:
-    """The pipeline's external sources, in order."""
-    return (op for op in pipeline.graph.operators if op.schema.name == "ExternalSource")
+    """The pipeline's operators that are fed, in order."""
+    return (op for op in pipeline.graph.operators if issubclass(operator_class(op.schema.name), FedOperator))
+
+
+def streams(pipeline: Pipeline) -> bool:
+    """Whether what a request brings lasts for several runs, as a video does that is given in sequences."""
+    kinds = (operator_class(op.schema.name) for op in source_steps(pipeline))
+    return any(issubclass(kind, FedOperator) and kind.lasting for kind in kinds)
 
 
 def declared_inputs(pipeline: Pipeline) -> list[TensorInfo]:
-    """What the pipeline's external sources declare."""
+    """What the pipeline's operators that are fed declare."""
     return [_declared_input(op) for op in source_steps(pipeline)]
 
 
 def _declared_input(op: OpNode) -> TensorInfo:
+    if "dtype" not in op.schema.all_arguments:
+        # It has no choice: it takes the contents of a file.
+        return TensorInfo(op.name, UINT8, (-1,))
     dtype, ndim, layout = (op.arguments.get(key) for key in ("dtype", "ndim", "layout"))
     if ndim is None and layout:
         ndim = len(layout)
@@ -107,7 +117,8 @@ def _in_one_line(error: Exception) -> str:
 
 def _run(pipeline: Pipeline, inputs: list[TensorInfo], kind: str, scale: int) -> list[Any]:
     batches = {info.name: TensorListCPU.of_samples([_made_up(info, kind, scale)], info.layout) for info in inputs}
-    result = FedRunner(pipeline).run(batches, 1)
+    runner = FedRunner(pipeline)
+    result = next(runner.stream(batches)) if streams(pipeline) else runner.run(batches, 1)
     if result.failures:
         raise result.failures[0]
     return result.outputs
@@ -169,7 +180,22 @@ def _wav(scale: int) -> bytes:
     return buffer.getvalue()
 
 
-_ENCODED = {"jpeg": _jpeg, "png": _png, "audio": _wav}
+def _clip(scale: int) -> bytes:
+    """A video of as many frames as the scale tells: sequences of its frames are of one length only if they are padded to it."""
+    import av
+
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format="avi") as file:
+        stream = file.add_stream("mjpeg", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64 * scale, 48 * scale, "yuvj420p"
+        pixels = np.full((48 * scale, 64 * scale, 3), 128, np.uint8)
+        for _ in range(scale):
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        file.mux(stream.encode())
+    return buffer.getvalue()
+
+
+_ENCODED = {"jpeg": _jpeg, "png": _png, "audio": _wav, "video": _clip}
 
 
 def _common(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:

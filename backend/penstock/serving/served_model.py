@@ -6,13 +6,15 @@ import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
-from penstock.errors import OperatorError, PenstockError
+import numpy as np
+
 from penstock.pipeline import Pipeline
 from penstock.runtime import Result
+from penstock.serving.accounting import Accounts
+from penstock.serving.cancellation import CancellationWatch
 from penstock.serving.configuration import (
     check_configuration,
     check_libraries,
@@ -23,10 +25,13 @@ from penstock.serving.configuration import (
     warn_of_differences,
 )
 from penstock.serving.fed_runner import FedRunner, MixUpError
+from penstock.serving.metrics import Metric
 from penstock.serving.model_files import find_model_file, load_pipeline
-from penstock.serving.probing import probe
+from penstock.serving.probing import probe, streams
+from penstock.serving.refusals import Fault, Refusal, refusal_of
 from penstock.serving.requests import InputSpec, RequestError, part_of, sample_of, samples_of, to_batch
 from penstock.serving.settings import Settings, settings_of
+from penstock.tensors.cuda import require_cupy
 
 logger = logging.getLogger(__name__)
 
@@ -53,27 +58,6 @@ class Request(Protocol):
 
     def is_cancelled(self) -> bool:
         """Whether nobody waits for the answer any more."""
-
-
-class Fault(Enum):
-    """Whose fault it is that a request is not answered."""
-
-    REQUEST = "request"
-    CANCELLED = "cancelled"
-    INTERNAL = "internal"
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """The answer to a request that could not be served.
-
-    Attributes:
-        fault: whose it is.
-        message: for the client.
-    """
-
-    fault: Fault
-    message: str
 
 
 @dataclass(frozen=True)
@@ -106,6 +90,30 @@ class _Accepted:
         return len(self.samples[0])
 
 
+class _Watch:
+    """Watches over a batch while it runs: times its operators, and knows which samples nobody wants any more.
+
+    Args:
+        shares: who has so many of its samples, in order.
+        cancellation: asks them.
+        accounts: where times are noted.
+    """
+
+    def __init__(
+        self, shares: Sequence[tuple[Request, int]], cancellation: CancellationWatch, accounts: Accounts
+    ) -> None:
+        self._requests = [request for request, _ in shares]
+        self._owners = [place for place, (_, count) in enumerate(shares) for _ in range(count)]
+        self._cancellation = cancellation
+        self.operator_ran = accounts.operator_ran
+        accounts.ran(len(self._owners))
+
+    def cancelled(self) -> list[int]:
+        """The samples of requests that were cancelled, as far as that is known."""
+        cancelled = self._cancellation.among(self._requests)
+        return [sample for sample, owner in enumerate(self._owners) if owner in cancelled] if cancelled else []
+
+
 class ServedModel:
     """A pipeline that answers requests, many of them as one batch; what is wrong with one is that one's error alone.
 
@@ -113,11 +121,19 @@ class ServedModel:
         pipeline: never run before, so that its first batch is the first request's.
         config: of the model, complete.
         settings: of the model.
+        accounts: where it is noted what happens.
+
+    Attributes:
+        accounts: the same.
+        streams: a request has many answers, for what it brings lasts for several runs of the pipeline, as a video does.
     """
 
-    def __init__(self, pipeline: Pipeline, config: Mapping[str, Any], settings: Settings) -> None:
+    def __init__(self, pipeline: Pipeline, config: Mapping[str, Any], settings: Settings, accounts: Accounts) -> None:
+        self.accounts = accounts
+        self._cancellation = CancellationWatch()
         self._pipeline = pipeline
         self._runner = FedRunner(pipeline)
+        self.streams = streams(pipeline)
         self._inputs = input_specs(config, pipeline, settings)
         self._order = output_order(config["output"], pipeline)
         self._outputs = output_specs(config, pipeline, settings)
@@ -148,21 +164,38 @@ class ServedModel:
                 warn_of_differences(config, probed, settings, seen)
         finally:
             probed.close()
-        return cls(load(), config, settings)
+        return cls(load(), config, settings, Accounts(config["name"], version_folder.name, settings))
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
-        """The answer to each request; they run as one batch."""
+        """The answer to each request; they run as one batch, but for those that have many answers: these are joined to one."""
+        if self.streams:
+            return [joined(list(self.stream(request))) for request in requests]
+        self.accounts.begin()
         answers: dict[int, Answer] = {}
         accepted = []
+        cancelled = self._cancellation.among(requests)
         for number, request in enumerate(requests):
-            refusal, samples = self._accept(request)
+            refusal, samples = self._accept(request, number in cancelled)
             if refusal is None:
                 accepted.append(_Accepted(number, request, samples))
             else:
                 answers[number] = refusal
         for batch in self._batches(accepted):
             self._answer_batch(batch, answers)
+        self.accounts.end(requests, answers, self._held())
         return [answers[number] for number in range(len(requests))]
+
+    def stream(self, request: Request) -> Iterator[Answer]:
+        """The answers to one request, as they are made, until all that it brought was given; a refusal is the last one."""
+        self.accounts.begin()
+        refusals: dict[int, Answer] = {}
+        try:
+            for answer in self._answers(request):
+                if isinstance(answer, Refusal):
+                    refusals[0] = answer
+                yield answer
+        finally:
+            self.accounts.end([request], refusals, self._held())
 
     def close(self) -> None:
         """Ends the pipeline's threads."""
@@ -170,9 +203,9 @@ class ServedModel:
 
     # -- what joins a batch ----------------------------------------------------------------------------------------
 
-    def _accept(self, request: Request) -> tuple[Refusal | None, list[list[Any]]]:
+    def _accept(self, request: Request, cancelled: bool) -> tuple[Refusal | None, list[list[Any]]]:
         """The samples of each input of a request, or why it takes no part in the batch."""
-        if request.is_cancelled():
+        if cancelled:
             return Refusal(Fault.CANCELLED, "the request was cancelled before it was run"), []
         try:
             return None, self._samples(request)
@@ -259,7 +292,36 @@ class ServedModel:
             spec.name: to_batch([sample for one in accepted for sample in one.samples[index]], spec)
             for index, spec in enumerate(self._inputs)
         }
-        return self._runner.run(batches, sum(one.count for one in accepted))
+        watch = self._watch([(one.request, one.count) for one in accepted])
+        return self._runner.run(batches, sum(one.count for one in accepted), watch)
+
+    def _watch(self, shares: Sequence[tuple[Request, int]]) -> _Watch:
+        return _Watch(shares, self._cancellation, self.accounts)
+
+    # -- one stream ------------------------------------------------------------------------------------------------
+
+    def _answers(self, request: Request) -> Iterator[Answer]:
+        refusal, samples = self._accept(request, bool(self._cancellation.among([request])))
+        if refusal is not None:
+            yield refusal
+            return
+        if len(samples[0]) != 1:
+            yield Refusal(
+                Fault.REQUEST, f"a request must hold one sample to be given in parts, this one holds {len(samples[0])}"
+            )
+            return
+        batches = {spec.name: to_batch(given, spec) for spec, given in zip(self._inputs, samples)}
+        given = 0
+        try:
+            for result in self._runner.stream(batches, lambda count: self._watch([(request, count)])):
+                if result.failures:
+                    yield refusal_of(result.failures[min(result.failures)], -given)
+                    return
+                for start, stop in _alike(result, self._order):
+                    yield self._part(request, result, start, stop)
+                given += len(result.outputs[0])
+        except Exception as error:
+            yield refusal_of(error, -given)
 
     def _part(self, request: Request, result: Result, start: int, stop: int) -> Answer:
         """The answer to the request whose samples are those from ``start`` to ``stop``."""
@@ -278,21 +340,45 @@ class ServedModel:
         except Exception as error:
             return refusal_of(error)
 
+    def _held(self) -> dict[Metric, float]:
+        """Bytes of memory that are held for batches."""
+        executor = self._pipeline.executor
+        held: dict[Metric, float] = {Metric.HOST_BYTES: executor.host_pool.reserved}
+        if executor.device_id is not None:
+            cupy = require_cupy()
+            with cupy.cuda.Device(executor.device_id):
+                held[Metric.GPU_BYTES] = cupy.get_default_memory_pool().total_bytes()
+        return held
 
-def refusal_of(error: Exception, start: int = 0) -> Refusal:
-    """The answer to a request that is at fault (or, for other errors, that could not be answered).
 
-    Args:
-        error: why.
-        start: the request's first sample in its batch.
-    """
-    blame_request = isinstance(error, (OperatorError, RequestError))
-    if isinstance(error, OperatorError):
-        sample = "" if error.sample is None else f" (sample {error.sample - start} of this request)"
-        text = f"{error.operator}: {error.reason}{sample}"
-    else:
-        text = f"{error}" if isinstance(error, (RequestError, PenstockError)) else f"{type(error).__name__}: {error}"
-    return Refusal(Fault.REQUEST if blame_request else Fault.INTERNAL, text)
+def joined(answers: Sequence[Answer]) -> Answer:
+    """The answers of a stream as one: with all of their samples, or the refusal that ended it."""
+    parts = [answer.tensors for answer in answers if isinstance(answer, Outputs)]
+    if len(parts) < len(answers):
+        return next(answer for answer in answers if isinstance(answer, Refusal))
+    try:
+        return Outputs({name: _concatenated(name, [part[name] for part in parts]) for name in parts[0]})
+    except RequestError as error:
+        return refusal_of(error)
+
+
+def _concatenated(name: str, arrays: Sequence[Any]) -> Any:
+    shapes = sorted({array.shape[1:] for array in arrays})
+    if len(shapes) > 1:
+        raise RequestError(
+            f"the samples of output '{name}' have different shapes {shapes}, so they cannot be one tensor: make the model "
+            "decoupled, so that they come in several answers, or have the last one padded (last_sequence_policy='pad')"
+        )
+    if len(arrays) == 1:
+        return arrays[0]
+    return (np if isinstance(arrays[0], np.ndarray) else require_cupy()).concatenate(arrays)
+
+
+def _alike(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Where to cut a batch, so that the samples between two cuts are of one shape: a video's last sequence may be shorter."""
+    shapes = list(zip(*(result.outputs[index].shapes for index in outputs)))
+    cuts = [place for place in range(1, len(shapes)) if shapes[place] != shapes[place - 1]]
+    return zip([0, *cuts], [*cuts, len(shapes)])
 
 
 def pipeline_loader(

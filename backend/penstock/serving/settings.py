@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -40,10 +41,22 @@ def _flag(text: str) -> bool:
         raise ValueError from None
 
 
-def _isolation(text: str) -> str:
-    if text not in ISOLATION:
+def _one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError
+        return text
+
+    return parse
+
+
+def _seconds(text: str) -> float | None:
+    if text == "none":
+        return None
+    seconds = float(text)
+    if not 0 <= seconds < math.inf:
         raise ValueError
-    return text
+    return seconds
 
 
 def _list(separator: str) -> Callable[[str], tuple[str, ...]]:
@@ -97,7 +110,16 @@ class Settings:
         None, _limit, "a number from 1, or none", "The most frames that an encoded video may have."
     )
     isolate_decoders: str = _setting(
-        "auto", _isolation, "auto, all or none", "Which decoders run in processes of their own, which may die."
+        "auto", _one_of(*ISOLATION), "auto, all or none", "Which decoders run in processes of their own, which may die."
+    )
+    log_failures: str = _setting(
+        "warning",
+        _one_of("none", "info", "warning", "error"),
+        "none, info, warning or error",
+        "The level at which each request that fails is logged.",
+    )
+    slow_execution_seconds: float | None = _setting(
+        None, _seconds, "a number of seconds, or none", "An execution that takes at least so long is logged."
     )
     release_after_unload: bool = _setting(
         False,

@@ -63,6 +63,8 @@ class VideoInput(FedOperator):
         stateful=True,
     )
 
+    lasting = True
+
     def setup(self) -> None:
         super().setup()
         policy = self.args["last_sequence_policy"]

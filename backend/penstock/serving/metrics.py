@@ -1,0 +1,121 @@
+"""What a served model counts. Triton itself counts a request that its Python backend answered with an error as a success."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+@dataclass(frozen=True)
+class Family:
+    """A metric of all models; each has a series of its own, with the labels ``model`` and ``version``.
+
+    Attributes:
+        name: as Prometheus knows it, the unit included.
+        kind: ``COUNTER``, ``GAUGE`` or ``HISTOGRAM``.
+        doc: what it tells.
+        labels: further ones.
+        buckets: upper bounds, of a histogram.
+    """
+
+    name: str
+    kind: str
+    doc: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+class Metric(Enum):
+    """Each metric, declared once."""
+
+    # Members are compared by identity; an Enum's own hash, of its name, costs more than all else that is counted.
+    __hash__ = object.__hash__
+
+    REQUESTS = Family("penstock_requests_total", "COUNTER", "Requests, failed ones included.")
+    FAILED_REQUESTS = Family(
+        "penstock_failed_requests_total",
+        "COUNTER",
+        "Requests that got an error: by its kind, and by the operator that raised it.",
+        ("kind", "operator"),
+    )
+    SAMPLES = Family("penstock_samples_total", "COUNTER", "Samples that were run, failed ones included.")
+    BATCH_SIZE = Family(
+        "penstock_batch_size",
+        "HISTOGRAM",
+        "Samples that were run as one batch.",
+        buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
+    )
+    EXECUTION_SECONDS = Family(
+        "penstock_execution_seconds_total", "COUNTER", "Seconds spent on batches, from their requests to their answers."
+    )
+    OPERATOR_SECONDS = Family(
+        "penstock_operator_seconds_total",
+        "COUNTER",
+        "Seconds that each operator took the host; one on the GPU is launched in them, and goes on behind.",
+        ("operator", "device"),
+    )
+    HOST_BYTES = Family(
+        "penstock_host_memory_bytes",
+        "GAUGE",
+        "Bytes of host memory that an instance holds for its batches.",
+        ("instance",),
+    )
+    GPU_BYTES = Family(
+        "penstock_gpu_memory_bytes",
+        "GAUGE",
+        "Bytes of GPU memory that an instance holds for its batches.",
+        ("instance",),
+    )
+
+
+Series = tuple[Metric, tuple[str, ...]]
+
+
+@dataclass
+class Changes:
+    """What has happened in a while.
+
+    Attributes:
+        counts: by how much counters were raised.
+        observed: how often histograms got which value.
+        gauges: what they stand at.
+    """
+
+    counts: defaultdict[Series, float] = field(default_factory=lambda: defaultdict(float))
+    observed: Counter[tuple[Metric, float]] = field(default_factory=Counter)
+    gauges: dict[Metric, float] = field(default_factory=dict)
+
+
+class Tally:
+    """What has happened since it was last asked; any thread may add to it.
+
+    >>> tally = Tally()
+    >>> with tally as changes:
+    ...     changes.counts[Metric.SAMPLES, ()] += 8
+
+    Attributes:
+        changed: set while there is something to take.
+    """
+
+    def __init__(self) -> None:
+        self.changed = threading.Event()
+        self._lock = threading.Lock()
+        self._changes = Changes()
+
+    def __enter__(self) -> Changes:
+        self._lock.acquire()
+        return self._changes
+
+    def __exit__(self, *_: object) -> None:
+        if not self.changed.is_set():
+            self.changed.set()
+        self._lock.release()
+
+    def take(self) -> Changes:
+        """What has happened since the last time."""
+        with self._lock:
+            self.changed.clear()
+            changes, self._changes = self._changes, Changes()
+        return changes

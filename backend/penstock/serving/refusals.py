@@ -1,0 +1,63 @@
+"""Why a request gets no answer: what its sender is told, what is logged of it and counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from penstock.errors import CancelledError, OperatorError, PenstockError
+from penstock.serving.requests import RequestError
+
+
+class Fault(Enum):
+    """What a request failed of, as metrics and log lines call it."""
+
+    REQUEST = "bad_request"
+    OPERATOR = "operator"
+    CANCELLED = "cancelled"
+    INTERNAL = "internal"
+
+
+# The first that fits tells the fault; what fits none is an error of ours.
+_FAULTS: tuple[tuple[type[BaseException], Fault], ...] = (
+    (CancelledError, Fault.CANCELLED),
+    (OperatorError, Fault.OPERATOR),
+    (RequestError, Fault.REQUEST),
+)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The answer to a request that could not be served.
+
+    Attributes:
+        fault: what was wrong.
+        message: for the client.
+        operator: the one that failed, as the user wrote it, e.g. ``penstock.fn.crop``; or empty.
+        sample: index of the failing sample in its request, where one is at fault.
+        cause: the error, where it is one of ours: the log has its traceback.
+    """
+
+    fault: Fault
+    message: str
+    operator: str = ""
+    sample: int | None = None
+    cause: BaseException | None = field(default=None, compare=False)
+
+
+def refusal_of(error: BaseException, start: int = 0) -> Refusal:
+    """The answer to a request that is at fault (or, for other errors, that could not be answered).
+
+    Args:
+        error: why.
+        start: the request's first sample in its batch.
+    """
+    fault = next((fault for kind, fault in _FAULTS if isinstance(error, kind)), Fault.INTERNAL)
+    if isinstance(error, OperatorError):
+        sample = None if error.sample is None else error.sample - start
+        place = "" if sample is None else f" (sample {sample} of this request)"
+        return Refusal(fault, f"{error.operator}: {error.reason}{place}", error.operator, sample)
+    cause = error if fault is Fault.INTERNAL else None
+    if isinstance(error, (PenstockError, RequestError)):
+        return Refusal(fault, str(error), cause=cause)
+    return Refusal(fault, f"{type(error).__name__}: {error}", cause=cause)

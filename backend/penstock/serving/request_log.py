@@ -1,0 +1,62 @@
+"""Lines in the log for those who look for a request: one for each that failed, one for each execution that was slow.
+
+A line is an event and fields::
+
+    request_failed model=thumbnail version=1 request=abc-17 kind=operator operator=penstock.fn.decoders.image sample=0 message=...
+    slow_execution model=thumbnail version=1 samples=2 seconds=0.812 slowest=penstock.fn.resize slowest_seconds=0.640 requests=a,b
+
+What is not known is left out. In values, whatever is not visible ASCII is percent-encoded as in URLs, and so are ``%``, ``=``, ``,``,
+quotes and backslashes: no request can forge a field. A message is always last, goes to the end of its line, and has its line breaks
+folded into blanks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote
+
+from penstock.serving.refusals import Refusal
+
+_PLAIN = "!#$&'()*+-./:;<>?@[]^_`{|}~"
+
+
+def failed_request(model: str, version: str, request: str, refusal: Refusal) -> str:
+    """The line about a request that got an error."""
+    fields = {
+        "model": model,
+        "version": version,
+        "request": request,
+        "kind": refusal.fault.value,
+        "operator": refusal.operator,
+        "sample": "" if refusal.sample is None else str(refusal.sample),
+    }
+    return f"request_failed {_joined(fields)} message={' '.join(refusal.message.split())}"
+
+
+def slow_execution(
+    model: str, version: str, requests: Iterable[str], samples: int, seconds: float, operators: Mapping[str, float]
+) -> str:
+    """The line about an execution that took long.
+
+    Args:
+        model, version: whose.
+        requests: their ids; those without are left out.
+        samples: how many were run.
+        seconds: in all.
+        operators: seconds that each took.
+    """
+    slowest = max(operators, key=operators.__getitem__, default="")
+    fields = {
+        "model": model,
+        "version": version,
+        "samples": str(samples),
+        "seconds": f"{seconds:.3f}",
+        "slowest": slowest,
+        "slowest_seconds": f"{operators[slowest]:.3f}" if slowest else "",
+    }
+    ids = ",".join(quote(request, _PLAIN) for request in requests if request)
+    return f"slow_execution {_joined(fields)}" + (f" requests={ids}" if ids else "")
+
+
+def _joined(fields: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={quote(value, _PLAIN)}" for name, value in fields.items() if value)

@@ -1,0 +1,169 @@
+"""Requests that are cancelled on a real Triton: what nobody waits for is not computed, and nobody else notices."""
+
+from __future__ import annotations
+
+import queue
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tritonclient.grpc
+from tritonclient.utils import InferenceServerException
+
+from penstock.serving.cancellation import CancellationWatch
+from penstock.serving.server import LocalServer
+
+# Three operators in a row, each of which notes the samples that reach it and takes its time for the batch.
+SLOW = """
+import time
+from penstock import fn, pipeline_def, types
+
+def slow(step):
+    def run(samples):
+        with open({trace!r}, "a") as file:
+            file.writelines(f"{{int(sample[0])}} {{step}}\\n" for sample in samples)
+        time.sleep(0.4)
+        return [sample + 1000 for sample in samples]
+    return run
+
+@pipeline_def(batch_size=8)
+def define():
+    x = fn.external_source(name="x", dtype=types.INT32, ndim=1)
+    for step in ("first", "second", "third"):
+        x = fn.python_function(x, function=slow(step), batch_processing=True)
+    late = fn.external_source(name="late", dtype=types.INT32, ndim=1)
+    return fn.copy(x, name="y"), fn.copy(late, name="z")
+"""
+CONFIG = """backend: "penstock"
+max_batch_size: 8
+input [ { name: "x" data_type: TYPE_INT32 dims: [ 1 ] }, { name: "late" data_type: TYPE_INT32 dims: [ 1 ] } ]
+output [ { name: "y" data_type: TYPE_INT32 dims: [ 1 ] }, { name: "z" data_type: TYPE_INT32 dims: [ 1 ] } ]
+dynamic_batching { max_queue_delay_microseconds: 100000 }
+"""
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the operators note what reaches them."""
+    return tmp_path_factory.mktemp("trace") / "steps"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, trace: Path) -> Iterator[LocalServer]:
+    repository = tmp_path_factory.mktemp("repository")
+    folder = repository / "slow" / "1"
+    folder.mkdir(parents=True)
+    (folder / "pipeline.py").write_text(SLOW.format(trace=str(trace)))
+    (folder.parent / "config.pbtxt").write_text(CONFIG)
+    with LocalServer(repository) as running:
+        yield running
+
+
+class Call:
+    """A request on its way; its number tells it from others."""
+
+    def __init__(self, client: Any, number: int) -> None:
+        tensors = []
+        for name, value in (("x", number), ("late", -number)):
+            tensors.append(tritonclient.grpc.InferInput(name, [1, 1], "INT32"))
+            tensors[-1].set_data_from_numpy(np.array([[value]], np.int32))
+        self._answers: queue.Queue[Any] = queue.Queue()
+        self._call = client.async_infer("slow", tensors, lambda result, error: self._answers.put(error or result))
+
+    def cancel(self) -> None:
+        self._call.cancel()
+
+    def answer(self) -> list[int]:
+        """Both outputs; raises the error where there is one."""
+        answer = self._answers.get(timeout=20)
+        if isinstance(answer, Exception):
+            raise answer
+        return [int(answer.as_numpy(name)[0, 0]) for name in ("y", "z")]
+
+
+@pytest.fixture
+def ask(server: LocalServer, trace: Path) -> Iterator[Callable[[int], Call]]:
+    trace.write_text("")
+    with tritonclient.grpc.InferenceServerClient(server.grpc_url) as client:
+        yield lambda number: Call(client, number)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert condition()
+
+
+def failed(server: LocalServer) -> int:
+    """How many cancelled requests the model has counted."""
+    with urllib.request.urlopen(server.metrics_url) as answer:
+        lines = answer.read().decode().splitlines()
+    counted = [
+        line for line in lines if line.startswith("penstock_failed_requests_total") and 'kind="cancelled"' in line
+    ]
+    return int(float(counted[0].split()[-1])) if counted else 0
+
+
+def test_a_run_that_nobody_waits_for_any_more_stops(
+    server: LocalServer, ask: Callable[[int], Call], trace: Path
+) -> None:
+    before = failed(server)
+    call = ask(1)
+    until(lambda: "1 first" in trace.read_text())
+    call.cancel()
+    with pytest.raises(InferenceServerException, match=r"(?i)cancel"):
+        call.answer()
+    # What had not been taken by then, the second input, does not turn up here.
+    assert ask(2).answer() == [3002, -2]
+    assert "1 third" not in trace.read_text()
+    until(lambda: failed(server) == before + 1)
+
+
+def test_a_cancelled_request_leaves_the_others_of_its_batch_alone(
+    server: LocalServer, ask: Callable[[int], Call], trace: Path
+) -> None:
+    before = failed(server)
+    calls = {number: ask(number) for number in (3, 4, 5)}
+    until(lambda: len(trace.read_text().splitlines()) == 3)
+    calls[4].cancel()
+    assert calls[3].answer() == [3003, -3]
+    assert calls[5].answer() == [3005, -5]
+    until(lambda: failed(server) == before + 1)
+    assert ask(6).answer() == [3006, -6]
+
+
+def test_what_is_cancelled_while_it_waits_is_not_run(
+    server: LocalServer, ask: Callable[[int], Call], trace: Path
+) -> None:
+    running = ask(7)
+    until(lambda: "7 first" in trace.read_text())
+    waiting = ask(8)
+    time.sleep(0.3)
+    waiting.cancel()
+    assert running.answer() == [3007, -7]
+    assert ask(9).answer() == [3009, -9]
+    assert "8 " not in trace.read_text()
+
+
+def test_asking_takes_little_of_the_time() -> None:
+    class Costly:
+        asked = 0
+
+        def is_cancelled(self) -> bool:
+            self.asked += 1
+            time.sleep(0.001)
+            return True
+
+    watch, request = CancellationWatch(), Costly()
+    assert watch.among([request]) == {0}
+    deadline = time.monotonic() + 0.2
+    while time.monotonic() < deadline:
+        watch.among([request])
+    assert 2 <= request.asked <= 12
+    time.sleep(0.3)
+    assert watch.among([request]) == {0}

@@ -1,0 +1,171 @@
+"""What a real Triton shows of a served model: metrics of all its instances, and a line in the log for each failed request."""
+
+from __future__ import annotations
+
+import re
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+import tritonclient.http
+from tritonclient.utils import InferenceServerException
+
+from penstock.serving.metrics import Metric
+from penstock.serving.server import LocalServer
+
+HALVES = """
+from penstock import fn, pipeline_def, types
+
+@pipeline_def(batch_size=8)
+def halves():
+    x = fn.external_source(name="x", dtype=types.FLOAT, layout="HWC")
+    height = fn.external_source(name="height", dtype=types.FLOAT, ndim=0)
+    return fn.copy(fn.crop(x / 2, crop_w=2, crop_h=height), name="y")
+"""
+CONFIG = """backend: "penstock"
+input [ { name: "x" data_type: TYPE_FP32 dims: [ -1, -1, 3 ] }, { name: "height" data_type: TYPE_FP32 dims: [ 1 ] } ]
+max_batch_size: 8
+instance_group [ { count: 2 kind: KIND_CPU } ]
+parameters { key: "log_failures" value { string_value: "error" } }
+parameters { key: "slow_execution_seconds" value { string_value: "0" } }
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    repository = tmp_path_factory.mktemp("repository")
+    for name in ("halves", "quiet"):
+        folder = repository / name / "1"
+        folder.mkdir(parents=True)
+        (folder / "pipeline.py").write_text(HALVES)
+        config = CONFIG if name == "halves" else CONFIG.replace('"error"', '"none"').replace('"0"', '"none"')
+        (folder.parent / "config.pbtxt").write_text(config)
+    flags = ["--model-control-mode=explicit", "--load-model=*"]
+    with LocalServer(repository, flags=flags) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: LocalServer) -> Iterator[Any]:
+    with tritonclient.http.InferenceServerClient(server.http_url) as connected:
+        yield connected
+
+
+def ask(client: Any, model: str, samples: int, extent: int = 4, request: str = "", heights: Any = 2) -> np.ndarray:
+    """Asks for the middle of square images, two wide; those that are narrower have none."""
+    tensors = []
+    for name, data in (("x", np.ones((samples, extent, extent, 3))), ("height", np.ones((samples, 1)) * heights)):
+        tensors.append(tritonclient.http.InferInput(name, list(data.shape), "FP32"))
+        tensors[-1].set_data_from_numpy(data.astype(np.float32))
+    return client.infer(model, tensors, request_id=request).as_numpy("y")
+
+
+def page(server: LocalServer, model: str) -> dict[str, float]:
+    """The model's series on the page of metrics, without the labels that all have."""
+    with urllib.request.urlopen(server.metrics_url) as answer:
+        lines = answer.read().decode().splitlines()
+    found = {}
+    for line in lines:
+        series = re.fullmatch(r"(penstock_\w+)\{(.*)\} (\S+)", line)
+        if series and f'model="{model}"' in series[2]:
+            labels = sorted(set(series[2].split(",")) - {f'model="{model}"', 'version="1"'})
+            found[f"{series[1]}{{{','.join(labels)}}}"] = float(series[3])
+    return found
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert condition()
+
+
+def test_requests_of_all_instances_are_counted_by_what_became_of_them(server: LocalServer, client: Any) -> None:
+    for _ in range(4):
+        assert ask(client, "halves", 3, 4).shape == (3, 2, 2, 3)
+    for _ in range(2):
+        with pytest.raises(InferenceServerException):
+            ask(client, "halves", 2, 1)
+    with pytest.raises(InferenceServerException, match="different shapes"):
+        ask(client, "halves", 2, heights=[[1], [2]])
+    until(lambda: page(server, "halves").get("penstock_requests_total{}") == 7)
+    seen = page(server, "halves")
+    assert seen["penstock_samples_total{}"] == 4 * 3 + 3 * 2
+    assert seen['penstock_failed_requests_total{kind="operator",operator="penstock.fn.crop"}'] == 2
+    assert seen['penstock_failed_requests_total{kind="bad_request",operator=""}'] == 1
+    assert seen["penstock_batch_size_count{}"] == 7
+    assert seen["penstock_batch_size_sum{}"] == 18
+    assert seen['penstock_batch_size_bucket{le="2"}'] == 3
+    assert seen['penstock_batch_size_bucket{le="4"}'] == 7
+    by_operator = {name: value for name, value in seen.items() if "operator_seconds" in name}
+    assert 'penstock_operator_seconds_total{device="cpu",operator="penstock.fn.crop"}' in by_operator
+    assert 0 < sum(by_operator.values()) < seen["penstock_execution_seconds_total{}"] < 60
+    assert [name for name in seen if "host_memory" in name]
+
+
+def test_each_metric_is_explained_on_the_page(server: LocalServer, client: Any) -> None:
+    with pytest.raises(InferenceServerException):
+        ask(client, "quiet", 1, 1)
+    until(lambda: "penstock_requests_total{}" in page(server, "quiet"))
+    with urllib.request.urlopen(server.metrics_url) as answer:
+        text = answer.read().decode()
+    for metric in set(Metric) - {Metric.GPU_BYTES}:
+        assert f"# HELP {metric.value.name} {metric.value.doc}\n" in text
+        assert f"# TYPE {metric.value.name} {metric.value.kind.lower()}\n" in text
+
+
+def test_counters_outlive_the_model_and_its_memory_is_given_back(server: LocalServer, client: Any) -> None:
+    def held() -> list[float]:
+        return [value for name, value in page(server, "quiet").items() if "host_memory" in name]
+
+    ask(client, "quiet", 8, 300)
+    until(lambda: sum(held()) > 0)
+    counted = page(server, "quiet")["penstock_requests_total{}"]
+    client.unload_model("quiet")
+    until(lambda: sum(held()) == 0)
+    client.load_model("quiet")
+    ask(client, "quiet", 1, 4)
+    until(lambda: page(server, "quiet")["penstock_requests_total{}"] == counted + 1)
+
+
+def lines(server: LocalServer, event: str, **wanted: str) -> list[dict[str, str]]:
+    """The fields of the log's lines about an event."""
+    found = []
+    for text in re.findall(rf'[EWI]\d{{4}} .*\] "({event} .*)"$', server.log.read_text(), re.M):
+        head, _, message = text.partition(" message=")
+        fields = {name: unquote(value) for name, value in (pair.split("=", 1) for pair in head.split()[1:])}
+        if wanted.items() <= fields.items():
+            found.append(fields | ({"message": message} if message else {}))
+    return found
+
+
+def test_a_failed_request_is_found_in_the_log_by_its_id(server: LocalServer, client: Any) -> None:
+    forged = "abc 17 kind=none\nI1122 forged"
+    with pytest.raises(InferenceServerException):
+        ask(client, "halves", 2, 1, forged)
+    until(lambda: bool(lines(server, "request_failed", request=forged)))
+    (line,) = lines(server, "request_failed", request=forged)
+    assert line.pop("message").startswith("penstock.fn.crop: ")
+    assert line == {
+        "model": "halves",
+        "version": "1",
+        "request": forged,
+        "kind": "operator",
+        "operator": "penstock.fn.crop",
+        "sample": "0",
+    }
+
+
+def test_who_wants_no_lines_gets_none(server: LocalServer, client: Any) -> None:
+    with pytest.raises(InferenceServerException):
+        ask(client, "quiet", 2, 1, "hushed")
+    ask(client, "halves", 1, 4, "told")
+    until(lambda: bool(lines(server, "slow_execution", requests="told")))
+    assert "hushed" not in server.log.read_text()
+    (line,) = lines(server, "slow_execution", requests="told")
+    assert line["samples"] == "1"
+    assert line["slowest"].startswith("penstock.")
