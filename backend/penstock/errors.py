@@ -15,6 +15,7 @@ from functools import cache
 __all__ = [
     "DecoderDiedError",
     "DecoderTimeoutError",
+    "ConfinedPathError",
     "DeviceError",
     "Frame",
     "LimitError",
@@ -61,6 +62,10 @@ class DecoderDiedError(PenstockError, ValueError):
 
 class DecoderTimeoutError(DecoderDiedError):
     """The process that decoded a sample apart from the others took too long, and was ended."""
+
+
+class ConfinedPathError(PenstockError, ValueError):
+    """A file is outside of the folders that a pipeline is confined to."""
 
 
 class SerializationError(PenstockError, ValueError):

@@ -19,6 +19,7 @@ from penstock.graph.conditionals import ConditionStack
 from penstock.graph.constants import constant_node, is_constant
 from penstock.kernels.codecs.decoding import ISOLATION_MODES, Decoding
 from penstock.kernels.codecs.limits import Limits
+from penstock.kernels.storage import Files
 from penstock.passes import chosen_passes, improve
 from penstock.runtime import Executor, Plan
 from penstock.runtime.checkpoints import checkpoint_seed
@@ -88,6 +89,8 @@ class Pipeline:
         max_frames: the most frames that may be wanted of a video, and the most samples (moments x channels) of a recording.
         isolate_decoders: which formats are decoded in worker processes, where a file that kills its decoder fails alone:
             ``none``, ``all``, or those whose decoders cannot be trusted (``auto``). It is not part of what is saved.
+        confined_to: the only folders, and beginnings of remote paths, in which operators touch files; relative paths start
+            from the first. None: any. It is not part of what is saved.
 
     >>> from penstock import fn
     >>> with Pipeline(batch_size=2, num_threads=1) as pipe:
@@ -130,6 +133,7 @@ class Pipeline:
         max_bytes: int | None = None,
         max_frames: int | None = None,
         isolate_decoders: str = "none",
+        confined_to: Sequence[str] | None = None,
     ) -> None:
         load_package("penstock.operators")
         if experimental_exec_dynamic is not None:
@@ -184,6 +188,7 @@ class Pipeline:
         if isolate_decoders not in ISOLATION_MODES:
             raise ValueError(f"`isolate_decoders` is {isolate_decoders!r}; use one of {', '.join(ISOLATION_MODES)}")
         self._isolate_decoders = isolate_decoders
+        self._files = Files(confined_to)
 
         self._scope = Scope()
         self._returned: Any = _NOT_DEFINED
@@ -469,7 +474,7 @@ class Pipeline:
         self._sources = _sources_of(improved)
         _warn_of_unused_outputs(self._sources, improved)
         seed = self._seed if self._checkpoint is None else checkpoint_seed(self._checkpoint, self._seed)
-        plan = Plan(improved, seed, self._decoding())
+        plan = Plan(improved, seed, self._decoding(), self._files)
         depth = max(self._depths) if self._exec_pipelined and self._exec_async else 0
         self._executor = Executor(
             plan, self._batch_size or 0, self._num_threads or 1, self._device_id, depth, self._affinity()
