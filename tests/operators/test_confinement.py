@@ -195,6 +195,23 @@ def types_feature() -> Any:
     return tfrecord.FixedLenFeature([1], tfrecord.int64, 0)
 
 
+def test_playlists(inside: Path, secret: Path) -> None:
+    av = pytest.importorskip("av")
+    with av.open(str(secret / "clip.ts"), "w") as container:
+        stream = container.add_stream("mpeg4", rate=10)
+        stream.width = stream.height = 64
+        stream.pix_fmt = "yuv420p"
+        for frame in range(3):
+            pixels = np.full((64, 64, 3), frame, np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        container.mux(stream.encode())
+    playlist = f"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:0.3,\nfile://{secret}/clip.ts\n#EXT-X-ENDLIST\n"
+    (inside / "clip.m3u8").write_text(playlist)
+    define = lambda: fn.experimental.readers.video(filenames=["clip.m3u8"], sequence_length=1)  # noqa: E731
+    with pytest.raises(ValueError, match="Failed to open the video"):
+        _run(define, inside)
+
+
 def test_databases(inside: Path, secret: Path) -> None:
     lmdb = pytest.importorskip("lmdb")
     with lmdb.open(str(secret / "db")) as database, database.begin(write=True) as transaction:

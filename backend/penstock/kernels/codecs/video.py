@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+from penstock.kernels.storage import is_remote
 
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
 # ITU-R BT.601: from (Y, U, V), all of unit range, to (R, G, B).
@@ -35,7 +38,7 @@ class Video:
         self._av = _pyav()
         name = source if isinstance(source, str) else f"{source.size} bytes"
         try:
-            self._container = self._av.open(source if isinstance(source, str) else io.BytesIO(source.tobytes()))
+            self._container = self._opened(source)
         except self._av.error.FFmpegError as error:
             raise ValueError(f"Failed to open the video ({name}): {error.strerror}") from error
         if "pipe" in self._container.format.name or not self._container.streams.video:
@@ -53,6 +56,14 @@ class Video:
         self.shape = (self._stream.codec_context.height, self._stream.codec_context.width, 3)
         self._decoded: Any = None
         self._next = 0
+
+    def _opened(self, source: str | np.ndarray) -> Any:
+        if isinstance(source, str) and is_remote(source):
+            return self._av.open(source)
+        data = open(source, "rb") if isinstance(source, str) else io.BytesIO(source.tobytes())  # noqa: SIM115
+        weakref.finalize(self, data.close)
+        # No protocols: a playlist, or the description of a session, would have FFmpeg open other files, and sockets.
+        return self._av.open(data, options={"protocol_whitelist": ""})
 
     def __len__(self) -> int:
         return len(self._points)
