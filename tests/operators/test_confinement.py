@@ -201,12 +201,13 @@ def test_playlists(inside: Path, secret: Path) -> None:
         stream = container.add_stream("mpeg4", rate=10)
         stream.width = stream.height = 64
         stream.pix_fmt = "yuv420p"
-        for frame in range(3):
-            pixels = np.full((64, 64, 3), frame, np.uint8)
+        for _ in range(10):
+            pixels = np.random.default_rng(0).integers(0, 255, (64, 64, 3), np.uint8)
             container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
         container.mux(stream.encode())
     playlist = f"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:0.3,\nfile://{secret}/clip.ts\n#EXT-X-ENDLIST\n"
     (inside / "clip.m3u8").write_text(playlist)
+    av.open(str(inside / "clip.m3u8")).close()
     define = lambda: fn.experimental.readers.video(filenames=["clip.m3u8"], sequence_length=1)  # noqa: E731
     with pytest.raises(ValueError, match="Failed to open the video"):
         _run(define, inside)
