@@ -22,10 +22,11 @@ from penstock.serving.configuration import (
     warn_of_differences,
 )
 from penstock.serving.fed_runner import FedRunner, MixUpError
-from penstock.serving.model_files import find_model_file, load_pipeline
+from penstock.serving.model_files import ModelFolder
 from penstock.serving.probing import probe
 from penstock.serving.requests import InputSpec, RequestError, part_of, sample_of, samples_of, to_batch
 from penstock.serving.settings import Settings, settings_of
+from penstock.types import CPU_ONLY_DEVICE_ID
 
 logger = logging.getLogger(__name__)
 
@@ -307,14 +308,19 @@ def pipeline_loader(
     Raises:
         FileNotFoundError: the folder holds no pipeline.
     """
-    path = find_model_file(version_folder, config.get("default_model_filename", ""))
+    folder = ModelFolder(
+        version_folder,
+        config.get("default_model_filename", ""),
+        settings.allowed_modules,
+        settings.allowed_paths,
+        as_dali=config.get("backend") == "dali",
+    )
+    folder.files()
 
     def load() -> Pipeline:
-        pipeline = load_pipeline(
-            path,
-            settings.allowed_modules,
+        pipeline = folder.load(
             device="cpu" if device_id is None else "gpu",
-            device_id=device_id,
+            device_id=CPU_ONLY_DEVICE_ID if device_id is None else device_id,
             batch_size=config.get("max_batch_size") or None,
             num_threads=settings.num_threads,
             **_NEVER_PREFETCHED,

@@ -76,7 +76,10 @@ class Settings:
         (), _list(","), "names, separated by commas", "Modules from which Python operators of saved pipelines may come."
     )
     allowed_paths: tuple[str, ...] = _setting(
-        (), _list(":"), "paths, separated by colons", "Folders outside the model's own that its pipeline may read."
+        (),
+        _list(","),
+        "paths, separated by commas",
+        "What saved pipelines may read beside the model's folder: folders, and beginnings of remote paths.",
     )
     split_along_outer_axis: tuple[str, ...] = _setting(
         (), _list(":"), "names, separated by colons", "Outputs whose samples are cut along their first dimension."
