@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 
 __all__ = [
+    "ConfinedPathError",
     "DecoderDiedError",
     "DecoderTimeoutError",
-    "ConfinedPathError",
     "DeviceError",
     "Frame",
     "LimitError",

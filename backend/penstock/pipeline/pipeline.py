@@ -17,6 +17,7 @@ from penstock.graph import DataNode, Graph, Scope, scope_stack
 from penstock.graph.branching import load
 from penstock.graph.conditionals import ConditionStack
 from penstock.graph.constants import constant_node, is_constant
+from penstock.graph.placement import on_cpu
 from penstock.kernels.codecs.decoding import ISOLATION_MODES, Decoding
 from penstock.kernels.codecs.limits import Limits
 from penstock.kernels.storage import Files
@@ -445,12 +446,23 @@ class Pipeline:
             raise RuntimeError("The pipeline was defined with an incorrect number of outputs (0).")
         self.set_outputs(*outputs)
 
-    # -- building --------------------------------------------------------------------------------------------------
+    def move_to_cpu(self) -> None:
+        """Places all operators on the CPU, before the pipeline is built: those of the GPU, and ``mixed`` ones.
+
+        What is computed there may differ by what the two devices' kernels differ by.
+
+        Raises:
+            DeviceError: some operators run on a GPU alone.
+        """
+        self._graph = on_cpu(self.graph)
+        self._device_id = None
 
     def set_missing(self, *, batch_size: int, num_threads: int) -> None:
         """Sets what the pipeline was made without; to be called before it is built."""
         self._batch_size = batch_size if self._batch_size is None else self._batch_size
         self._num_threads = num_threads if self._num_threads is None else self._num_threads
+
+    # -- building --------------------------------------------------------------------------------------------------
 
     def build(self) -> None:
         """Makes the pipeline ready to run: verifies the graph, improves it, prepares what the operators need.

@@ -316,6 +316,8 @@ def pipeline_loader(
         as_dali=config.get("backend") == "dali",
     )
     folder.files()
+    if settings.device == "cpu":
+        device_id = None
 
     def load() -> Pipeline:
         pipeline = folder.load(
@@ -326,6 +328,8 @@ def pipeline_loader(
             **_NEVER_PREFETCHED,
         )
         pipeline.set_missing(batch_size=1, num_threads=len(os.sched_getaffinity(0)))
+        if settings.device == "cpu":
+            pipeline.move_to_cpu()
         return pipeline
 
     return load

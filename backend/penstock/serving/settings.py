@@ -16,6 +16,7 @@ SERVER_SETTINGS = "PENSTOCK_BACKEND_CONFIG"
 
 _SECTIONS = ("dali", "penstock")  # the later one wins
 ISOLATION = ("auto", "all", "none")
+DEVICES = ("auto", "cpu")
 PILLOWS_LIMIT = 178_956_970
 
 
@@ -38,6 +39,12 @@ def _flag(text: str) -> bool:
         return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
     except KeyError:
         raise ValueError from None
+
+
+def _device(text: str) -> str:
+    if text not in DEVICES:
+        raise ValueError
+    return text
 
 
 def _isolation(text: str) -> str:
@@ -101,6 +108,9 @@ class Settings:
     )
     isolate_decoders: str = _setting(
         "auto", _isolation, "auto, all or none", "Which decoders run in processes of their own, which may die."
+    )
+    device: str = _setting(
+        "auto", _device, "auto or cpu", "With cpu, operators of the GPU run on the CPU; else where the pipeline says."
     )
     release_after_unload: bool = _setting(
         False,
