@@ -25,7 +25,9 @@ from penstock.serving.fed_runner import FedRunner, MixUpError
 from penstock.serving.model_files import ModelFolder
 from penstock.serving.probing import probe
 from penstock.serving.requests import InputSpec, RequestError, part_of, sample_of, samples_of, to_batch
-from penstock.serving.settings import Settings, settings_of
+from penstock.serving.settings import ConfigurationError, Settings, settings_of
+from penstock.serving.without_gpus import original_of
+from penstock.tensors import cuda
 from penstock.types import CPU_ONLY_DEVICE_ID
 
 logger = logging.getLogger(__name__)
@@ -309,7 +311,7 @@ def pipeline_loader(
         FileNotFoundError: the folder holds no pipeline.
     """
     folder = ModelFolder(
-        version_folder,
+        original_of(version_folder),
         config.get("default_model_filename", ""),
         settings.allowed_modules,
         settings.allowed_paths,
@@ -330,6 +332,11 @@ def pipeline_loader(
         pipeline.set_missing(batch_size=1, num_threads=len(os.sched_getaffinity(0)))
         if settings.device == "cpu":
             pipeline.move_to_cpu()
+        elif pipeline.graph.uses_gpu() and not cuda.device_count():
+            raise ConfigurationError(
+                "the pipeline has operators on a GPU, and here is none that can be used; `penstock serve --device cpu` runs them "
+                "on the CPU"
+            )
         return pipeline
 
     return load
