@@ -14,6 +14,7 @@ from functools import cache
 
 __all__ = [
     "CancelledError",
+    "ConfinedPathError",
     "DecoderDiedError",
     "DecoderTimeoutError",
     "DeviceError",
@@ -69,6 +70,10 @@ class CancelledError(PenstockError):
 
     def __init__(self, message: str = "the request was cancelled") -> None:
         super().__init__(message)
+
+
+class ConfinedPathError(PenstockError, ValueError):
+    """A file is outside of the folders that a pipeline is confined to."""
 
 
 class SerializationError(PenstockError, ValueError):

@@ -25,7 +25,7 @@ def test_parameters_are_read_by_their_kinds() -> None:
         config(
             num_threads="4",
             allowed_modules="a, b.c",
-            allowed_paths="/data:/more",
+            allowed_paths="/data, s3://more",
             split_along_outer_axis="X:Y",
             max_pixels="none",
             max_frames="30",
@@ -37,7 +37,7 @@ def test_parameters_are_read_by_their_kinds() -> None:
     assert settings == Settings(
         num_threads=4,
         allowed_modules=("a", "b.c"),
-        allowed_paths=("/data", "/more"),
+        allowed_paths=("/data", "s3://more"),
         split_along_outer_axis=("X", "Y"),
         max_pixels=None,
         max_frames=30,

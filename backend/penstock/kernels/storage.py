@@ -4,9 +4,90 @@ from __future__ import annotations
 
 import functools
 import os
+import urllib.parse
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from penstock.errors import ConfinedPathError
+
+
+class Files:
+    """The files that an operator may touch: any, or only those in the folders that its pipeline is confined to.
+
+    Args:
+        roots: folders, and beginnings of remote paths (``s3://bucket/photos``). Relative paths start from the first of them.
+            None: any file, and relative paths start from the current folder.
+
+    >>> Files(["/models/resize"]).path("labels.txt")
+    '/models/resize/labels.txt'
+    """
+
+    def __init__(self, roots: Sequence[str] | None = None) -> None:
+        self._roots = None if roots is None else [_local_or_remote(root) for root in roots]
+        # Where links have led to: a file is where it really lies.
+        self._folders = [os.path.realpath(root) for root in self._roots or () if not is_remote(root)]
+        self._origins = [root.rstrip("/") for root in self._roots or () if is_remote(root)]
+
+    @property
+    def confined(self) -> bool:
+        """Whether there are files that it refuses."""
+        return self._roots is not None
+
+    def path(self, path: str) -> str:
+        """The path by which a file or folder may be opened: absolute and without links where files are confined.
+
+        Raises:
+            ConfinedPathError: it is outside of the folders.
+        """
+        if self._roots is None:
+            return path
+        path = _local_or_remote(path)
+        if is_remote(path):
+            if any(_is_below(path, origin) for origin in self._origins):
+                return path
+        else:
+            real = os.path.realpath(join(next(iter(self._folders), "/"), path))
+            if any(os.path.commonpath([real, folder]) == folder for folder in self._folders):
+                return real
+        raise ConfinedPathError(
+            f"'{path}' is outside of what the pipeline is confined to: {', '.join(self._folders + self._origins)}. A "
+            "served model's parameter `allowed_paths` names more."
+        )
+
+    def check_argument(self, value: str | Sequence[str] | None) -> None:
+        """Raises ConfinedPathError for paths that are outside, whatever an operator joins them with."""
+        for path in [value] if isinstance(value, str) else value or ():
+            if is_remote(path) or os.path.isabs(path):
+                self.path(path)
+
+    def read(self, path: str) -> np.ndarray:
+        """See :func:`read_file`."""
+        return read_file(self.path(path))
+
+    def read_text(self, path: str) -> str:
+        """See :func:`read_text`."""
+        return read_text(self.path(path))
+
+    def read_range(self, path: str, start: int, size: int) -> np.ndarray:
+        """See :func:`read_range`."""
+        return read_range(self.path(path), start, size)
+
+    def list_folder(self, path: str) -> tuple[list[str], list[str]]:
+        """See :func:`list_folder`."""
+        return list_folder(self.path(path))
+
+
+def _local_or_remote(path: str) -> str:
+    return path.removeprefix("file://")
+
+
+def _is_below(path: str, origin: str) -> bool:
+    """Whether a remote path is ``origin`` or what it holds."""
+    rest = urllib.parse.unquote(path.removeprefix(origin))
+    # fsspec chains file systems with "::", so that what follows is another path.
+    return path.startswith(origin) and rest[:1] in ("", "/") and ".." not in rest.split("/") and "::" not in rest
 
 
 def is_remote(path: str) -> bool:
@@ -82,6 +163,10 @@ def _version(path: str) -> tuple[int, ...]:
 def _mapped(path: str, version: tuple[int, ...]) -> np.ndarray:
     """The file as mapped memory, which is read when it is looked at."""
     return np.memmap(path, np.uint8, "r") if os.path.getsize(path) else np.empty(0, np.uint8)
+
+
+ANYWHERE = Files()
+"""For pipelines that are not confined."""
 
 
 def _filesystem(path: str) -> Any:

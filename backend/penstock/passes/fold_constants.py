@@ -36,6 +36,8 @@ def _foldable(op: OpNode, values: dict[str, TensorListCPU]) -> bool:
     schema = op.schema
     if op.device != "cpu" or schema.random or schema.stateful or schema.batchwise or schema.merges or op.preserved:
         return False
+    if schema.touches_files:
+        return False
     if op.payload is not None:
         return schema.constant
     inputs = list(op.all_inputs())

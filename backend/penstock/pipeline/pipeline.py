@@ -17,8 +17,10 @@ from penstock.graph import DataNode, Graph, Scope, scope_stack
 from penstock.graph.branching import load
 from penstock.graph.conditionals import ConditionStack
 from penstock.graph.constants import constant_node, is_constant
+from penstock.graph.placement import on_cpu
 from penstock.kernels.codecs.decoding import ISOLATION_MODES, Decoding
 from penstock.kernels.codecs.limits import Limits
+from penstock.kernels.storage import Files
 from penstock.passes import chosen_passes, improve
 from penstock.runtime import Executor, Plan
 from penstock.runtime.checkpoints import checkpoint_seed
@@ -88,6 +90,8 @@ class Pipeline:
         max_frames: the most frames that may be wanted of a video, and the most samples (moments x channels) of a recording.
         isolate_decoders: which formats are decoded in worker processes, where a file that kills its decoder fails alone:
             ``none``, ``all``, or those whose decoders cannot be trusted (``auto``). It is not part of what is saved.
+        confined_to: the only folders, and beginnings of remote paths, in which operators touch files; relative paths start
+            from the first. None: any. It is not part of what is saved.
 
     >>> from penstock import fn
     >>> with Pipeline(batch_size=2, num_threads=1) as pipe:
@@ -130,6 +134,7 @@ class Pipeline:
         max_bytes: int | None = None,
         max_frames: int | None = None,
         isolate_decoders: str = "none",
+        confined_to: Sequence[str] | None = None,
     ) -> None:
         load_package("penstock.operators")
         if experimental_exec_dynamic is not None:
@@ -184,6 +189,7 @@ class Pipeline:
         if isolate_decoders not in ISOLATION_MODES:
             raise ValueError(f"`isolate_decoders` is {isolate_decoders!r}; use one of {', '.join(ISOLATION_MODES)}")
         self._isolate_decoders = isolate_decoders
+        self._files = Files(confined_to)
 
         self._scope = Scope()
         self._returned: Any = _NOT_DEFINED
@@ -440,12 +446,23 @@ class Pipeline:
             raise RuntimeError("The pipeline was defined with an incorrect number of outputs (0).")
         self.set_outputs(*outputs)
 
-    # -- building --------------------------------------------------------------------------------------------------
+    def move_to_cpu(self) -> None:
+        """Places all operators on the CPU, before the pipeline is built: those of the GPU, and ``mixed`` ones.
+
+        What is computed there may differ by what the two devices' kernels differ by.
+
+        Raises:
+            DeviceError: some operators run on a GPU alone.
+        """
+        self._graph = on_cpu(self.graph)
+        self._device_id = None
 
     def set_missing(self, *, batch_size: int, num_threads: int) -> None:
         """Sets what the pipeline was made without; to be called before it is built."""
         self._batch_size = batch_size if self._batch_size is None else self._batch_size
         self._num_threads = num_threads if self._num_threads is None else self._num_threads
+
+    # -- building --------------------------------------------------------------------------------------------------
 
     def build(self) -> None:
         """Makes the pipeline ready to run: verifies the graph, improves it, prepares what the operators need.
@@ -469,7 +486,7 @@ class Pipeline:
         self._sources = _sources_of(improved)
         _warn_of_unused_outputs(self._sources, improved)
         seed = self._seed if self._checkpoint is None else checkpoint_seed(self._checkpoint, self._seed)
-        plan = Plan(improved, seed, self._decoding())
+        plan = Plan(improved, seed, self._decoding(), self._files)
         depth = max(self._depths) if self._exec_pipelined and self._exec_async else 0
         self._executor = Executor(
             plan, self._batch_size or 0, self._num_threads or 1, self._device_id, depth, self._affinity()

@@ -10,6 +10,7 @@ from typing import Any
 from penstock.errors import operator_error
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.kernels.codecs.decoding import FREELY, Decoding
+from penstock.kernels.storage import ANYWHERE, Files
 from penstock.schema import Operator, operator_class
 
 
@@ -55,14 +56,16 @@ class Plan:
         graph: what is to be computed, verified.
         seed: of the pipeline; None: a fresh one.
         decoding: how its operators decode what strangers may have encoded.
+        files: those that the operators may touch.
 
     Attributes:
         seed: that random operators derive theirs from.
         outputs: the slots of the pipeline's outputs.
     """
 
-    def __init__(self, graph: Graph, seed: int | None, decoding: Decoding = FREELY) -> None:
+    def __init__(self, graph: Graph, seed: int | None, decoding: Decoding = FREELY, files: Files = ANYWHERE) -> None:
         self.decoding = decoding
+        self._files = files
         self.steps: list[Step | Transfer] = []
         self._slots: dict[tuple[str, str], int] = {}
         self.seed = secrets.randbits(32) if seed is None or seed < 0 else seed
@@ -86,7 +89,7 @@ class Plan:
     def _add(self, op: OpNode) -> None:
         inputs = [self._slot_of(node) for node in op.inputs]
         arguments = {name: self._slot_of(node) for name, node in op.argument_inputs.items()}
-        operator = construct(op, self.seeds.get(op, -1))
+        operator = construct(op, self.seeds.get(op, -1), self._files)
         outputs = [self._new_slot(node.name, node.device) for node in op.outputs]
         self.steps.append(Step(op, operator, inputs, arguments, outputs))
 
@@ -113,10 +116,10 @@ class Plan:
             needed |= touched
 
 
-def construct(op: OpNode, seed: int) -> Operator:
+def construct(op: OpNode, seed: int, files: Files = ANYWHERE) -> Operator:
     """The running operator of a node; errors name the user's line."""
     try:
-        operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, seed, op.schema)
+        operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, seed, op.schema, files)
         operator.bind(op.payload)
         return operator
     except Exception as error:

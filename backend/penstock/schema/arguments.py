@@ -135,6 +135,7 @@ class Argument:
         zero_dimensional: a tensor given for it must have no dimensions; else one element in any shape will do.
         matrix: tensors given for a list may have more than one dimension.
         uniform: tensors given for a list must have as many values in every sample of a batch.
+        path: it names files or folders, which a confined pipeline looks at before it opens them.
         doc: what it does, with units and accepted values.
     """
 
@@ -150,6 +151,7 @@ class Argument:
     zero_dimensional: bool = False
     matrix: bool = False
     uniform: bool = False
+    path: bool = False
 
     @property
     def is_list(self) -> bool:

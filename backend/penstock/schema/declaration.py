@@ -24,12 +24,14 @@ class Input:
         device: ``""``: the operator's own; ``"cpu"``: always on the CPU; ``"any"``: on either side, as it comes;
             ``"match_or_cpu"``: a GPU operator also takes a CPU input.
         doc: what it is, with shape and dtype.
+        path: it names files or folders.
     """
 
     name: str
     layouts: tuple[str, ...] = ()
     device: str = ""
     doc: str = ""
+    path: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,16 @@ class Schema:
     deprecation_note: str = ""
     needs: tuple[Library, ...] = ()
     absent: str = ""
+
+    @cached_property
+    def path_arguments(self) -> tuple[str, ...]:
+        """Names of the arguments that name files or folders."""
+        return tuple(name for name, argument in self.all_arguments.items() if argument.path)
+
+    @property
+    def touches_files(self) -> bool:
+        """Whether its results depend on files that its arguments or inputs name."""
+        return bool(self.path_arguments) or any(own.path for own in self.inputs)
 
     @cached_property
     def all_arguments(self) -> dict[str, Argument]:

@@ -22,6 +22,7 @@ import numpy as np
 
 from penstock.errors import OperatorError
 from penstock.kernels.codecs.decoding import FREELY, Decoding
+from penstock.kernels.storage import ANYWHERE, Files
 from penstock.schema.declaration import Schema
 from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
 from penstock.types import DALIDataType
@@ -194,6 +195,7 @@ class Operator:
         device: ``cpu``, ``gpu`` or ``mixed``.
         tensor_arguments: names of the arguments that the graph computes.
         seed: of the random stream, for operators that draw random numbers.
+        files: those that it may touch.
 
     Attributes:
         args: every constant argument by name, defaults filled in.
@@ -219,6 +221,7 @@ class Operator:
         tensor_arguments: Iterable[str] = (),
         seed: int = -1,
         schema: Schema | None = None,
+        files: Files = ANYWHERE,
     ) -> None:
         given = dict(arguments or {})
         if schema is not None:
@@ -229,6 +232,9 @@ class Operator:
         self.tensor_arguments = frozenset(tensor_arguments)
         self.args: dict[str, Any] = {name: a.default for name, a in self.schema.all_arguments.items()} | given
         self.seed = seed
+        self.files = files
+        for name in self.schema.path_arguments:
+            files.check_argument(self.args[name])
         self._plans: dict[Any, dict[Any, tuple[list[Shape], Any]]] = {}
         self._batches_in_vain = 0
         self._programs: Programs | None = None

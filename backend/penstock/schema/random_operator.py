@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.kernels.random_streams import SAMPLE_STRIDE, Stream, sample_stream, stream_from_state
+from penstock.kernels.storage import ANYWHERE, Files
 from penstock.schema.declaration import Schema
 from penstock.schema.operator import Operator, Sample, Workspace
 
@@ -38,9 +39,10 @@ class RandomOperator(Operator):
         tensor_arguments: Iterable[str] = (),
         seed: int = -1,
         schema: Schema | None = None,
+        files: Files = ANYWHERE,
     ) -> None:
         self._produced = 0
-        super().__init__(arguments, device, tensor_arguments, seed, schema)
+        super().__init__(arguments, device, tensor_arguments, seed, schema, files)
 
     def run(self, workspace: Workspace) -> None:
         super().run(workspace)

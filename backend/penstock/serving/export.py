@@ -10,7 +10,7 @@ from pathlib import Path
 from penstock.errors import PenstockError
 from penstock.serving.configuration import BYTES, ModelConfiguration, TensorConfiguration, expected_configuration
 from penstock.serving.installation import BACKEND
-from penstock.serving.model_files import CANDIDATES, find_definition, find_model_file, load_pipeline
+from penstock.serving.model_files import CANDIDATES, ModelFolder, find_definition, load_pipeline
 
 FILES = {"json": "model.json", "dali": "model.dali", "python": "pipeline.py"}
 """Where each form of a pipeline is found by the backend."""
@@ -90,7 +90,7 @@ def model_file(path: str | Path) -> Path:
     if path.is_file():
         return path
     versions = [folder for folder in path.iterdir() if folder.is_dir() and folder.name.isdigit()]
-    return find_model_file(max(versions, key=lambda folder: int(folder.name)) if versions else path)
+    return ModelFolder(max(versions, key=lambda folder: int(folder.name)) if versions else path).files()[0]
 
 
 def configuration_text(configuration: ModelConfiguration) -> str:

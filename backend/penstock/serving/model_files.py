@@ -1,47 +1,118 @@
-"""The file of a model version, and the pipeline in it."""
+"""The file of a model version, and the pipeline in it.
+
+What a repository's configuration names is looked for in the model's own folder and nowhere else, and the pipelines of
+saved files touch files there alone, unless the setting ``allowed_paths`` names more. A model that is a Python file is
+code, which may do as it likes.
+"""
 
 from __future__ import annotations
 
 import inspect
+import logging
+import os
+import string
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from penstock.errors import SerializationError
+from penstock.errors import PenstockError, SerializationError
+from penstock.kernels.storage import is_remote
 from penstock.pipeline import Pipeline
 from penstock.serving.model_imports import import_file
+from penstock.serving.settings import ConfigurationError
+
+logger = logging.getLogger(__name__)
 
 CANDIDATES = ("model.dali", "model.json", "pipeline.py", "dali.py")
+_FALLBACK = "dali.py"
+# What Triton fills in where a configuration names no file.
+_TRITONS_OWN = ("", "model.py", "model.dali", "model.penstock")
+_IN_NAMES = frozenset(string.ascii_letters + string.digits + "._-")
 
 
-def find_model_file(version_folder: Path, named: str = "") -> Path:
-    """The file that holds a model version's pipeline.
+@dataclass(frozen=True)
+class ModelFolder:
+    """The folder of a model version.
 
     Args:
-        version_folder: e.g. ``model_repository/preprocess/1``.
+        version: e.g. ``model_repository/preprocess/1``.
         named: ``default_model_filename`` of the model's configuration, or empty.
-
-    Raises:
-        FileNotFoundError: there is none; the message says where it was looked for.
+        allowed_modules: modules from which Python operators of saved pipelines may be loaded.
+        allowed_paths: what pipelines may read beside the model's own folder: folders, and beginnings of remote paths.
+        as_dali: ``import nvidia.dali`` in Python files means Penstock.
     """
-    if named and named != "model.py":
-        path = version_folder / named
-        if path.is_file():
-            return path
-        raise FileNotFoundError(f"'{path}', which the configuration names as default_model_filename, does not exist")
-    for candidate in CANDIDATES:
-        if (version_folder / candidate).is_file():
-            return version_folder / candidate
-    raise FileNotFoundError(f"'{version_folder}' holds no pipeline: put one of {', '.join(CANDIDATES)} there")
+
+    version: Path
+    named: str = ""
+    allowed_modules: Sequence[str] = ()
+    allowed_paths: Sequence[str] = ()
+    as_dali: bool = False
+
+    def files(self) -> list[Path]:
+        """The files that may hold the pipeline, the likeliest first: as the configuration says, else by their names.
+
+        Raises:
+            ConfigurationError: the name is none, or leads out of the folder.
+            FileNotFoundError: there is no such file; the message says where it was looked for.
+        """
+        _check_name(self.named)
+        names = CANDIDATES if self.named in _TRITONS_OWN else (self.named, _FALLBACK)
+        found = [self._inside(self.version / name) for name in names if (self.version / name).is_file()]
+        if found:
+            return found
+        wanted = "" if self.named in _TRITONS_OWN else ", as the configuration names it as default_model_filename"
+        raise FileNotFoundError(f"'{self.version}' holds no pipeline: put {' or '.join(names)} there{wanted}")
+
+    def load(self, device: str = "cpu", **settings: Any) -> Pipeline:
+        """The pipeline, not built yet: of the first file, or of ``dali.py`` where that one holds none.
+
+        Args:
+            device: where it will run; handed to Python definitions that take a ``device``.
+            settings: of the pipeline; those that are not None override what the file says.
+
+        Raises:
+            SerializationError: no file holds a pipeline that makes sense.
+        """
+        first, *others = self.files()
+        try:
+            return self._load(first, device, settings)
+        except (PenstockError, UnicodeDecodeError) as error:
+            fallback = next((path for path in others if path.name == _FALLBACK), None)
+            if fallback is None or isinstance(error, ConfigurationError):
+                raise
+            logger.warning("'%s' holds no pipeline, '%s' is taken instead: %s", first, fallback, error)
+            return self._load(fallback, device, settings)
+
+    def _load(self, path: Path, device: str, settings: dict[str, Any]) -> Pipeline:
+        if self.allowed_paths or path.suffix != ".py":
+            settings = settings | {"confined_to": self._roots()}
+        return load_pipeline(path, self.allowed_modules, device, self.as_dali, **settings)
+
+    def _roots(self) -> list[str]:
+        """What a confined pipeline may read; relative paths start from the version's folder."""
+        more = [path if is_remote(path) else os.path.join(self.version, path) for path in self.allowed_paths]
+        return [str(self.version), str(self.version.parent), *more]
+
+    def _inside(self, path: Path) -> Path:
+        model, real = self.version.parent.resolve(), path.resolve()
+        if not real.is_relative_to(model):
+            raise ConfigurationError(
+                f"'{path}' leads to '{real}', which is outside of the model's folder '{model}': nothing is loaded from there"
+            )
+        return path
 
 
-def load_pipeline(path: Path, allowed_modules: Sequence[str] = (), device: str = "cpu", **settings: Any) -> Pipeline:
+def load_pipeline(
+    path: Path, allowed_modules: Sequence[str] = (), device: str = "cpu", as_dali: bool = False, **settings: Any
+) -> Pipeline:
     """The pipeline of a file, not built yet.
 
     Args:
         path: a Python file with a pipeline marked ``@autoserialize``, or a pipeline saved in either format.
         allowed_modules: modules from which Python operators may be loaded.
         device: where it will run; handed to Python definitions that take a ``device``.
+        as_dali: ``import nvidia.dali`` in a Python file means Penstock.
         settings: of the pipeline; those that are not None override what the file says.
 
     Raises:
@@ -49,7 +120,7 @@ def load_pipeline(path: Path, allowed_modules: Sequence[str] = (), device: str =
     """
     settings = {key: value for key, value in settings.items() if value is not None}
     if path.suffix == ".py":
-        factory = find_definition(path)
+        factory = find_definition(path, as_dali)
         if "device" in inspect.signature(factory).parameters:
             settings["device"] = device
         return factory(**settings)
@@ -61,12 +132,32 @@ def load_pipeline(path: Path, allowed_modules: Sequence[str] = (), device: str =
     return from_wire(data, Pipeline, settings)
 
 
-def find_definition(path: Path) -> Any:
+def _check_name(name: str) -> None:
+    """Raises ConfigurationError unless it names a file in the version's folder, or in a folder of that."""
+    parts = PurePosixPath(name).parts
+    leads_out = name.startswith("/") or ".." in parts
+    strange = next((c for c in name if c not in _IN_NAMES and (c != "/" or leads_out)), None)
+    if strange is not None or leads_out:
+        raise ConfigurationError(
+            f"the default_model_filename '{name}' contains an invalid character: '{strange or '.'}'. It names a file in the "
+            "version's folder, or in a folder of that, with letters of ASCII, digits, '.', '_' and '-'"
+        )
+
+
+def find_definition(path: Path, as_dali: bool = False) -> Any:
     """The pipeline factory that a Python file marks with ``@autoserialize``, or the only one that it has.
+
+    Args:
+        path: of the file.
+        as_dali: ``import nvidia.dali`` there means Penstock.
 
     Raises:
         SerializationError: the file raises, or does not tell which pipeline is meant.
     """
+    if as_dali:
+        from penstock import compat
+
+        compat.install()
     module = import_file(path)
     factories = {id(v): v for v in vars(module).values() if getattr(v, "_is_pipeline_def", False)}
     marked = [factory for factory in factories.values() if getattr(factory, "_is_autoserialize", False)]

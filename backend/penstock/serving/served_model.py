@@ -26,12 +26,15 @@ from penstock.serving.configuration import (
 )
 from penstock.serving.fed_runner import FedRunner, MixUpError
 from penstock.serving.metrics import Metric
-from penstock.serving.model_files import find_model_file, load_pipeline
+from penstock.serving.model_files import ModelFolder
 from penstock.serving.probing import probe, streams
 from penstock.serving.refusals import Fault, Refusal, refusal_of
 from penstock.serving.requests import InputSpec, RequestError, part_of, sample_of, samples_of, to_batch
-from penstock.serving.settings import Settings, settings_of
+from penstock.serving.settings import ConfigurationError, Settings, settings_of
+from penstock.serving.without_gpus import original_of
+from penstock.tensors import cuda
 from penstock.tensors.cuda import require_cupy
+from penstock.types import CPU_ONLY_DEVICE_ID
 
 logger = logging.getLogger(__name__)
 
@@ -395,19 +398,33 @@ def pipeline_loader(
     Raises:
         FileNotFoundError: the folder holds no pipeline.
     """
-    path = find_model_file(version_folder, config.get("default_model_filename", ""))
+    folder = ModelFolder(
+        original_of(version_folder),
+        config.get("default_model_filename", ""),
+        settings.allowed_modules,
+        settings.allowed_paths,
+        as_dali=config.get("backend") == "dali",
+    )
+    folder.files()
+    if settings.device == "cpu":
+        device_id = None
 
     def load() -> Pipeline:
-        pipeline = load_pipeline(
-            path,
-            settings.allowed_modules,
+        pipeline = folder.load(
             device="cpu" if device_id is None else "gpu",
-            device_id=device_id,
+            device_id=CPU_ONLY_DEVICE_ID if device_id is None else device_id,
             batch_size=config.get("max_batch_size") or None,
             num_threads=settings.num_threads,
             **_NEVER_PREFETCHED,
         )
         pipeline.set_missing(batch_size=1, num_threads=len(os.sched_getaffinity(0)))
+        if settings.device == "cpu":
+            pipeline.move_to_cpu()
+        elif pipeline.graph.uses_gpu() and not cuda.device_count():
+            raise ConfigurationError(
+                "the pipeline has operators on a GPU, and here is none that can be used; `penstock serve --device cpu` runs them "
+                "on the CPU"
+            )
         return pipeline
 
     return load

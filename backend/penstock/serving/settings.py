@@ -17,6 +17,7 @@ SERVER_SETTINGS = "PENSTOCK_BACKEND_CONFIG"
 
 _SECTIONS = ("dali", "penstock")  # the later one wins
 ISOLATION = ("auto", "all", "none")
+DEVICES = ("auto", "cpu")
 PILLOWS_LIMIT = 178_956_970
 
 
@@ -89,7 +90,10 @@ class Settings:
         (), _list(","), "names, separated by commas", "Modules from which Python operators of saved pipelines may come."
     )
     allowed_paths: tuple[str, ...] = _setting(
-        (), _list(":"), "paths, separated by colons", "Folders outside the model's own that its pipeline may read."
+        (),
+        _list(","),
+        "paths, separated by commas",
+        "What saved pipelines may read beside the model's folder: folders, and beginnings of remote paths.",
     )
     split_along_outer_axis: tuple[str, ...] = _setting(
         (), _list(":"), "names, separated by colons", "Outputs whose samples are cut along their first dimension."
@@ -120,6 +124,12 @@ class Settings:
     )
     slow_execution_seconds: float | None = _setting(
         None, _seconds, "a number of seconds, or none", "An execution that takes at least so long is logged."
+    )
+    device: str = _setting(
+        "auto",
+        _one_of(*DEVICES),
+        "auto or cpu",
+        "With cpu, operators of the GPU run on the CPU; else where the pipeline says.",
     )
     release_after_unload: bool = _setting(
         False,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.storage import join, read_file, read_text
+from penstock.kernels.storage import Files, join
 
 
 @dataclass
@@ -109,14 +109,16 @@ class CocoSettings:
     skip_empty: bool = False
 
 
-def read_annotations(path: str, settings: CocoSettings, only: Sequence[str] | None = None) -> list[CocoImage]:
+def read_annotations(
+    files: Files, path: str, settings: CocoSettings, only: Sequence[str] | None = None
+) -> list[CocoImage]:
     """The images of an annotations file in order of their numbers, or those named ``only``, in that order.
 
     Raises:
         ValueError: the file is not what COCO describes.
     """
     try:
-        content = json.loads(read_text(path))
+        content = json.loads(files.read_text(path))
         images = {item["id"]: item for item in sorted(content.get("images", ()), key=lambda item: item["id"])}
         labels = {
             category["id"]: category["id"] if settings.category_ids else number
@@ -179,59 +181,61 @@ def _image(
 _COUNT = np.dtype("<u4")
 
 
-def write_preprocessed(folder: str, images: Sequence[CocoImage], polygons: bool, numbers: bool) -> None:
+def write_preprocessed(files: Files, folder: str, images: Sequence[CocoImage], polygons: bool, numbers: bool) -> None:
     """Writes the annotations as tables that load faster than the annotations file.
 
     Args:
+        files: those that may be written.
         folder: for the tables.
         images: the annotations.
         polygons: write the objects' outlines, too.
         numbers: write the images' numbers, too.
     """
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "filenames.dat"), "w", encoding="utf-8") as file:
+    os.makedirs(files.path(folder), exist_ok=True)
+    with open(files.path(join(folder, "filenames.dat")), "w", encoding="utf-8") as file:
         file.writelines(f"{image.file_name}\n" for image in images)
     objects = [len(image.boxes) for image in images]
-    _write(folder, "offsets", np.cumsum([0, *objects])[:-1], "<i4")
-    _write(folder, "counts", objects, "<i4")
-    _write(folder, "boxes", [image.boxes for image in images], "<f4")
-    _write(folder, "labels", [image.labels for image in images], "<i4")
+    _write(files, folder, "offsets", np.cumsum([0, *objects])[:-1], "<i4")
+    _write(files, folder, "counts", objects, "<i4")
+    _write(files, folder, "boxes", [image.boxes for image in images], "<f4")
+    _write(files, folder, "labels", [image.labels for image in images], "<i4")
     if numbers:
-        _write(folder, "original_ids", [image.id for image in images], "<i4")
+        _write(files, folder, "original_ids", [image.id for image in images], "<i4")
     if polygons:
-        _write_outlines(folder, images)
+        _write_outlines(files, folder, images)
 
 
-def _write_outlines(folder: str, images: Sequence[CocoImage]) -> None:
+def _write_outlines(files: Files, folder: str, images: Sequence[CocoImage]) -> None:
     polygons = [len(image.polygons) for image in images]
     vertices = [len(image.vertices) for image in images]
-    _write(folder, "polygons_count", polygons, "<i8")
-    _write(folder, "polygon_offset", np.cumsum([0, *polygons])[:-1], "<i8")
-    _write(folder, "polygon_data", [image.polygons for image in images], "<i4", columns=3)
-    _write(folder, "vertices_count", vertices, "<i8")
-    _write(folder, "vertices_offset", np.cumsum([0, *vertices])[:-1], "<i8")
-    _write(folder, "vertices", [image.vertices for image in images], "<f4", columns=2)
+    _write(files, folder, "polygons_count", polygons, "<i8")
+    _write(files, folder, "polygon_offset", np.cumsum([0, *polygons])[:-1], "<i8")
+    _write(files, folder, "polygon_data", [image.polygons for image in images], "<i4", columns=3)
+    _write(files, folder, "vertices_count", vertices, "<i8")
+    _write(files, folder, "vertices_offset", np.cumsum([0, *vertices])[:-1], "<i8")
+    _write(files, folder, "vertices", [image.vertices for image in images], "<f4", columns=2)
 
 
-def _write(folder: str, name: str, values: Any, dtype: str, columns: int = 1) -> None:
+def _write(files: Files, folder: str, name: str, values: Any, dtype: str, columns: int = 1) -> None:
     parts = [np.asarray(part, dtype).reshape(-1) for part in values]
     flat = np.concatenate(parts) if parts else np.empty(0, dtype)
-    with open(os.path.join(folder, f"{name}.dat"), "wb") as file:
+    with open(files.path(join(folder, f"{name}.dat")), "wb") as file:
         file.write(np.array([flat.size // columns], _COUNT).tobytes() + flat.tobytes())
 
 
-def read_preprocessed(folder: str, polygons: bool) -> list[CocoImage]:
+def read_preprocessed(files: Files, folder: str, polygons: bool) -> list[CocoImage]:
     """The images of a folder that :func:`write_preprocessed` (or DALI) has filled.
 
     Args:
+        files: those that may be read.
         folder: that holds the tables.
         polygons: read those of the objects' outlines, too.
     """
-    names = read_text(join(folder, "filenames.dat")).splitlines()
-    offsets, counts = _read(folder, "offsets", "<i4"), _read(folder, "counts", "<i4")
-    boxes, labels = _read(folder, "boxes", "<f4").reshape(-1, 4), _read(folder, "labels", "<i4")
+    names = files.read_text(join(folder, "filenames.dat")).splitlines()
+    offsets, counts = _read(files, folder, "offsets", "<i4"), _read(files, folder, "counts", "<i4")
+    boxes, labels = _read(files, folder, "boxes", "<f4").reshape(-1, 4), _read(files, folder, "labels", "<i4")
     try:
-        numbers = _read(folder, "original_ids", "<i4")
+        numbers = _read(files, folder, "original_ids", "<i4")
     except OSError:
         numbers = np.arange(len(names))  # DALI writes them only where they were asked for.
     images = []
@@ -239,18 +243,21 @@ def read_preprocessed(folder: str, polygons: bool) -> list[CocoImage]:
         span = slice(start, start + count)
         images.append(CocoImage(name, number, boxes=boxes[span], labels=labels[span]))
     if polygons:
-        outlines, corners = _read(folder, "polygon_data", "<i4").reshape(-1, 3), _read(folder, "vertices", "<f4")
+        outlines, corners = (
+            _read(files, folder, "polygon_data", "<i4").reshape(-1, 3),
+            _read(files, folder, "vertices", "<f4"),
+        )
         for image, first, count in zip(
-            images, _read(folder, "polygon_offset", "<i8"), _read(folder, "polygons_count", "<i8")
+            images, _read(files, folder, "polygon_offset", "<i8"), _read(files, folder, "polygons_count", "<i8")
         ):
             image.polygons = outlines[first : first + count]
         for image, first, count in zip(
-            images, _read(folder, "vertices_offset", "<i8"), _read(folder, "vertices_count", "<i8")
+            images, _read(files, folder, "vertices_offset", "<i8"), _read(files, folder, "vertices_count", "<i8")
         ):
             image.vertices = corners.reshape(-1, 2)[first : first + count]
     return images
 
 
-def _read(folder: str, name: str, dtype: str) -> np.ndarray:
-    data = read_file(join(folder, f"{name}.dat"))[_COUNT.itemsize :]
+def _read(files: Files, folder: str, name: str, dtype: str) -> np.ndarray:
+    data = files.read(join(folder, f"{name}.dat"))[_COUNT.itemsize :]
     return data.view(dtype) if data.flags.c_contiguous and data.ctypes.data % 8 == 0 else data.copy().view(dtype)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+
+from penstock.kernels.storage import is_remote
 
 # FFmpeg's names of the containers that are read: those in use, and none that names other files.
 _CONTAINERS = (
@@ -39,14 +42,9 @@ class Video:
             ValueError: it is no video, or of a kind that FFmpeg does not decode.
         """
         self._av = _pyav()
-        is_path = isinstance(source, str)
-        self._name = source if is_path else f"{source.size} bytes"
-        # What comes as bytes is to be all there: playlists and the like would have FFmpeg read other files, or the net.
-        options = {"format_whitelist": _CONTAINERS} | ({} if is_path else {"protocol_whitelist": ""})
+        self._name = source if isinstance(source, str) else f"{source.size} bytes"
         with self._telling("open"):
-            self._container = self._av.open(
-                source if is_path else io.BytesIO(source.tobytes()), options=options, metadata_errors="replace"
-            )
+            self._container = self._opened(source)
             streams = self._container.streams.video
         if not streams or streams[0].codec_context is None:
             raise ValueError(f"Failed to open the video ({self._name}): it has no stream of moving pictures")
@@ -74,6 +72,15 @@ class Video:
             yield
         except self._av.error.FFmpegError as error:
             raise ValueError(f"Failed to {action} the video ({self._name}): {error.strerror}") from error
+
+    def _opened(self, source: str | np.ndarray) -> Any:
+        options = {"format_whitelist": _CONTAINERS}
+        if isinstance(source, str) and is_remote(source):
+            return self._av.open(source, options=options, metadata_errors="replace")
+        data = open(source, "rb") if isinstance(source, str) else io.BytesIO(source.tobytes())  # noqa: SIM115
+        weakref.finalize(self, data.close)
+        # No protocols: a playlist, or the description of a session, would have FFmpeg open other files, and sockets.
+        return self._av.open(data, options=options | {"protocol_whitelist": ""}, metadata_errors="replace")
 
     def __len__(self) -> int:
         return len(self._points)

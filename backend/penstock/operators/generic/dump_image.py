@@ -22,7 +22,7 @@ class DumpImage(Operator):
         inputs=(Input("input", doc="Images of uint8 in HWC order, of 1 or 3 channels."),),
         arguments=(
             Argument("input_layout", "layout", "HWC", "Layout of the images; only HWC is supported."),
-            Argument("suffix", "string", "", "Part of the files' names."),
+            Argument("suffix", "string", "", "Part of the files' names.", path=True),
         ),
     )
 
@@ -40,7 +40,7 @@ class DumpImage(Operator):
             if index in workspace.failures:
                 continue
             try:
-                Path(f"{index}-{self.args['suffix']}-0.ppm").write_text(_portable_map(image))
+                Path(self.files.path(f"{index}-{self.args['suffix']}-0.ppm")).write_text(_portable_map(image))
             except Exception as error:
                 workspace.fail(index, error)
         workspace.outputs = [batch]

@@ -17,11 +17,13 @@ VIDEO_ARGUMENTS = (
     Argument("dtype", "DALIDataType", UINT8, "Type of the frames: UINT8 or FLOAT."),
     Argument("enable_frame_num", "string", "none", "Give the numbers of frames."),
     Argument("enable_timestamps", "bool", False, "Give the times of the frames, in seconds."),
-    Argument("file_list", "string", "", "A text file: in each line a path, a label, and maybe start and end."),
+    Argument(
+        "file_list", "string", "", "A text file: in each line a path, a label, and maybe start and end.", path=True
+    ),
     Argument("file_list_frame_num", "bool", False, "Start and end are numbers of frames, not times."),
     Argument("file_list_include_preceding_frame", "bool", False, "A start between two frames means the first of them."),
-    Argument("file_root", "string", "", "The folder whose folders are classes of videos."),
-    Argument("filenames", "string[]", [], "Paths of the videos."),
+    Argument("file_root", "string", "", "The folder whose folders are classes of videos.", path=True),
+    Argument("filenames", "string[]", [], "Paths of the videos.", path=True),
     Argument("image_type", "DALIImageType", RGB, "Colour space of the frames: RGB or YCbCr."),
     Argument("labels", "int32[]", None, "Labels of `filenames`."),
     Argument("normalized", "bool", False, "Give frames in the range [0, 1]."),

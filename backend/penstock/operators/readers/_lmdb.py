@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from penstock.kernels.storage import join
 from penstock.operators.readers._reader import Reader
 
 
@@ -23,12 +24,17 @@ class LmdbReader(Reader):
     shuffles_list = False
 
     def list_items(self) -> Sequence[Entry]:
-        self._databases = [_open(os.path.realpath(path)) for path in self.args["path"]]
+        self._databases = [_open(os.path.realpath(self._located(path))) for path in self.args["path"]]
         entries = []
         for number, database in enumerate(self._databases):
             with database.begin() as transaction, transaction.cursor() as cursor:
                 entries += [Entry(number, key) for key in cursor.iternext(keys=True, values=False)]
         return entries
+
+    def _located(self, path: str) -> str:
+        """The database's folder, whose data may be a link."""
+        self.files.path(join(path, "data.mdb"))
+        return self.files.path(path)
 
     def value(self, entry: Entry) -> memoryview:
         """The record of an entry."""

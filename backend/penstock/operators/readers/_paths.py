@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Sequence
 
-from penstock.kernels.storage import join, list_folder, read_text
+from penstock.kernels.storage import join
 from penstock.operators.readers._reader import Reader
 from penstock.schema import Argument
 
@@ -14,9 +14,9 @@ def path_arguments(file_filter: str) -> tuple[Argument, ...]:
     """The arguments that tell the files; ``file_filter`` is the default pattern of those in folders."""
     return (
         Argument("file_filter", "string", file_filter, "Pattern of the files that are taken from `file_root`."),
-        Argument("file_list", "string", None, "A text file with a path in each line."),
-        Argument("file_root", "string", None, "The folder that holds the files, or to which paths relate."),
-        Argument("files", "string[]", None, "Paths of the files."),
+        Argument("file_list", "string", None, "A text file with a path in each line.", path=True),
+        Argument("file_root", "string", None, "The folder that holds the files, or to which paths relate.", path=True),
+        Argument("files", "string[]", None, "Paths of the files.", path=True),
     )
 
 
@@ -38,9 +38,11 @@ class PathReader(Reader):
         if self.args["file_list"] is not None:
             path = self.args["file_list"]
             self._root = self._root or path.rpartition("/")[0]
-            return [line.strip() for line in read_text(path).splitlines() if line.strip()]
-        files, folders = list_folder(self._root)
-        nested = [f"{folder}/{name}" for folder in folders for name in list_folder(join(self._root, folder))[0]]
+            return [line.strip() for line in self.files.read_text(path).splitlines() if line.strip()]
+        files, folders = self.files.list_folder(self._root)
+        nested = [
+            f"{folder}/{name}" for folder in folders for name in self.files.list_folder(join(self._root, folder))[0]
+        ]
         return [path for path in [*(f"./{name}" for name in files), *nested] if self._matches(path)]
 
     def _matches(self, path: str) -> bool:

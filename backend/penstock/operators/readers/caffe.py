@@ -36,7 +36,7 @@ class Caffe(LmdbReader):
             *READER_ARGUMENTS,
             Argument("image_available", "bool", True, "Records hold images."),
             Argument("label_available", "bool", True, "Records hold labels."),
-            Argument("path", "string[]", doc="Paths of the databases' folders.", required=True),
+            Argument("path", "string[]", doc="Paths of the databases' folders.", required=True, path=True),
         ),
         outputs=_count_outputs,
         random=True,

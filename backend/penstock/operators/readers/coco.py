@@ -14,7 +14,7 @@ from penstock.kernels.codecs.coco import (
     read_preprocessed,
     write_preprocessed,
 )
-from penstock.kernels.storage import join, read_file
+from penstock.kernels.storage import join
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
 from penstock.types import FLOAT, INT32, UINT8
@@ -54,11 +54,11 @@ class COCO(Reader):
         arguments=(
             *READER_ARGUMENTS,
             *EPOCH_SHUFFLE_ARGUMENTS,
-            Argument("annotations_file", "string", "", "The annotations, as COCO's JSON."),
+            Argument("annotations_file", "string", "", "The annotations, as COCO's JSON.", path=True),
             Argument(
                 "avoid_class_remapping", "bool", False, "Labels are the file's numbers of categories, not 1, 2, 3 ..."
             ),
-            Argument("file_root", "string", None, "The folder that holds the images."),
+            Argument("file_root", "string", None, "The folder that holds the images.", path=True),
             Argument("image_ids", "bool", False, "Give the images' numbers, too."),
             Argument("images", "string[]", None, "Names of the images to read, in this order; by default all."),
             Argument("include_iscrowd", "bool", True, "Take objects that stand for crowds."),
@@ -72,10 +72,10 @@ class COCO(Reader):
             ),
             Argument("pixelwise_masks", "bool", False, "Give masks of labels, too."),
             Argument("polygon_masks", "bool", False, "Give the objects' outlines, too."),
-            Argument("preprocessed_annotations", "string", "", "A folder of preprocessed annotations."),
+            Argument("preprocessed_annotations", "string", "", "A folder of preprocessed annotations.", path=True),
             Argument("ratio", "bool", False, "Coordinates are fractions of the image's extents."),
             Argument("save_preprocessed_annotations", "bool", False, "Save the annotations for faster loading."),
-            Argument("save_preprocessed_annotations_dir", "string", "", "The folder to save them in."),
+            Argument("save_preprocessed_annotations_dir", "string", "", "The folder to save them in.", path=True),
             Argument("size_threshold", "float", 0.1, "Objects of less width or height (in pixels) are left out."),
             Argument("skip_empty", "bool", False, "Images without objects are left out."),
             _renamed("dump_meta_files", "bool", False, "save_preprocessed_annotations"),
@@ -118,7 +118,7 @@ class COCO(Reader):
     def list_items(self) -> Sequence[CocoImage]:
         args = self.args
         if args["preprocessed_annotations"]:
-            return read_preprocessed(args["preprocessed_annotations"], self._polygons)
+            return read_preprocessed(self.files, args["preprocessed_annotations"], self._polygons)
         settings = CocoSettings(
             corners=args["ltrb"],
             relative=args["ratio"],
@@ -127,10 +127,14 @@ class COCO(Reader):
             category_ids=args["avoid_class_remapping"],
             skip_empty=args["skip_empty"],
         )
-        images = read_annotations(args["annotations_file"], settings, args["images"] or None)
+        images = read_annotations(self.files, args["annotations_file"], settings, args["images"] or None)
         if args["save_preprocessed_annotations"]:
             write_preprocessed(
-                args["save_preprocessed_annotations_dir"], images, polygons=self._polygons, numbers=args["image_ids"]
+                self.files,
+                args["save_preprocessed_annotations_dir"],
+                images,
+                polygons=self._polygons,
+                numbers=args["image_ids"],
             )
         return images
 
@@ -143,7 +147,7 @@ class COCO(Reader):
         return [*specs, OutputSpec(INT32, "", 1)] if self.args["image_ids"] else specs
 
     def read(self, item: CocoImage) -> list[np.ndarray]:
-        outputs = [read_file(join(self.args["file_root"], item.file_name)), item.boxes, item.labels]
+        outputs = [self.files.read(join(self.args["file_root"], item.file_name)), item.boxes, item.labels]
         if self._polygons:
             outputs += [item.polygons * _TO_COORDINATES if self.args["masks"] else item.polygons, item.vertices]
         if self.args["pixelwise_masks"]:

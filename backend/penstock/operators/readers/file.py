@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.storage import join, list_folder, read_file, read_text
+from penstock.kernels.storage import join
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
 from penstock.types import INT32, UINT8
@@ -55,11 +55,15 @@ class File(Reader):
             Argument("case_sensitive_filter", "bool", False, "Filters tell small from capital letters."),
             Argument("dir_filters", "string[]", None, "Patterns of the folders that are classes; by default all are."),
             Argument("file_filters", "string[]", _KNOWN_FILES, "Patterns of the files that are taken from folders."),
-            Argument("file_list", "string", None, "A text file with a path and a label in each line."),
+            Argument("file_list", "string", None, "A text file with a path and a label in each line.", path=True),
             Argument(
-                "file_root", "string", None, "The folder that holds the classes' folders, or to which paths relate."
+                "file_root",
+                "string",
+                None,
+                "The folder that holds the classes' folders, or to which paths relate.",
+                path=True,
             ),
-            Argument("files", "string[]", None, "Paths of the files."),
+            Argument("files", "string[]", None, "Paths of the files.", path=True),
             Argument("labels", "int32[]", None, "Labels of `files`; by default their positions."),
         ),
         outputs=2,
@@ -101,7 +105,7 @@ class File(Reader):
         if not self._root:
             self._root = path.rpartition("/")[0] if "://" in path else os.path.dirname(path)
         items = []
-        for number, line in enumerate(read_text(path).splitlines(), 1):
+        for number, line in enumerate(self.files.read_text(path).splitlines(), 1):
             if not line.strip():
                 continue
             name, _, label = line.rstrip().replace("\t", " ").rpartition(" ")
@@ -114,9 +118,11 @@ class File(Reader):
         return items
 
     def _from_folders(self) -> Iterator[_Item]:
-        folders = [name for name in list_folder(self._root)[1] if self._matches(name, self.args["dir_filters"])]
+        folders = [
+            name for name in self.files.list_folder(self._root)[1] if self._matches(name, self.args["dir_filters"])
+        ]
         for label, folder in enumerate(folders):
-            for name in list_folder(join(self._root, folder))[0]:
+            for name in self.files.list_folder(join(self._root, folder))[0]:
                 if self._matches(name, self.args["file_filters"]):
                     yield _Item(f"{folder}/{name}", label)
 
@@ -131,7 +137,7 @@ class File(Reader):
         return [OutputSpec(UINT8, "", 1), OutputSpec(INT32, "", 1)]
 
     def read(self, item: _Item) -> tuple[np.ndarray, np.ndarray]:
-        return read_file(join(self._root, item.path)), np.array([item.label], np.int32)
+        return self.files.read(join(self._root, item.path)), np.array([item.label], np.int32)
 
     def source_info(self, item: _Item, output: int) -> str:
         return item.path if output == 0 else ""

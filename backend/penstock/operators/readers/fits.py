@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.storage import read_file
 from penstock.operators.readers._paths import PathReader, path_arguments
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS
 from penstock.schema import Argument, OutputSpec, Schema, register_operator
@@ -57,7 +56,7 @@ class Fits(PathReader):
         except ImportError as error:
             raise ImportError(f"astropy is needed to read '{item}': pip install astropy") from error
 
-        with fits.open(io.BytesIO(read_file(self.path(item)).tobytes())) as file:
+        with fits.open(io.BytesIO(self.files.read(self.path(item)).tobytes())) as file:
             arrays = [_image(file, unit, item) for unit in self.args["hdu_indices"]]
         dtypes = self.args["dtypes"]
         return arrays if dtypes is None else [_as(array, numpy_dtype(t)) for array, t in zip(arrays, dtypes)]

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.kernels.storage import read_range, read_text
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.operators.readers._records import Record
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
@@ -43,8 +42,9 @@ class MXNet(Reader):
                 "string[]",
                 doc="Path of the index: a number and a record's start in each line.",
                 required=True,
+                path=True,
             ),
-            Argument("path", "string[]", doc="Path of the RecordIO file.", required=True),
+            Argument("path", "string[]", doc="Path of the RecordIO file.", required=True, path=True),
         ),
         outputs=2,
         random=True,
@@ -61,11 +61,13 @@ class MXNet(Reader):
                 f"got {len(indices)} and {len(paths)}"
             )
         try:
-            starts = sorted(int(line.split()[1]) for line in read_text(indices[0]).splitlines() if line.strip())
+            starts = sorted(
+                int(line.split()[1]) for line in self.files.read_text(indices[0]).splitlines() if line.strip()
+            )
         except (IndexError, ValueError):
             raise ValueError(f"'{indices[0]}' does not hold a number and a record's start in each line") from None
         self.count = len(starts)
-        ends = [*starts[1:], os.path.getsize(paths[0])]
+        ends = [*starts[1:], os.path.getsize(self.files.path(paths[0]))]
         return [Record(paths[0], start, end - start) for start, end in zip(starts, ends)]
 
     def groups(self) -> tuple[int, ...]:
@@ -75,7 +77,7 @@ class MXNet(Reader):
         return [OutputSpec(UINT8, "", 1), OutputSpec(FLOAT, "", 1)]
 
     def read(self, item: Record) -> tuple[np.ndarray, np.ndarray]:
-        record = read_range(item.path, item.start, item.size)
+        record = self.files.read_range(item.path, item.start, item.size)
         magic, length = _FRAME.unpack_from(record.data)
         # The upper 3 bits tell whether a record is cut into parts.
         if magic != _MAGIC or length >> 29 or _FRAME.size + length > record.size:

@@ -13,7 +13,6 @@ import numpy as np
 
 from penstock.kernels.levels import from_unit
 from penstock.kernels.resampling import lobes_of_quality, resample_signal
-from penstock.kernels.storage import read_file, read_text
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
 from penstock.schema.libraries import SOUNDFILE
@@ -59,7 +58,7 @@ class NemoAsr(Reader):
             *EPOCH_SHUFFLE_ARGUMENTS,
             Argument("downmix", "bool", True, "Replace the channels by their mean."),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the recordings: FLOAT, INT16 or INT32."),
-            Argument("manifest_filepaths", "string[]", doc="Paths of the manifests.", required=True),
+            Argument("manifest_filepaths", "string[]", doc="Paths of the manifests.", required=True, path=True),
             Argument("max_duration", "float", 0.0, "Longer recordings (in seconds) are left out; 0: none are."),
             Argument("min_duration", "float", 0.0, "Shorter recordings (in seconds) are left out."),
             Argument("normalize_text", "bool", None, deprecated=Deprecation("0.28", removed=True)),
@@ -91,7 +90,7 @@ class NemoAsr(Reader):
     def _kept(self, path: str) -> Iterator[_Recording]:
         shortest, longest = self.args["min_duration"], self.args["max_duration"]
         number = 0
-        for line_number, line in enumerate(read_text(path).splitlines(), 1):
+        for line_number, line in enumerate(self.files.read_text(path).splitlines(), 1):
             if not line.strip():
                 continue
             try:
@@ -116,7 +115,7 @@ class NemoAsr(Reader):
     def read(self, item: _Recording) -> list[np.ndarray]:
         from soundfile import SoundFile
 
-        with SoundFile(io.BytesIO(read_file(item.path).tobytes())) as file:
+        with SoundFile(io.BytesIO(self.files.read(item.path).tobytes())) as file:
             rate = int(file.samplerate)
             file.seek(min(int(item.offset * rate), file.frames))
             outputs = [self._signal(file, -1 if item.duration < 0 else int(item.duration * rate))]

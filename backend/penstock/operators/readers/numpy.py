@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.codecs.npy import view_npy
-from penstock.kernels.storage import read_file
 from penstock.kernels.windows import Region, apply_policy, check_policy
 from penstock.operators.image._boxes import box_region
 from penstock.operators.image._windows import copy_region
@@ -80,13 +79,13 @@ class Numpy(PathReader):
         return [OutputSpec(NO_TYPE)]
 
     def read(self, item: str) -> tuple[np.ndarray]:
-        array = view_npy(read_file(self.path(item)))
+        array = view_npy(self.files.read(self.path(item)))
         return (np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape),)
 
     def read_sample(self, item: str, sample: Sample) -> tuple[np.ndarray]:
         if not self._has_region:
             return self.read(item)
-        array = view_npy(read_file(self.path(item)))
+        array = view_npy(self.files.read(self.path(item)))
         axes = self.args["roi_axes"] or range(array.ndim)
         arguments: Any = _RegionOfInterest(sample, list(axes), array.shape)
         wanted = box_region(arguments, array.shape, "")

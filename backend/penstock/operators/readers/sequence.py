@@ -9,7 +9,7 @@ import numpy as np
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_header import read_header
-from penstock.kernels.storage import join, list_folder, read_file
+from penstock.kernels.storage import join
 from penstock.operators.readers._reader import READER_ARGUMENTS, Reader
 from penstock.schema import Alias, Argument, OutputSpec, Sample, Schema, register_operator
 from penstock.types import RGB, UINT8
@@ -27,7 +27,9 @@ class Sequence(Reader):
         devices=("cpu",),
         arguments=(
             *READER_ARGUMENTS,
-            Argument("file_root", "string", doc="The folder that holds the streams' folders.", required=True),
+            Argument(
+                "file_root", "string", doc="The folder that holds the streams' folders.", required=True, path=True
+            ),
             Argument("image_type", "DALIImageType", RGB, "Colour space of the frames."),
             Argument("sequence_length", "int32", doc="Frames in a sequence.", required=True),
             Argument("step", "int32", 1, "Frames from the start of a sequence to that of the next."),
@@ -50,8 +52,8 @@ class Sequence(Reader):
         length, step, stride = (self.args[name] for name in ("sequence_length", "step", "stride"))
         root, span = self.args["file_root"], (length - 1) * stride
         sequences = []
-        for folder in list_folder(root)[1]:
-            frames = [join(join(root, folder), name) for name in list_folder(join(root, folder))[0]]
+        for folder in self.files.list_folder(root)[1]:
+            frames = [join(join(root, folder), name) for name in self.files.list_folder(join(root, folder))[0]]
             sequences += [frames[i : i + span + 1 : stride] for i in range(0, len(frames) - span, step)]
         return sequences
 
@@ -66,7 +68,7 @@ class Sequence(Reader):
 
     def _read(self, item: list[str], decoding: Decoding) -> tuple[np.ndarray]:
         kind = self.args["image_type"]
-        encoded = [read_file(path) for path in item]
+        encoded = [self.files.read(path) for path in item]
         headers = [read_header(data, decoding) for data in encoded]
         shapes = [header.shape(kind) for header in headers]
         if len(set(shapes)) > 1:

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.codecs.tfrecord import STRING, Feature, parse_example, record_data, take
-from penstock.kernels.storage import read_range, read_text
+from penstock.kernels.storage import Files
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.operators.readers._records import Record
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
 from penstock.types import from_numpy_dtype
 
 
-def read_index(path: str, index_path: str) -> list[Record]:
+def read_index(files: Files, path: str, index_path: str) -> list[Record]:
     """The records of a file, from an index with the start and size of a record in each line."""
     records = []
-    for number, line in enumerate(read_text(index_path).splitlines(), 1):
+    for number, line in enumerate(files.read_text(index_path).splitlines(), 1):
         try:
             start, size = map(int, line.split()[:2])
         except ValueError:
@@ -33,9 +33,13 @@ def _count_features(arguments: dict[str, Any]) -> int:
 
 _FILES = (
     Argument(
-        "index_path", "string[]", doc="Paths of the indices: a record's start and size in each line.", required=True
+        "index_path",
+        "string[]",
+        doc="Paths of the indices: a record's start and size in each line.",
+        required=True,
+        path=True,
     ),
-    Argument("path", "string[]", doc="Paths of the TFRecord files.", required=True),
+    Argument("path", "string[]", doc="Paths of the TFRecord files.", required=True, path=True),
     Argument("use_o_direct", "bool", False, "Accepted for compatibility."),
 )
 
@@ -88,17 +92,19 @@ class TFRecord(Reader):
         super().setup()
 
     def list_items(self) -> Sequence[Record]:
-        self._files = [read_index(path, index) for path, index in zip(self.args["path"], self.args["index_path"])]
-        return [record for file in self._files for record in file]
+        self._by_file = [
+            read_index(self.files, path, index) for path, index in zip(self.args["path"], self.args["index_path"])
+        ]
+        return [record for file in self._by_file for record in file]
 
     def groups(self) -> tuple[int, ...]:
-        return tuple(map(len, self._files))
+        return tuple(map(len, self._by_file))
 
     def output_specs(self) -> list[OutputSpec]:
         return [OutputSpec(from_numpy_dtype(feature.dtype), "", feature.ndim) for _, feature in self._features]
 
     def read(self, item: Record) -> list[np.ndarray]:
-        found = parse_example(record_data(read_range(item.path, item.start, item.size)))
+        found = parse_example(record_data(self.files.read_range(item.path, item.start, item.size)))
         return [
             take(feature, name, found) if name in found else _placeholder(feature) for name, feature in self._features
         ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.kernels.codecs.video import PADDINGS, fill_frames, padded
 from penstock.kernels.codecs.video import Video as VideoFile
-from penstock.kernels.storage import join, list_folder, read_text
+from penstock.kernels.storage import join
 from penstock.operators.readers._reader import READER_ARGUMENTS, Reader
 from penstock.schema import Argument, OutputSpec, Schema, register_operator
 from penstock.schema.libraries import PYAV
@@ -82,7 +82,13 @@ class Video(Reader):
                 "Give the number of the first frame (`scalar`) or of all frames (`sequence`), or nothing (`none`).",
             ),
             Argument("enable_timestamps", "bool", False, "Give the times of the frames, in seconds."),
-            Argument("file_list", "string", "", "A text file: in each line a path, a label, and maybe start and end."),
+            Argument(
+                "file_list",
+                "string",
+                "",
+                "A text file: in each line a path, a label, and maybe start and end.",
+                path=True,
+            ),
             Argument("file_list_format", "string", "timestamps", "Start and end are `timestamps` or `frames`."),
             Argument("file_list_include_end", "bool", True, "Accepted for compatibility: the end is excluded."),
             Argument(
@@ -91,8 +97,8 @@ class Video(Reader):
                 "start_down_end_up",
                 "Times between frames: `start_down_end_up`, `start_up_end_down`, `all_up` or `all_down`.",
             ),
-            Argument("file_root", "string", "", "The folder whose folders are classes of videos."),
-            Argument("filenames", "string[]", [], "Paths of the videos."),
+            Argument("file_root", "string", "", "The folder whose folders are classes of videos.", path=True),
+            Argument("filenames", "string[]", [], "Paths of the videos.", path=True),
             Argument("fill_value", "int32[]", [0], 'Colour of frames behind the end, with pad_mode="constant".'),
             Argument("image_type", "DALIImageType", RGB, "RGB; no other colour space is given yet."),
             Argument("labels", "int32[]", None, "Labels of `filenames`."),
@@ -147,17 +153,17 @@ class Video(Reader):
             labels = args["labels"] or [0] * len(args["filenames"])
             yield from (_Source(path, label, None) for path, label in zip(args["filenames"], labels))
         elif args["file_root"]:
-            for label, folder in enumerate(list_folder(args["file_root"])[1]):
-                for name in list_folder(join(args["file_root"], folder))[0]:
+            for label, folder in enumerate(self.files.list_folder(args["file_root"])[1]):
+                for name in self.files.list_folder(join(args["file_root"], folder))[0]:
                     yield _Source(join(args["file_root"], f"{folder}/{name}"), label, None)
         else:
-            for number, line in enumerate(read_text(args["file_list"]).splitlines(), 1):
+            for number, line in enumerate(self.files.read_text(args["file_list"]).splitlines(), 1):
                 if line.strip():
                     yield _listed(line.split(), f"'{args['file_list']}':{number}")
 
     def _sequences(self, source: _Source) -> Iterator[_Item]:
         length, stride, step = (self.args[name] for name in ("sequence_length", "stride", "step"))
-        video = VideoFile(source.path)
+        video = VideoFile(self.files.path(source.path))
         start, end = self._part(video, source.span)
         if self.args["uniform_sample"]:
             frames = np.floor(np.linspace(start, end - 1, length) + 0.5).astype(int).tolist()
@@ -192,7 +198,7 @@ class Video(Reader):
         return [*specs, OutputSpec(FLOAT64, "", 1)] if self.args["enable_timestamps"] else specs
 
     def read(self, item: _Item) -> list[np.ndarray]:
-        video = VideoFile(item.path)
+        video = VideoFile(self.files.path(item.path))
         frames = np.empty((len(item.frames), *video.shape), np.uint8)
         fill_frames(video, item.frames, self.args["fill_value"], frames)
         outputs = [frames]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.storage import is_remote, read_file, read_range, read_text
+from penstock.kernels.storage import Files, is_remote
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.schema import Argument, OutputSpec, Schema, register_operator
 from penstock.types import (
@@ -54,12 +54,12 @@ class Component(NamedTuple):
 Sample = tuple["Component | None", ...]
 
 
-def list_archive(path: str) -> Iterator[list[Component]]:
+def list_archive(files: Files, path: str) -> Iterator[list[Component]]:
     """The samples of an archive: runs of files whose names differ only behind the first dot.
 
     Files without a name before that dot are left out. An archive without files has one sample, without components.
     """
-    source: Any = {"fileobj": io.BytesIO(read_file(path).tobytes())} if is_remote(path) else {"name": path}
+    source: Any = {"fileobj": io.BytesIO(files.read(path).tobytes())} if is_remote(path) else {"name": files.path(path)}
     try:
         with tarfile.open(mode="r:", **source) as archive:
             listed = [
@@ -67,14 +67,14 @@ def list_archive(path: str) -> Iterator[list[Component]]:
             ]
     except tarfile.ReadError as error:
         raise ValueError(f"Corrupted tar file at '{path}': {error}") from error
-    files = [file for file in listed if file.stem]
-    if not files:
+    named = [file for file in listed if file.stem]
+    if not named:
         yield []
-    for _, components in groupby(files, lambda component: component.stem):
+    for _, components in groupby(named, lambda component: component.stem):
         yield list(components)
 
 
-def read_index(path: str, index_path: str) -> Iterator[list[Component]]:
+def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Component]]:
     """The samples of an archive from its index: per line the extension, start, size (and name) of each file.
 
     Source: the index that DALI's ``wds2idx`` writes, versions 1.1 and 1.2.
@@ -82,11 +82,11 @@ def read_index(path: str, index_path: str) -> Iterator[list[Component]]:
     Raises:
         ValueError: the index is malformed, or speaks of another archive.
     """
-    lines = read_text(index_path).splitlines()
+    lines = files.read_text(index_path).splitlines()
     head = lines[0].split() if lines else []
     named = _names_files(head, index_path)
     count = _sample_count(head, index_path)
-    extent = None if is_remote(path) else os.path.getsize(path)
+    extent = None if is_remote(path) else os.path.getsize(files.path(path))
     for number in range(1, count + 1):
         words = lines[number].split() if number < len(lines) else []
         if not words:
@@ -173,7 +173,13 @@ class Webdataset(Reader):
             Argument(
                 "ext", "string[]", doc="Extensions of the wanted files, one entry for each output.", required=True
             ),
-            Argument("index_paths", "string[]", None, "Indices of the archives; by default the archives are scanned."),
+            Argument(
+                "index_paths",
+                "string[]",
+                None,
+                "Indices of the archives; by default the archives are scanned.",
+                path=True,
+            ),
             Argument(
                 "missing_component_behavior",
                 "string",
@@ -181,7 +187,7 @@ class Webdataset(Reader):
                 "Samples that lack a file: `empty` (the default) gives it without contents, `skip` leaves the sample out, "
                 "`error` fails.",
             ),
-            Argument("paths", "string[]", doc="Paths of the tar archives.", required=True),
+            Argument("paths", "string[]", doc="Paths of the tar archives.", required=True, path=True),
         ),
         outputs=lambda arguments: len(arguments.get("ext") or ()),
         random=True,
@@ -222,9 +228,9 @@ class Webdataset(Reader):
     def list_items(self) -> Sequence[Sample]:
         indices = self.args["index_paths"]
         if indices:
-            archives = [read_index(path, index) for path, index in zip(self.args["paths"], indices)]
+            archives = [read_index(self.files, path, index) for path, index in zip(self.args["paths"], indices)]
         else:
-            archives = [list_archive(path) for path in self.args["paths"]]
+            archives = [list_archive(self.files, path) for path in self.args["paths"]]
         self._archives = [list(self._complete(archive)) for archive in archives]
         return [sample for archive in self._archives for sample in archive]
 
@@ -254,14 +260,14 @@ class Webdataset(Reader):
         return [OutputSpec(dtype, "", 1) for dtype in self._dtypes]
 
     def read(self, item: Sample) -> list[np.ndarray]:
-        return [_contents(component, numpy_dtype(dtype)) for component, dtype in zip(item, self._dtypes)]
+        return [_contents(self.files, component, numpy_dtype(dtype)) for component, dtype in zip(item, self._dtypes)]
 
     def source_info(self, item: Sample, output: int) -> str:
         component = item[output]
         return "" if component is None else f"{component.archive}:{component.start}:{component.name}"
 
 
-def _contents(component: Component | None, dtype: np.dtype) -> np.ndarray:
+def _contents(files: Files, component: Component | None, dtype: np.dtype) -> np.ndarray:
     if component is None:
         return np.empty(0, dtype)
-    return read_range(component.archive, component.start, component.size).view(dtype)
+    return files.read_range(component.archive, component.start, component.size).view(dtype)

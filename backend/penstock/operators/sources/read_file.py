@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.storage import read_file
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.types import INT8, UINT8, dtype_name
 
@@ -20,7 +19,14 @@ class ReadFile(Operator):
     schema = Schema(
         name="io__file__Read",
         devices=("cpu",),
-        inputs=(Input("filepaths", device="cpu", doc="Paths of files: the bytes of UTF-8 text, uint8 of shape (n,)."),),
+        inputs=(
+            Input(
+                "filepaths",
+                device="cpu",
+                doc="Paths of files: the bytes of UTF-8 text, uint8 of shape (n,).",
+                path=True,
+            ),
+        ),
         arguments=(
             Argument("dont_use_mmap", "bool", False, "Accepted for compatibility."),
             Argument("use_o_direct", "bool", False, "Accepted for compatibility."),
@@ -36,7 +42,7 @@ class ReadFile(Operator):
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         # Read here: only then the size is known for sure.
-        sample.plan = read_file(_path(sample.inputs[0]))
+        sample.plan = self.files.read(_path(sample.inputs[0]))
         return sample.plan.shape
 
     def compute(self, sample: Sample) -> None:

@@ -1,0 +1,35 @@
+"""Moving a graph off the GPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.errors import DeviceError
+from penstock.graph.graph import Graph
+from penstock.graph.nodes import DataNode, OpNode
+
+
+def on_cpu(graph: Graph) -> Graph:
+    """The graph with all operators on the CPU: those of the GPU, and those that take data there (``mixed``).
+
+    Raises:
+        DeviceError: some operators run on a GPU alone.
+    """
+    stuck = [op for op in graph.operators if "cpu" not in op.schema.devices]
+    if stuck:
+        listed = ", ".join(f"`{op.display_name}` ('{op.name}')" for op in stuck)
+        raise DeviceError(f"The pipeline cannot be moved to the CPU, for these operators run on a GPU only: {listed}.")
+    moved: dict[OpNode, OpNode] = {}
+
+    def current(node: DataNode) -> DataNode:
+        assert node.source is not None  # as in every graph
+        return moved[node.source].outputs[node.index]
+
+    for op in graph.operators:
+        arguments = {name: current(node) for name, node in op.argument_inputs.items()}
+        moved[op] = replace(
+            op, device="cpu", inputs=[current(node) for node in op.inputs], argument_inputs=arguments, outputs=[]
+        )
+        for old, new in zip(op.outputs, moved[op].outputs):
+            new.name, new.ndim, new.dtype, new.layout = old.name, old.ndim, old.dtype, old.layout
+    return Graph([current(node) for node in graph.outputs], [current(node) for node in graph.sinks])
