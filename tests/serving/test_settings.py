@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.serving.settings import ConfigurationError, Settings, declared, settings_of, unknown_parameters
+from penstock.serving.settings import ConfigurationError, Settings, declared, settings_of, warn_of_unknown
 
 
 def config(**parameters: str) -> dict[str, Any]:
@@ -74,10 +74,14 @@ def test_server_settings_that_make_no_sense_are_refused(text: str) -> None:
         settings_of({}, {"PENSTOCK_BACKEND_CONFIG": text})
 
 
-def test_unknown_parameters_are_known_with_the_nearest_setting() -> None:
-    given = config(max_pixel="1", Num_Threads="1", colour_of_the_house="red", EXECUTION_ENV_PATH="/env", max_bytes="1")
-    assert unknown_parameters(given) == {
-        "max_pixel": "max_pixels",
-        "Num_Threads": "num_threads",
-        "colour_of_the_house": None,
-    }
+def test_unknown_parameters_are_logged_with_the_nearest_setting(caplog: pytest.LogCaptureFixture) -> None:
+    warn_of_unknown(
+        config(max_pixel="1", Num_Threads="1", colour_of_the_house="red", EXECUTION_ENV_PATH="/env", max_bytes="1"),
+        {"PENSTOCK_BACKEND_CONFIG": '{"penstock": {"isolate": "all", "max_bytes": "3"}}'},
+    )
+    assert [record.getMessage() for record in caplog.records] == [
+        "the server's setting penstock,isolate has no effect: it is no setting of Penstock's. Did you mean 'isolate_decoders'?",
+        "the parameter 'max_pixel' has no effect: it is no setting of Penstock's. Did you mean 'max_pixels'?",
+        "the parameter 'Num_Threads' has no effect: it is no setting of Penstock's. Did you mean 'num_threads'?",
+        "the parameter 'colour_of_the_house' has no effect: it is no setting of Penstock's.",
+    ]

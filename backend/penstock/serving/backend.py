@@ -15,9 +15,7 @@ from penstock.serving.configuration import ConfigurationError, check_libraries, 
 from penstock.serving.metrics_page import MetricsPage, MetricsWriter
 from penstock.serving.refusals import Fault, Refusal
 from penstock.serving.served_model import Answer, ServedModel, pipeline_loader
-from penstock.serving.settings import settings_of, unknown_parameters
-
-logger = logging.getLogger(__name__)
+from penstock.serving.settings import settings_of
 
 
 @functools.cache
@@ -50,11 +48,6 @@ class TritonPythonModel:
         _check_stub(_pb_utils())
         _log_to_triton()
         config = json.loads(args["model_config"])
-        for name, nearest in unknown_parameters(config).items():
-            hint = "" if nearest is None else f": is '{nearest}' meant?"
-            logger.warning(
-                "the parameter '%s' of the model '%s' is none of Penstock's%s", name, args["model_name"], hint
-            )
         on_gpu = args["model_instance_kind"] == "GPU"
         folder = Path(args["model_repository"]) / args["model_version"]
         self._model = ServedModel.load(folder, config, int(args["model_instance_device_id"]) if on_gpu else None)

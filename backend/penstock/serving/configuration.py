@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.errors import did_you_mean
 from penstock.pipeline import Pipeline
 from penstock.serving.probing import TensorInfo, declared_inputs, declared_outputs, probe, source_steps, streams
 from penstock.serving.requests import InputSpec, OutputSpec, sample_of
@@ -414,7 +415,7 @@ def _check_input_names(entries: Sequence[Mapping[str, Any]], declared: Sequence[
         if entry["name"] not in names:
             raise ConfigurationError(
                 f"Configuration file contains config for {entry['name']} but such input is not present in the pipeline. "
-                f"The pipeline's external sources are {names}."
+                f"The pipeline's external sources are {names}.{did_you_mean(entry['name'], names)}"
             )
 
 

@@ -1,11 +1,11 @@
-"""From the tensors of Triton's requests to batches, and from batches to the tensors of responses."""
+"""What a request is; from its tensors to batches, and from batches to the tensors of answers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,6 +15,28 @@ from penstock.tensors.tensor import device_view
 
 class RequestError(ValueError):
     """A request is at fault."""
+
+
+class Request(Protocol):
+    """What a model is asked, whoever brings it."""
+
+    @property
+    def id(self) -> str:
+        """The client's name for the request, or empty."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What the client sent along: texts, numbers and booleans by name."""
+
+    @property
+    def wanted(self) -> Collection[str]:
+        """The names of the outputs that are asked for."""
+
+    def tensor(self, name: str) -> Any:
+        """The array of an input (byte strings as objects); None where the request leaves it out."""
+
+    def is_cancelled(self) -> bool:
+        """Whether nobody waits for the answer any more."""
 
 
 @dataclass(frozen=True)

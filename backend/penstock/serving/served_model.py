@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +25,13 @@ from penstock.serving.configuration import (
     warn_of_differences,
 )
 from penstock.serving.fed_runner import FedRunner, MixUpError
+from penstock.serving.intake import Intake
 from penstock.serving.metrics import Metric
 from penstock.serving.model_files import ModelFolder
 from penstock.serving.probing import probe, streams
 from penstock.serving.refusals import Fault, Refusal, refusal_of
-from penstock.serving.requests import InputSpec, RequestError, part_of, sample_of, samples_of, to_batch
-from penstock.serving.settings import ConfigurationError, Settings, settings_of
+from penstock.serving.requests import Request, RequestError, part_of, to_batch
+from penstock.serving.settings import ConfigurationError, Settings, settings_of, warn_of_unknown
 from penstock.serving.without_gpus import original_of
 from penstock.tensors import cuda
 from penstock.tensors.cuda import require_cupy
@@ -39,28 +40,6 @@ from penstock.types import CPU_ONLY_DEVICE_ID
 logger = logging.getLogger(__name__)
 
 _NEVER_PREFETCHED: dict[str, Any] = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
-
-
-class Request(Protocol):
-    """What a model is asked, whoever brings it."""
-
-    @property
-    def id(self) -> str:
-        """The client's name for the request, or empty."""
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """What the client sent along: texts, numbers and booleans by name."""
-
-    @property
-    def wanted(self) -> Collection[str]:
-        """The names of the outputs that are asked for."""
-
-    def tensor(self, name: str) -> Any:
-        """The array of an input (byte strings as objects); None where the request leaves it out."""
-
-    def is_cancelled(self) -> bool:
-        """Whether nobody waits for the answer any more."""
 
 
 @dataclass(frozen=True)
@@ -138,10 +117,9 @@ class ServedModel:
         self._runner = FedRunner(pipeline)
         self.streams = streams(pipeline)
         self._inputs = input_specs(config, pipeline, settings)
+        self._intake = Intake(self._inputs, pipeline.max_batch_size or 0)
         self._order = output_order(config["output"], pipeline)
         self._outputs = output_specs(config, pipeline, settings)
-        # For each input that may be left out, the samples of the last request that had it.
-        self._last: dict[str, list[Any]] = {}
 
     @classmethod
     def load(cls, version_folder: Path, config: Mapping[str, Any], device_id: int | None) -> ServedModel:
@@ -156,6 +134,7 @@ class ServedModel:
             ConfigurationError: the configuration is wrong, or does not fit the pipeline.
         """
         settings = settings_of(config)
+        warn_of_unknown(config)
         load = pipeline_loader(version_folder, config, settings, device_id)
         # Another one is probed: what serves must not have seen made-up data, nor used up random numbers.
         probed = load()
@@ -211,52 +190,9 @@ class ServedModel:
         if cancelled:
             return Refusal(Fault.CANCELLED, "the request was cancelled before it was run"), []
         try:
-            return None, self._samples(request)
+            return None, self._intake.samples_of(request)
         except Exception as error:
             return refusal_of(error), []
-
-    def _samples(self, request: Request) -> list[list[Any]]:
-        given = {
-            spec.name: samples_of(tensor, spec)
-            for spec in self._inputs
-            if (tensor := request.tensor(spec.name)) is not None
-        }
-        count = self._count(given)
-        samples = [given.get(spec.name) or self._instead(spec, request, count) for spec in self._inputs]
-        self._last.update(
-            {spec.name: _kept(given[spec.name]) for spec in self._inputs if spec.repeats and spec.name in given}
-        )
-        return samples
-
-    def _count(self, given: Mapping[str, list[Any]]) -> int:
-        counts = {len(samples) for samples in given.values()} or {1}
-        if len(counts) != 1:
-            raise RequestError(f"the inputs hold different numbers of samples: {sorted(counts)}")
-        count, limit = counts.pop(), self._pipeline.max_batch_size or 0
-        if not 0 < count <= limit:
-            raise RequestError(f"a request must hold from 1 to {limit} samples, this one holds {count}")
-        return count
-
-    def _instead(self, spec: InputSpec, request: Request, count: int) -> list[Any]:
-        """The samples of an input that a request leaves out: its parameter of that name, the default, or the last ones."""
-        if not spec.optional:
-            raise RequestError(f"input '{spec.name}' is missing")
-        value = request.parameters.get(spec.name)
-        if value is not None:
-            try:
-                return [sample_of(value, spec)] * count
-            except ValueError as error:
-                raise RequestError(f"the parameter '{spec.name}' of the request: {error}") from error
-        if spec.default is not None:
-            return [spec.default] * count
-        last = self._last.get(spec.name)
-        if last is None:
-            raise RequestError(f"input '{spec.name}' is left out, and there is nothing to take instead")
-        if len(last) not in (1, count):
-            raise RequestError(
-                f"input '{spec.name}' is left out, and the {len(last)} samples that it had last do not fit the {count} of this request"
-            )
-        return last if len(last) == count else last * count
 
     def _batches(self, accepted: Sequence[_Accepted]) -> Iterator[list[_Accepted]]:
         """The accepted requests in batches that the pipeline takes: one, if Triton keeps to the model's batch size."""
@@ -428,8 +364,3 @@ def pipeline_loader(
         return pipeline
 
     return load
-
-
-def _kept(samples: Sequence[Any]) -> list[Any]:
-    """Copies: a request's memory goes with it."""
-    return [sample.copy() for sample in samples]

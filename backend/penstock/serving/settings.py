@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import json
+import logging
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, did_you_mean
+
+logger = logging.getLogger(__name__)
 
 SERVER_SETTINGS = "PENSTOCK_BACKEND_CONFIG"
 """The environment variable with the server's settings: JSON, a section for each backend name, texts by setting."""
@@ -160,18 +162,22 @@ def settings_of(config: Mapping[str, Any], environment: Mapping[str, str] | None
     Raises:
         ConfigurationError: a value is not of its setting's kind.
     """
-    given = _server_settings(os.environ if environment is None else environment) | _parameters(config)
+    given = _given(config, environment)
     return Settings(**{item.name: _parsed(item, *given[item.name]) for item in declared() if item.name in given})
 
 
-def unknown_parameters(config: Mapping[str, Any]) -> dict[str, str | None]:
-    """The model's parameters that are no settings, each with the nearest setting, if one is near.
-
-    Triton allows any parameter, and its Python backend has some of its own, all in capitals.
-    """
+def warn_of_unknown(config: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> None:
+    """Logs what is set for a model and is no setting, with the nearest one: Triton allows any parameter."""
     known = [item.name for item in declared()]
-    strange = [name for name in _parameters(config) if name not in known and not name.isupper()]
-    return {name: next(iter(difflib.get_close_matches(name.lower(), known, 1)), None) for name in strange}
+    for name, (_, called) in _given(config, environment).items():
+        # Triton's Python backend has some of its own, all in capitals.
+        if name not in known and not name.isupper():
+            logger.warning("%s has no effect: it is no setting of Penstock's.%s", called, did_you_mean(name, known))
+
+
+def _given(config: Mapping[str, Any], environment: Mapping[str, str] | None) -> dict[str, tuple[str, str]]:
+    """The text of each thing that is set, and what that is called in messages."""
+    return _server_settings(os.environ if environment is None else environment) | _parameters(config)
 
 
 def _server_settings(environment: Mapping[str, str]) -> dict[str, tuple[str, str]]:

@@ -1,0 +1,76 @@
+"""`Intake`: the samples that a request brings for each input, or leaves to be taken from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from penstock.serving.requests import InputSpec, Request, RequestError, sample_of, samples_of
+
+
+class Intake:
+    """Takes the samples out of a model's requests.
+
+    What a request leaves out of the inputs that are optional is its parameter of that name; else the input's default; else,
+    where the pipeline's source says ``repeat_last``, the samples of the last request that had the input.
+
+    Args:
+        inputs: of the model.
+        limit: the most samples that a request may hold.
+    """
+
+    def __init__(self, inputs: Sequence[InputSpec], limit: int) -> None:
+        self._inputs = inputs
+        self._limit = limit
+        self._last: dict[str, list[Any]] = {}
+
+    def samples_of(self, request: Request) -> list[list[Any]]:
+        """The samples of each input; as views of the request's memory where it brings them.
+
+        Raises:
+            RequestError: something is missing, of the wrong rank, or too much.
+        """
+        tensors = {spec.name: request.tensor(spec.name) for spec in self._inputs}
+        given = {
+            spec.name: samples_of(tensors[spec.name], spec) for spec in self._inputs if tensors[spec.name] is not None
+        }
+        count = self._count(given)
+        samples = [given.get(spec.name) or self._instead(spec, request, count) for spec in self._inputs]
+        for spec in self._inputs:
+            if spec.repeats and spec.name in given:
+                # Copies: a request's memory goes with it.
+                self._last[spec.name] = [sample.copy() for sample in given[spec.name]]
+        return samples
+
+    def _count(self, given: Mapping[str, list[Any]]) -> int:
+        counts = {len(samples) for samples in given.values()} or {1}
+        if len(counts) != 1:
+            raise RequestError(f"the inputs hold different numbers of samples: {sorted(counts)}")
+        count = counts.pop()
+        if not 0 < count <= self._limit:
+            raise RequestError(f"a request must hold from 1 to {self._limit} samples, this one holds {count}")
+        return count
+
+    def _instead(self, spec: InputSpec, request: Request, count: int) -> list[Any]:
+        if not spec.optional:
+            raise RequestError(f"input '{spec.name}' is missing")
+        value = request.parameters.get(spec.name)
+        if value is not None:
+            return [_parameter(value, spec)] * count
+        if spec.default is not None:
+            return [spec.default] * count
+        last = self._last.get(spec.name)
+        if last is None:
+            raise RequestError(f"input '{spec.name}' is left out, and there is nothing to take instead")
+        if len(last) not in (1, count):
+            raise RequestError(
+                f"input '{spec.name}' is left out, and the {len(last)} samples that it had last do not fit the {count} of this request"
+            )
+        return last if len(last) == count else last * count
+
+
+def _parameter(value: Any, spec: InputSpec) -> Any:
+    try:
+        return sample_of(value, spec)
+    except ValueError as error:
+        raise RequestError(f"the parameter '{spec.name}' of the request: {error}") from error

@@ -1,0 +1,192 @@
+"""What a request means, without anybody who brings it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.serving.configuration import ConfigurationError
+from penstock.serving.served_model import Fault, Outputs, Refusal, ServedModel
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import HEADER, add_model
+
+SUMS = """
+@pipeline_def(batch_size=4)
+def sums():
+    a = fn.external_source(name="a", dtype=types.INT32, ndim=1)
+    b = fn.external_source(name="b", dtype=types.INT32, ndim=1)
+    return fn.cast(a + b, dtype=types.INT32, name="sum"), a
+"""
+BYTES = """
+@pipeline_def(batch_size=4)
+def sizes():
+    return fn.cast(fn.external_source(name="x").shape(), dtype=types.INT32, name="size")
+"""
+
+
+@dataclass
+class Asked:
+    """A request, as plain data."""
+
+    inputs: Mapping[str, Any]
+    id: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    wanted: tuple[str, ...] = ("sum", "a", "size")
+    cancelled: bool = False
+
+    def tensor(self, name: str) -> Any:
+        return self.inputs.get(name)
+
+    def is_cancelled(self) -> bool:
+        return self.cancelled
+
+
+def entry(name: str, data_type: str, *dims: int) -> dict[str, Any]:
+    return {"name": name, "data_type": data_type, "dims": list(dims)}
+
+
+SUMS_CONFIG = {
+    "name": "sums",
+    "max_batch_size": 4,
+    "input": [entry("a", "TYPE_INT32", -1), entry("b", "TYPE_INT32", -1)],
+    "output": [entry("sum", "TYPE_INT32", -1), entry("a", "TYPE_INT32", -1)],
+}
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Iterator[Callable[..., ServedModel]]:
+    loaded = []
+
+    def loading(source: str, config: Mapping[str, Any]) -> ServedModel:
+        add_model(tmp_path, config["name"], "", HEADER + source)
+        loaded.append(ServedModel.load(tmp_path / config["name"] / "1", config, None))
+        return loaded[-1]
+
+    yield loading
+    for model in loaded:
+        model.close()
+
+
+def numbers(first: int, count: int = 1, **more: Any) -> Asked:
+    a = np.arange(first, first + count, dtype=np.int32)[:, None]
+    return Asked({"a": a, "b": np.full((count, 1), 100, np.int32)} | more)
+
+
+def sums(answers: list[Any]) -> list[Any]:
+    return [
+        answer.tensors["sum"].ravel().tolist() if isinstance(answer, Outputs) else answer.fault for answer in answers
+    ]
+
+
+def test_requests_share_a_batch_and_bad_ones_fail_alone(load: Any) -> None:
+    model = load(SUMS, SUMS_CONFIG)
+    requests = [
+        numbers(1),
+        numbers(2, b=np.zeros((2, 1), np.int32)),
+        numbers(3, a=None),
+        numbers(4, 2),
+        numbers(5, a=np.zeros((1, 1, 1), np.int32)),
+    ]
+    assert sums(model.answer(requests)) == [[101], Fault.REQUEST, Fault.REQUEST, [104, 105], Fault.REQUEST]
+
+
+def test_requests_that_are_together_more_than_a_batch_are_several(load: Any) -> None:
+    model = load(SUMS, SUMS_CONFIG)
+    requests = [numbers(10, 3), numbers(20, 2), numbers(30, 2), numbers(40, 5), numbers(50, 4)]
+    assert sums(model.answer(requests)) == [
+        [110, 111, 112],
+        [120, 121],
+        [130, 131],
+        Fault.REQUEST,
+        [150, 151, 152, 153],
+    ]
+
+
+def test_a_batch_that_is_refused_as_a_whole_is_tried_one_by_one(load: Any) -> None:
+    model = load(SUMS, SUMS_CONFIG)
+    wide = numbers(7, a=np.ones((1, 2), np.int32), b=np.ones((1, 3), np.int32))
+    for _ in range(3):
+        answers = model.answer([numbers(1), wide, numbers(2)])
+        assert sums(answers) == [[101], Fault.REQUEST, [102]]
+        assert "sample 0 of this request" in answers[1].message or "operator" in answers[1].message
+
+
+def test_only_what_is_wanted_is_given(load: Any) -> None:
+    model = load(SUMS, SUMS_CONFIG)
+    asked = numbers(1)
+    asked.wanted = ("a",)
+    (answer,) = model.answer([asked])
+    assert list(answer.tensors) == ["a"]
+
+
+def test_cancelled_requests_are_not_run(load: Any) -> None:
+    model = load(SUMS, SUMS_CONFIG)
+    gone = numbers(1)
+    gone.cancelled = True
+    assert sums(model.answer([gone, numbers(2)])) == [Fault.CANCELLED, [102]]
+
+
+def test_byte_strings_come_as_lists_as_well(load: Any) -> None:
+    config = {
+        "name": "sizes",
+        "max_batch_size": 4,
+        "input": [entry("x", "TYPE_STRING", 1)],
+        "output": [entry("size", "TYPE_INT32", 1)],
+    }
+    model = load(BYTES, config)
+    (answer,) = model.answer([Asked({"x": [b"abc", b"de"]})])
+    assert answer.tensors["size"].tolist() == [[3], [2]]
+
+
+def test_whoever_gives_another_batch_answers_nobody(load: Any) -> None:
+    """A source that now and then gives the batch before once more."""
+    model = load(SUMS, SUMS_CONFIG)
+    answered, refused = 0, 0
+    for number in range(20):
+        source = model._runner.sources["a" if number % 2 else "b"]
+        if number % 3 == 2:
+            give_again(source)
+        answers = model.answer([numbers(number), numbers(1000 + number)])
+        if isinstance(answers[0], Refusal):
+            assert [answer.fault for answer in answers] == [Fault.INTERNAL] * 2
+            assert "nothing is answered with it" in answers[0].message
+            refused += 1
+        else:
+            assert sums(answers) == [[100 + number], [1100 + number]]
+            answered += 1
+    assert (answered, refused) == (14, 6)
+
+
+def give_again(source: Any) -> None:
+    """Sabotages a source: its next run gives what it was fed for another batch."""
+    run = source.run
+
+    def sabotaged(workspace: Any) -> None:
+        source._queue.appendleft(type(source._queue[0])(source._queue[0].batch))
+        run(workspace)
+
+    source.run = sabotaged
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"input": [entry("a", "TYPE_FP32", -1), entry("b", "TYPE_INT32", -1)]}, "Mismatch of data_type"),
+        ({"input": [entry("a", "TYPE_INT32", -1)]}, 'Missing config for "b" input'),
+        ({"input": [*SUMS_CONFIG["input"], entry("aa", "TYPE_INT32", -1)]}, "Did you mean 'a'"),
+        ({"output": SUMS_CONFIG["output"][:1]}, "number of outputs"),
+        ({"parameters": {"defaults": {"string_value": '{"z": 1}'}}}, "names \\['z'\\]"),
+        ({"parameters": {"defaults": {"string_value": "[1]"}}}, "JSON object"),
+    ],
+)
+def test_configurations_that_are_refused(load: Any, change: Mapping[str, Any], text: str) -> None:
+    with pytest.raises(ConfigurationError, match=text):
+        load(SUMS, SUMS_CONFIG | change)
