@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from penstock.serving.configuration import ConfigurationError
 from penstock.serving.served_model import Fault, Outputs, Refusal, ServedModel
@@ -24,6 +26,11 @@ def sums():
     a = fn.external_source(name="a", dtype=types.INT32, ndim=1)
     b = fn.external_source(name="b", dtype=types.INT32, ndim=1)
     return fn.cast(a + b, dtype=types.INT32, name="sum"), a
+"""
+DECODED = """
+@pipeline_def(batch_size=4%s)
+def decoded():
+    return fn.cast(fn.decoders.image(fn.external_source(name="x")).shape(), dtype=types.INT32, name="size")
 """
 BYTES = """
 @pipeline_def(batch_size=4)
@@ -115,8 +122,8 @@ def test_a_batch_that_is_refused_as_a_whole_is_tried_one_by_one(load: Any) -> No
     wide = numbers(7, a=np.ones((1, 2), np.int32), b=np.ones((1, 3), np.int32))
     for _ in range(3):
         answers = model.answer([numbers(1), wide, numbers(2)])
-        assert sums(answers) == [[101], Fault.REQUEST, [102]]
-        assert "sample 0 of this request" in answers[1].message or "operator" in answers[1].message
+        assert sums(answers) == [[101], Fault.OPERATOR, [102]]
+        assert "Can't broadcast shapes" in answers[1].message
 
 
 def test_only_what_is_wanted_is_given(load: Any) -> None:
@@ -125,6 +132,33 @@ def test_only_what_is_wanted_is_given(load: Any) -> None:
     asked.wanted = ("a",)
     (answer,) = model.answer([asked])
     assert list(answer.tensors) == ["a"]
+
+
+def png(height: int, width: int) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (width, height)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("own", "parameters", "limit"),
+    [("", {"max_pixels": "100"}, 100), (", max_pixels=50", {"max_pixels": "100"}, 50), (", max_pixels=200", {}, 200)],
+)
+def test_images_are_as_large_as_model_and_pipeline_both_allow(
+    load: Any, own: str, parameters: dict[str, str], limit: int
+) -> None:
+    config = {
+        "name": "sizes",
+        "max_batch_size": 4,
+        "input": [entry("x", "TYPE_STRING", 1)],
+        "output": [entry("size", "TYPE_INT32", 3)],
+        "parameters": {name: {"string_value": text} for name, text in parameters.items()},
+    }
+    model = load(DECODED % own, config)
+    small, large = model.answer([Asked({"x": [png(limit // 10, 10)]}), Asked({"x": [png(limit // 10, 11)]})])
+    assert small.tensors["size"].tolist() == [[limit // 10, 10, 3]]
+    assert large.fault is Fault.OPERATOR
+    assert f"`max_pixels` of the pipeline allows {limit}" in large.message
 
 
 def test_cancelled_requests_are_not_run(load: Any) -> None:

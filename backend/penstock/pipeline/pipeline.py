@@ -462,6 +462,10 @@ class Pipeline:
         self._batch_size = batch_size if self._batch_size is None else self._batch_size
         self._num_threads = num_threads if self._num_threads is None else self._num_threads
 
+    def tighten_limits(self, max_pixels: int | None, max_bytes: int | None, max_frames: int | None) -> None:
+        """Allows no more than these of what is decoded, nor more than it did; to be called before it is built."""
+        self._limits = self._limits.tightened(Limits(max_pixels, max_bytes, max_frames))
+
     # -- building --------------------------------------------------------------------------------------------------
 
     def build(self) -> None:

@@ -351,9 +351,11 @@ def pipeline_loader(
             device_id=CPU_ONLY_DEVICE_ID if device_id is None else device_id,
             batch_size=config.get("max_batch_size") or None,
             num_threads=settings.num_threads,
+            isolate_decoders=settings.isolate_decoders,
             **_NEVER_PREFETCHED,
         )
         pipeline.set_missing(batch_size=1, num_threads=len(os.sched_getaffinity(0)))
+        pipeline.tighten_limits(settings.max_pixels, settings.max_bytes, settings.max_frames)
         if settings.device == "cpu":
             pipeline.move_to_cpu()
         elif pipeline.graph.uses_gpu() and not cuda.device_count():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NoReturn
 
 from penstock.errors import LimitError
@@ -29,6 +29,11 @@ class Limits:
     pixels: int | None = None
     bytes: int | None = None
     frames: int | None = None
+
+    def tightened(self, other: Limits) -> Limits:
+        """Those of both that allow less."""
+        pairs = [(getattr(self, item.name), getattr(other, item.name)) for item in fields(self)]
+        return Limits(*(min((limit for limit in pair if limit is not None), default=None) for pair in pairs))
 
     def check_pixels(self, height: int, width: int, what: str = "image") -> None:
         """Raises LimitError for an image (or frame) of that size."""
