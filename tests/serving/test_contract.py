@@ -401,6 +401,7 @@ def test_what_is_left_out_comes_from_the_default_the_request_or_the_last_one(cli
     factor = np.array([[3], [4]], np.float32)
     assert ask(client, "optional", x=x, factor=factor).as_numpy("y").tolist() == [[3.5] * 3, [4.5] * 3]
     assert ask(client, "optional", parameters={"factor": 7}, x=x).as_numpy("y").tolist() == [[7.5] * 3] * 2
+    assert ask(client, "optional", parameters={"factor": "0.25"}, x=x).as_numpy("y").tolist() == [[0.75] * 3] * 2
     error = refused(client, "optional", parameters={"factor": "seven"}, x=x)
     assert error.status() == "400"
     assert "the parameter 'factor' of the request" in error.message()

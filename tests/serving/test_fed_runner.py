@@ -126,6 +126,28 @@ def test_nothing_stays_behind_a_batch_that_fails(pipeline: Pipeline) -> None:
     assert values(runner, 3, 4) == [[7, 7]]
 
 
+class Gone:
+    """Watches over a run that nobody waits for any more, once an operator has run."""
+
+    def __init__(self) -> None:
+        self._ran = 0
+
+    def operator_ran(self, step: Any, seconds: float) -> None:
+        self._ran += 1
+
+    def cancelled(self) -> list[int]:
+        return [0, 1] if self._ran else []
+
+
+def test_nothing_stays_behind_a_batch_that_is_cancelled(pipeline: Pipeline) -> None:
+    runner = FedRunner(pipeline)
+    for number in range(3):
+        # The source a has given its batch, and b has not.
+        assert runner.run(fed(number, 2, count=2), 2, Gone()).stopped
+        assert not holding(runner)
+    assert values(runner, 3, 4) == [[7, 7]]
+
+
 def test_nothing_stays_behind_what_cannot_be_fed(pipeline: Pipeline) -> None:
     runner = FedRunner(pipeline)
     with pytest.raises(KeyError):

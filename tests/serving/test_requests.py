@@ -90,10 +90,12 @@ def test_single_values_become_samples() -> None:
     row = InputSpec("x", is_bytes=False, dtype=np.int32, ndim=1)
     assert sample_of(3, row).tolist() == [3]
     assert sample_of([3, 4], row).tolist() == [3, 4]
+    assert sample_of("[3, 4]", row).tolist() == [3, 4]
+    assert sample_of("2.5", number) == 2.5
     assert sample_of("ab", InputSpec("x", is_bytes=True)).tolist() == [97, 98]
 
 
-@pytest.mark.parametrize("value", [3.5, [[1]], "3", [1, "x"], {"a": 1}])
+@pytest.mark.parametrize("value", [3.5, [[1]], "3.5", [1, "x"], {"a": 1}, "{}"])
 def test_single_values_that_are_no_samples(value: object) -> None:
     with pytest.raises(ValueError, match="'x'"):
         sample_of(value, InputSpec("x", is_bytes=False, dtype=np.int32, ndim=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,7 +91,9 @@ def samples_of(tensor: Any, spec: InputSpec) -> list[Any]:
 
 
 def sample_of(value: Any, spec: InputSpec) -> np.ndarray:
-    """One sample that is given as a plain value: a number, a text, a list of numbers.
+    """One sample that is given as a plain value: a number, a list of numbers, or a text.
+
+    A text is itself where the input takes bytes, else the JSON of a value: Triton knows no other parameters.
 
     Raises:
         ValueError: it is no sample of this input.
@@ -104,10 +107,13 @@ def sample_of(value: Any, spec: InputSpec) -> np.ndarray:
 
 
 def _of_type(value: Any, spec: InputSpec) -> np.ndarray:
-    is_text = isinstance(value, str)
-    given = np.frombuffer(value.encode(), np.uint8) if is_text else np.array(value)
-    dtype = given.dtype if spec.dtype is None else np.dtype(spec.dtype)
-    fits = given.dtype.kind in "biuf" and (not is_text or dtype == np.uint8)
+    dtype = None if spec.dtype is None else np.dtype(spec.dtype)
+    if isinstance(value, str):
+        given = np.frombuffer(value.encode(), np.uint8) if dtype in (None, np.uint8) else np.array(json.loads(value))
+    else:
+        given = np.array(value)
+    dtype = dtype or given.dtype
+    fits = given.dtype.kind in "biuf"
     sample = given.astype(dtype) if fits else given
     if not fits or (dtype.kind in "biu" and not np.array_equal(sample, given)):
         raise ValueError(f"input '{spec.name}' of type {dtype} cannot hold {value!r}")
