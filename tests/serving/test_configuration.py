@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from penstock import Pipeline, fn, pipeline_def, types
 from penstock.serving.configuration import (
     ConfigurationError,
     check_configuration,
+    check_libraries,
     complete_configuration,
     is_batched,
     warn_of_differences,
@@ -156,6 +158,20 @@ def test_why_a_probe_fails_is_logged_in_one_line(caplog: pytest.LogCaptureFixtur
     assert "crop" in message
     assert "audio: " in message
     assert "\n" not in message
+    pipeline.close()
+
+
+def test_a_probe_that_lacks_a_library_is_no_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def loud() -> Any:
+        return fn.decoders.audio(fn.external_source(name="x"))[0]
+
+    pipeline = loud()
+    monkeypatch.setitem(sys.modules, "soundfile", None)
+    with pytest.raises(ConfigurationError, match=r"decoders.audio: import of soundfile halted"):
+        probe(pipeline)
+    with pytest.raises(ConfigurationError, match=r"decoders.audio: soundfile is needed.*pip install penstock\[audio\]"):
+        check_libraries(pipeline)
     pipeline.close()
 
 

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from penstock.errors import OperatorError
 from penstock.graph import OpNode
 from penstock.pipeline import Pipeline
 from penstock.schema import FedOperator, operator_class
 from penstock.serving.fed_runner import FedRunner
+from penstock.serving.settings import ConfigurationError
 from penstock.tensors import TensorListCPU
 from penstock.types import NO_TYPE, UINT8, DALIDataType, numpy_dtype
 
@@ -84,21 +86,26 @@ def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None
     Args:
         pipeline: that never serves.
         configured: what the model's configuration says of inputs, by name, for what the pipeline does not declare.
+
+    Raises:
+        ConfigurationError: whatever it is given, it needs a library that is not there.
     """
     inputs = [_combined(declared, (configured or {}).get(declared.name)) for declared in declared_inputs(pipeline)]
     kinds = list(_ENCODED) if any(_is_encoded(info) for info in inputs) else [""]
-    causes: dict[str, str] = {}
+    errors: dict[str, Exception] = {}
     for kind in kinds:
         try:
             small, large = (_run(pipeline, inputs, kind, scale) for scale in (1, 2))
         except Exception as error:
-            causes.setdefault(_in_one_line(error), kind)
+            errors[kind] = error
             continue
         return [
             TensorInfo(node.name, batch.dtype, _common(batch.shapes[0], other.shapes[0]), batch.layout())
             for node, batch, other in zip(pipeline.graph.outputs, small, large)
         ]
-    why = "; ".join(f"{kind}: {cause}" if kind else cause for cause, kind in causes.items())
+    if all(isinstance(error.__cause__, ImportError) for error in errors.values()):
+        raise ConfigurationError(_in_one_line(errors[kinds[0]]))
+    why = "; ".join(f"{kind}: {_in_one_line(error)}" if kind else _in_one_line(error) for kind, error in errors.items())
     logger.info("the pipeline takes none of the made-up inputs that it was tried with (%s)", why)
     return None
 
@@ -112,7 +119,10 @@ def _combined(declared: TensorInfo, configured: TensorInfo | None) -> TensorInfo
 
 
 def _in_one_line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    what = (
+        f"{error.operator}: {error.reason}" if isinstance(error, OperatorError) else f"{type(error).__name__}: {error}"
+    )
+    return " ".join(what.split())
 
 
 def _run(pipeline: Pipeline, inputs: list[TensorInfo], kind: str, scale: int) -> list[Any]:
