@@ -170,3 +170,19 @@ def test_a_port_in_use_is_a_clear_message(repository: Path) -> None:
     assert done.returncode == 1
     assert f"penstock: port {port} for HTTP cannot be had" in done.stderr
     assert "--http-port" in done.stderr
+
+
+def test_a_wrong_setting_is_refused_before_anything_starts(repository: Path) -> None:
+    for option, wanted in (
+        ("--max-pixels=0", "a number from 1, or none"),
+        ("--isolate-decoders=some", "auto, all or none"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "penstock", "serve", str(repository), option],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 2
+        assert f"it must be {wanted}" in done.stderr

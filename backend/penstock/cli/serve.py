@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,39 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from penstock.serving.settings import Settings, declared
+
 if TYPE_CHECKING:
     from penstock.serving.server import LocalServer, ModelState
 
 _console = Console(highlight=False)
+
+_SETTINGS = {"max_pixels": "N|none", "max_bytes": "N|none", "max_frames": "N|none", "isolate_decoders": "auto|all|none"}
+"""The settings of all models that have an option here, and what they are shown to take."""
+
+
+def _setting_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options for settings, which are handed over as they are written."""
+    for item in declared():
+        if item.name in _SETTINGS:
+            default = "none" if (value := getattr(Settings(), item.name)) is None else value
+            function = click.option(
+                f"--{item.name.replace('_', '-')}",
+                metavar=_SETTINGS[item.name],
+                callback=_check_setting,
+                help=f"{item.metadata['doc']} [default: {default}]",
+            )(function)
+    return function
+
+
+def _check_setting(context: click.Context, option: click.Parameter, text: str | None) -> str | None:
+    (item,) = (item for item in declared() if item.name == option.name)
+    try:
+        if text is not None:
+            item.metadata["parse"](text)
+    except ValueError:
+        raise click.BadParameter(f"it must be {item.metadata['wanted']}, not {text!r}") from None
+    return text
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -28,14 +58,7 @@ _console = Console(highlight=False)
 @click.option(
     "--python-env", type=click.Path(path_type=Path), help="Environment to serve from (a folder or its Python)."
 )
-@click.option("--max-pixels", metavar="N|none", help="Refuse encoded images of more pixels. [default: 178956970]")
-@click.option("--max-bytes", metavar="N|none", help="Refuse files that decode to more bytes. [default: none]")
-@click.option("--max-frames", metavar="N|none", help="Refuse videos of more frames. [default: none]")
-@click.option(
-    "--isolate-decoders",
-    type=click.Choice(["auto", "all", "none"]),
-    help="Decode in processes that may die: formats whose decoders cannot be trusted, all, or none. [default: auto]",
-)
+@_setting_options
 @click.option("--gpu-pool-mb", type=int, default=1024, show_default=True, help="GPU memory for outputs in flight.")
 @click.option("--keep-going", is_flag=True, help="Serve the other models if some cannot be loaded.")
 @click.option(
@@ -51,10 +74,6 @@ def command(
     gpu_pool_mb: int,
     keep_going: bool,
     verbose: bool,
-    max_pixels: str | None,
-    max_bytes: str | None,
-    max_frames: str | None,
-    isolate_decoders: str | None,
     **options: Any,
 ) -> None:
     """Serve the models of REPOSITORY with Triton, until Ctrl-C.
@@ -82,18 +101,13 @@ def command(
     """
     from penstock.serving.server import LocalServer
 
-    settings = {
-        "max_pixels": max_pixels,
-        "max_bytes": max_bytes,
-        "max_frames": max_frames,
-        "isolate_decoders": isolate_decoders,
-    }
+    given = {name: options.pop(name) for name in _SETTINGS}
     _end_in_order()
     server = LocalServer(
         repository,
         environment=python_env,
         flags=flags,
-        settings={name: value for name, value in settings.items() if value is not None},
+        settings={name: text for name, text in given.items() if text is not None},
         gpu_pool_bytes=gpu_pool_mb << 20,
         allow_failures=keep_going,
         echo=verbose,
