@@ -100,7 +100,7 @@ lock: $(VENV)/.ready  ## Resolve the constraints anew, for all Pythons (with uv)
 	$(BIN)/uv pip compile --universal --python-version 3.10 --no-header --no-annotate --upgrade --quiet \
 		--extra dev pyproject.toml -o constraints.txt
 	printf 'onnxruntime\nnumpy<2\n' | $(BIN)/uv pip compile --universal --python-version 3.10 --no-header --no-annotate \
-		--upgrade --quiet --extra server --extra image --extra audio --extra gpu pyproject.toml - -o constraints-serve.txt
+		--upgrade --quiet --extra server --extra image --extra audio --extra video --extra gpu pyproject.toml - -o constraints-serve.txt
 
 .PHONY: clean
 clean:  ## Remove what was made, but for the model repository

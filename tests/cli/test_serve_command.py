@@ -1,14 +1,16 @@
-"""``penstock serve`` as a process: starts, tells, heals, stops."""
+"""``penstock serve`` as a process: starts, tells, heals, stops, and leaves nothing behind."""
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -65,36 +67,92 @@ def descendants(pid: int) -> list[tuple[int, str]]:
     return found
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_serves_until_it_is_told_to_stop(repository: Path, tmp_path: Path, end: signal.Signals) -> None:
-    out = tmp_path / "out"
-    with out.open("w") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "penstock", "serve", str(repository), *free_ports(), "--strict-readiness=true"],
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            # A shell's background jobs ignore Ctrl-C, and the test may run in one.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )
-    try:
-        wait(lambda: "Ctrl-C stops the server" in out.read_text() or process.poll() is not None)
-        text = out.read_text()
-        assert "HTTP     http://127.0.0.1:" in text
-        assert "quiet  1        ready" in text
-        if end == signal.SIGTERM:
-            (stub,) = [pid for pid, name in descendants(process.pid) if name.startswith("triton_python")]
-            os.kill(stub, signal.SIGKILL)
-            wait(lambda: "Triton serves again" in out.read_text())
-        children = descendants(process.pid)
-        assert children
-        process.send_signal(end)
-        assert process.wait(60) == 0
-        assert "stopping" in out.read_text()
-        # Those whose parent ended first are buried by another process, when it gets to it.
-        wait(lambda: not [pid for pid, _ in children if Path(f"/proc/{pid}").exists()])
-    finally:
-        process.kill()
-        process.wait()
+class Serving:
+    """The command, run until it serves."""
+
+    def __init__(self, repository: Path, out: Path, *flags: str) -> None:
+        self.out = out
+        with out.open("w") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "penstock", "serve", str(repository), *free_ports(), *flags],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                # A shell's background jobs ignore Ctrl-C, and the test may run in one.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            )
+        wait(lambda: "Ctrl-C stops the server" in self.text() or self.process.poll() is not None)
+        self.folder = Path(re.search(r"log +(\S+)/triton.log", self.text())[1])  # type: ignore[index]
+        self.started = descendants(self.process.pid)
+
+    def text(self) -> str:
+        return self.out.read_text()
+
+    def pids(self, name: str) -> list[int]:
+        return [pid for pid, own in descendants(self.process.pid) if own.startswith(name)]
+
+    def left_behind(self) -> list[str]:
+        """What is there although the command has ended: processes, folders, shared memory."""
+        left = [f"{pid} {name}" for pid, name in self.started if Path(f"/proc/{pid}").exists()]
+        left += [str(self.folder)] if self.folder.exists() else []
+        return left + [str(path) for path in Path("/dev/shm").glob(f"{self.shared_memory}*")]
+
+    @functools.cached_property
+    def shared_memory(self) -> str:
+        (line,) = {Path(f"/proc/{pid}/cmdline").read_text() for pid in self.pids("tritonserver")}
+        return re.search(r"shm-region-prefix-name=(\w+)", line)[1]  # type: ignore[index]
+
+
+@pytest.fixture
+def serve(repository: Path, tmp_path: Path) -> Iterator[Callable[..., Serving]]:
+    running = []
+
+    def start(*flags: str) -> Serving:
+        running.append(Serving(repository, tmp_path / "out", *flags))
+        assert running[-1].shared_memory
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.process.kill()
+        one.process.wait()
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_serves_until_it_is_told_to_stop(serve: Callable[..., Serving], end: signal.Signals) -> None:
+    serving = serve("--strict-readiness=true")
+    assert "HTTP     http://127.0.0.1:" in serving.text()
+    assert "quiet  1        ready" in serving.text()
+    if end == signal.SIGTERM:
+        (stub,) = serving.pids("triton_python")
+        os.kill(stub, signal.SIGKILL)
+        wait(lambda: "quiet serves again" in serving.text())
+        (triton,) = serving.pids("tritonserver")
+        os.kill(triton, signal.SIGKILL)
+        wait(lambda: "Triton serves again" in serving.text())
+    assert serving.left_behind() != []
+    serving.started += descendants(serving.process.pid)
+    serving.process.send_signal(end)
+    assert serving.process.wait(60) == 0
+    assert "stopping" in serving.text()
+    # Those whose parent ended first are buried by another process, when it gets to it.
+    wait(lambda: serving.left_behind() == [])
+
+
+def test_leaves_nothing_behind_when_it_is_killed(serve: Callable[..., Serving]) -> None:
+    serving = serve("--model-control-mode", "explicit", "--load-model=*")
+    assert len(serving.left_behind()) > 3
+    serving.process.kill()
+    wait(lambda: serving.left_behind() == [])
+
+
+def test_gives_up_on_a_triton_that_keeps_dying(serve: Callable[..., Serving]) -> None:
+    serving = serve("--restarts", "0")
+    (triton,) = serving.pids("tritonserver")
+    os.kill(triton, signal.SIGKILL)
+    assert serving.process.wait(60) == 1
+    assert "Triton was ended by SIGKILL and is not started again" in serving.text()
+    assert "Started HTTPService" in serving.text()
+    wait(lambda: serving.left_behind() == [])
 
 
 def test_a_port_in_use_is_a_clear_message(repository: Path) -> None:
@@ -112,3 +170,19 @@ def test_a_port_in_use_is_a_clear_message(repository: Path) -> None:
     assert done.returncode == 1
     assert f"penstock: port {port} for HTTP cannot be had" in done.stderr
     assert "--http-port" in done.stderr
+
+
+def test_a_wrong_setting_is_refused_before_anything_starts(repository: Path) -> None:
+    for option, wanted in (
+        ("--max-pixels=0", "a number from 1, or none"),
+        ("--isolate-decoders=some", "auto, all or none"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "penstock", "serve", str(repository), option],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 2
+        assert f"it must be {wanted}" in done.stderr

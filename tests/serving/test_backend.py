@@ -209,9 +209,9 @@ def test_batches_that_do_not_fit(client: Any, x: np.ndarray, y: np.ndarray) -> N
         ("wrong_type", "TYPE_FP32"),
     ],
 )
-def test_models_that_cannot_be_loaded_say_why(client: Any, model: str, text: str) -> None:
-    states = {entry["name"]: entry for entry in client.get_model_repository_index()}
-    assert states[model].get("state") != "READY"
-    assert text in states[model]["reason"]
+def test_models_that_cannot_be_loaded_say_why(server: LocalServer, client: Any, model: str, text: str) -> None:
+    (state,) = (entry for entry in server.models() if entry.name == model)
+    assert not state.ready
+    assert text in state.reason
     assert not client.is_model_ready(model)
     assert client.is_server_live()

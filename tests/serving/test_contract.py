@@ -326,10 +326,10 @@ def test_types_that_no_source_declares_are_the_configurations(
 
 
 @pytest.mark.parametrize("model", sorted(REFUSED))
-def test_what_the_pipeline_declares_otherwise_is_refused(client: Any, model: str) -> None:
-    states = {entry["name"]: entry for entry in client.get_model_repository_index()}
-    assert states[model].get("state") != "READY"
-    assert REFUSED[model][1] in states[model]["reason"]
+def test_what_the_pipeline_declares_otherwise_is_refused(server: LocalServer, model: str) -> None:
+    (state,) = (entry for entry in server.models() if entry.name == model)
+    assert not state.ready
+    assert REFUSED[model][1] in state.reason
 
 
 def test_why_made_up_data_fails_is_in_the_log(client: Any, log: Path) -> None:
@@ -433,9 +433,8 @@ def test_models_import_what_lies_beside_them(client: Any, model: str, number: in
     assert ask(client, model, x=x).as_numpy("y").tolist() == [[number + 1, number + 2]]
 
 
-def test_a_missing_library_is_named_when_the_model_is_loaded(client: Any) -> None:
-    states = {entry["name"]: entry for entry in client.get_model_repository_index()}
-    assert states["without_library"].get("state") != "READY"
-    reason = states["without_library"]["reason"]
-    assert "decoders.inflate: lz4 is needed, which cannot be loaded" in reason
-    assert "pip install penstock[readers]" in reason
+def test_a_missing_library_is_named_when_the_model_is_loaded(server: LocalServer) -> None:
+    (state,) = (entry for entry in server.models() if entry.name == "without_library")
+    assert not state.ready
+    assert "decoders.inflate: lz4 is needed, which cannot be loaded" in state.reason
+    assert "pip install penstock[readers]" in state.reason

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from penstock.serving.control import ServerError, readable
 from penstock.serving.environment import describe, find_environment
-from penstock.serving.server import LocalServer, ServerError, readable
+from penstock.serving.server import LocalServer
 
 IDENTITY_CONFIG = """
 backend: "python"
@@ -133,23 +131,68 @@ def test_models_that_fail_are_reported_with_the_reason(tmp_path: Path) -> None:
         assert infer(server, [3.0]) == [3.0]
 
 
-def test_notices_a_dead_model_and_leaves_nothing_behind(repository: Path, tmp_path: Path) -> None:
+def test_leaves_nothing_behind(repository: Path, tmp_path: Path) -> None:
     log = tmp_path / "triton.log"
-    with LocalServer(repository, log=log, flags=["--log-verbose=1"]) as server:
-        pid, prefix = server.pid, server._shared_memory
-        assert server.dead_stubs() == []
-        (stub,) = server._stubs
-        os.kill(stub, signal.SIGKILL)
-        deadline = time.monotonic() + 60
-        while not server.dead_stubs() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert server.dead_stubs() == [stub]
+    with LocalServer(repository, log=log, flags=["--log-verbose", "1"]) as server:
+        pid, folder = server.pid, server._folder
+        (stub,) = server.stubs()
+        assert (stub.instance, stub.model_in(repository), stub.running()) == ("identity_0_0", "identity", True)
+        assert list(Path("/dev/shm").glob(f"{server.shared_memory}*")) != []
+        assert folder is not None
+        assert folder.is_dir()
     assert not server.running
     assert not Path(f"/proc/{pid}").exists()
-    assert list(Path("/dev/shm").glob(f"{prefix}*")) == []
+    assert not folder.exists()
+    assert list(Path("/dev/shm").glob(f"{server.shared_memory}*")) == []
     assert "I1" in log.read_text() or "I0" in log.read_text()
     with pytest.raises(ServerError, match="does not run"):
         _ = server.pid
+    server.stop()
+
+
+def test_ports_that_another_program_takes_meanwhile_are_chosen_anew(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = LocalServer(repository)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        take_ports, tries = server._take_ports, []
+
+        def take() -> None:
+            take_ports()
+            if not tries:
+                server.ports["HTTP"] = taken.getsockname()[1]
+            tries.append(server.ports["HTTP"])
+
+        monkeypatch.setattr(server, "_take_ports", take)
+        with server:
+            assert len(tries) == 2
+            assert infer(server, [1.0]) == [1.0]
+
+
+def test_answers_are_cached_where_that_is_asked_for(tmp_path: Path) -> None:
+    add_model(tmp_path, "identity", IDENTITY)
+    with (tmp_path / "identity" / "config.pbtxt").open("a") as config:
+        config.write("response_cache { enable: true }\n")
+    with LocalServer(tmp_path, flags=["--cache-config=local,size=1048576"]) as server:
+        assert infer(server, [4.0]) == infer(server, [4.0]) == [4.0]
+        with urllib.request.urlopen(server.metrics_url, timeout=30) as response:
+            assert b'nv_cache_num_hits_per_model{model="identity",version="1"} 1' in response.read()
+
+
+def test_settings_reach_the_models(tmp_path: Path) -> None:
+    add_model(tmp_path, "identity", IDENTITY.replace("import triton", "import os, json\nimport triton"))
+    source = (tmp_path / "identity" / "1" / "model.py").read_text()
+    telling = """        told = json.loads(os.environ["PENSTOCK_BACKEND_CONFIG"])
+        sizes = [float(told["penstock"]["max_pixels"]), float(told["dali"]["num_threads"]), len(told["penstock"])]
+        inputs = [x * 0 + sizes for x in inputs]
+        return"""
+    (tmp_path / "identity" / "1" / "model.py").write_text(source.replace("        return", telling))
+    flags = ["--backend-config=penstock,max_pixels=5", "--backend-config", "dali,num_threads=3"]
+    flags += ["--backend-config=penstock,max_bytes=8"]
+    with LocalServer(tmp_path, flags=flags, settings={"max_pixels": "7"}) as server:
+        assert infer(server, [0.0, 0.0, 0.0]) == [7.0, 3.0, 2.0]
 
 
 def test_a_numpy_with_which_the_data_would_be_wrong_is_refused(tmp_path: Path) -> None:
@@ -167,19 +210,6 @@ def test_a_numpy_with_which_the_data_would_be_wrong_is_refused(tmp_path: Path) -
             ServerError, match=r"cannot exchange data with numpy 2.*Serve from an environment with numpy 1.26"
         ):
             server.start()
-
-
-def test_flags_replace_those_set_by_default() -> None:
-    server = LocalServer(
-        "models", http_port=1, flags=["--http-port=5", "--exit-timeout-secs=3", "--backend-config=a,b=c"]
-    )
-    server.ports = {"HTTP": 1, "gRPC": 2, "metrics": 3}
-    flags = server._all_flags(Path("backends"))
-    assert [flag for flag in flags if flag.startswith(("--http-port", "--exit-timeout"))] == [
-        "--http-port=5",
-        "--exit-timeout-secs=3",
-    ]
-    assert sum(flag.startswith("--backend-config") for flag in flags) == 2
 
 
 @pytest.mark.parametrize(

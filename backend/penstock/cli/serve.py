@@ -4,18 +4,48 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-if TYPE_CHECKING:
-    from penstock.serving.server import LocalServer
+from penstock.serving.settings import Settings, declared
 
-_WATCH_EVERY = 2.0
+if TYPE_CHECKING:
+    from penstock.serving.server import LocalServer, ModelState
+
 _console = Console(highlight=False)
+
+_SETTINGS = {"max_pixels": "N|none", "max_bytes": "N|none", "max_frames": "N|none", "isolate_decoders": "auto|all|none"}
+"""The settings of all models that have an option here, and what they are shown to take."""
+
+
+def _setting_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options for settings, which are handed over as they are written."""
+    for item in declared():
+        if item.name in _SETTINGS:
+            default = "none" if (value := getattr(Settings(), item.name)) is None else value
+            function = click.option(
+                f"--{item.name.replace('_', '-')}",
+                metavar=_SETTINGS[item.name],
+                callback=_check_setting,
+                help=f"{item.metadata['doc']} [default: {default}]",
+            )(function)
+    return function
+
+
+def _check_setting(context: click.Context, option: click.Parameter, text: str | None) -> str | None:
+    (item,) = (item for item in declared() if item.name == option.name)
+    try:
+        if text is not None:
+            item.metadata["parse"](text)
+    except ValueError:
+        raise click.BadParameter(f"it must be {item.metadata['wanted']}, not {text!r}") from None
+    return text
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -28,8 +58,12 @@ _console = Console(highlight=False)
 @click.option(
     "--python-env", type=click.Path(path_type=Path), help="Environment to serve from (a folder or its Python)."
 )
+@_setting_options
 @click.option("--gpu-pool-mb", type=int, default=1024, show_default=True, help="GPU memory for outputs in flight.")
 @click.option("--keep-going", is_flag=True, help="Serve the other models if some cannot be loaded.")
+@click.option(
+    "--restarts", type=int, default=5, show_default=True, help="Starts again of a Triton that dies within a minute."
+)
 @click.option("--timeout", type=float, default=180.0, show_default=True, help="Seconds to wait for the models.")
 @click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="File for Triton's log.")
 @click.option("-v", "--verbose", is_flag=True, help="Show Triton's log here.")
@@ -40,34 +74,51 @@ def command(
     gpu_pool_mb: int,
     keep_going: bool,
     verbose: bool,
-    **settings: Any,
+    **options: Any,
 ) -> None:
     """Serve the models of REPOSITORY with Triton, until Ctrl-C.
 
-    Triton is the `tritonserver` of this machine, or the one inside the nvidia-pytriton wheel of the serving
-    environment, which `penstock setup` makes. What follows REPOSITORY and is no option of this command goes to Triton,
-    for example `--log-verbose=1` or `--model-control-mode=explicit`.
+    A model whose process dies is loaded again while the others go on; a Triton that dies is started again. What
+    follows REPOSITORY and is no option of this command goes to Triton.
 
-    The serving environment is --python-env, else $PENSTOCK_SERVE_ENV, else the current one, else `.venv-serve` or
-    `.venv` here, else the one that `penstock setup` makes when no folder is named.
+    \b
+    penstock serve models                                   all models of the folder
+    penstock serve models --model-control-mode=poll --repository-poll-secs=5
+                                                            edited models are loaded anew
+    penstock serve models --model-control-mode=explicit --load-model=resize
+                                                            clients load and unload models
+    penstock serve models --cache-config=local,size=104857600
+                                                            answers are kept for models that ask for it
+    penstock serve models --max-pixels 50000000 --backend-config=penstock,num_threads=4
+                                                            settings of all models; their own parameters go first
+
+    Only in the mode explicit can clients load models, since one that can do that can run code here.
+
+    Triton is the `tritonserver` of this machine, or the one inside the nvidia-pytriton wheel of the serving
+    environment, which `penstock setup` makes. The serving environment is --python-env, else $PENSTOCK_SERVE_ENV, else
+    the current one, else `.venv-serve` or `.venv` here, else the one that `penstock setup` makes when no folder is
+    named.
     """
     from penstock.serving.server import LocalServer
 
-    signal.signal(signal.SIGTERM, _interrupt)
+    given = {name: options.pop(name) for name in _SETTINGS}
+    _end_in_order()
     server = LocalServer(
         repository,
         environment=python_env,
         flags=flags,
+        settings={name: text for name, text in given.items() if text is not None},
         gpu_pool_bytes=gpu_pool_mb << 20,
         allow_failures=keep_going,
         echo=verbose,
-        **settings,
+        report=_report,
+        **options,
     )
     try:
         with _console.status("starting Triton ..."):
             server.start()
         _tell(server)
-        _watch(server)
+        server.wait()
     except KeyboardInterrupt:
         _console.print("stopping ...")
     finally:
@@ -76,14 +127,11 @@ def command(
 
 def _tell(server: LocalServer) -> None:
     """Prints where the server is and what it serves."""
-    from penstock.serving.server import readable
-
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("model", "version", "state"):
         table.add_column(column)
     for model in server.models():
-        state = "[green]ready[/]" if model.ready else f"[red]{model.state.lower()}[/] {readable(model.reason)}"
-        table.add_row(model.name, model.version, state)
+        table.add_row(model.name, model.version, _state(model))
     _console.print(f"HTTP     http://{server.http_url}")
     _console.print(f"gRPC     {server.grpc_url}")
     _console.print(f"metrics  {server.metrics_url}")
@@ -92,18 +140,25 @@ def _tell(server: LocalServer) -> None:
     _console.print("\nCtrl-C stops the server.")
 
 
-def _watch(server: LocalServer) -> None:
-    """Looks after the server until it ends; starts it again when a model's process has died, which Triton does not."""
-    while True:
-        time.sleep(_WATCH_EVERY)
-        if not server.running:
-            raise click.ClickException(f"Triton has ended. The end of its log:\n{server.log_tail()}")
-        if server.dead_stubs():
-            _console.print("[red]a model's process has died[/], starting Triton again. The end of its log:")
-            _console.print(server.log_tail(), markup=False, soft_wrap=True)
-            server.stop()
-            server.start()
-            _console.print("Triton serves again.")
+def _state(model: ModelState) -> str:
+    from penstock.serving.control import readable
+
+    if model.ready:
+        return "[green]ready[/]"
+    if model.failed:
+        return f"[red]{model.state.lower()}[/] {escape(readable(model.reason))}"
+    return "[dim]not loaded[/]"
+
+
+def _report(line: str) -> None:
+    _console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] {escape(line)}", soft_wrap=True)
+
+
+def _end_in_order() -> None:
+    """Lets the signals that end a program stop the server as Ctrl-C does."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _interrupt)
 
 
 def _interrupt(number: int, frame: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +40,12 @@ class Installation:
     backends: Path
     stub: Path
     from_wheel: bool
+
+    @property
+    def caches(self) -> Path | None:
+        """Its directory of response caches, if it has one."""
+        folder = self.binary.parents[1] / "caches"
+        return folder if folder.is_dir() else None
 
 
 def find_installation(environment: Environment | None) -> Installation:
@@ -94,11 +101,16 @@ def check_stub(installation: Installation, environment: dict[str, str]) -> None:
         raise InstallationError(f"Triton's Python stub needs libraries that are not here: {', '.join(missing)}.{hint}")
 
 
-def lay_out(installation: Installation, folder: Path) -> Path:
+def lay_out(installation: Installation, folder: Path, names: Sequence[str] = (BACKEND,)) -> Path:
     """The backend directory to start Triton with: its Python backend and ours.
 
     Triton from a wheel gets a directory of its own in ``folder``. An installed Triton has other backends beside the
     Python one, so ours is put into its own directory, where a symbolic link would be refused, too.
+
+    Args:
+        installation: of Triton.
+        folder: for what is made for this server alone.
+        names: what models' configurations may call our backend.
 
     Raises:
         InstallationError: the directory cannot be written.
@@ -107,11 +119,12 @@ def lay_out(installation: Installation, folder: Path) -> Path:
     try:
         if installation.from_wheel:
             _lay_out_python(installation, target / "python")
-        _lay_out_ours(target / BACKEND)
+        for name in names:
+            _lay_out_ours(target / name)
     except OSError as error:
         raise InstallationError(
             f"the backend directory '{target}' cannot be written: {error.strerror}. "
-            f"Make it writable, or put {BACKEND}/model.py there yourself."
+            f"Make it writable, or put {names[0]}/model.py there yourself."
         ) from error
     return target
 

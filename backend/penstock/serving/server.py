@@ -1,69 +1,52 @@
-"""A Triton server on this machine, as an object: started, watched and stopped."""
+"""A Triton server on this machine, as an object: started, kept alive and stopped."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
-import http.client
 import json
+import logging
 import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from penstock.errors import PenstockError
+from penstock.serving import guardian
+from penstock.serving.control import Control, ModelState, ServerError, readable
 from penstock.serving.environment import Environment, count_gpus, describe, find_environment
-from penstock.serving.installation import Installation, check_stub, find_installation, lay_out
+from penstock.serving.flags import ALL_MODELS, Flags
+from penstock.serving.installation import BACKEND, Installation, check_stub, find_installation, lay_out
+from penstock.serving.settings import SERVER_SETTINGS
+from penstock.serving.stubs import Stub, Stubs, describe_end
+from penstock.serving.supervisor import Report, Supervisor
 
 __all__ = ["LocalServer", "ModelState", "ServerError"]
+
+_log = logging.getLogger("penstock.serving")
 
 _GPU_POOL_BYTES = 1 << 30
 """For outputs on the GPU: what does not fit is served wrong, and Triton's own 64 MB hold no batch of photographs."""
 
-_STUB_NAME = "triton_python_b"  # the kernel keeps 15 characters of a process's name
-
-
-class ServerError(PenstockError):
-    """The server cannot start, or has died; the message tells why, from its log where it says so."""
-
-
-@dataclass(frozen=True)
-class ModelState:
-    """A model as the server sees it.
-
-    Attributes:
-        name: of the model.
-        version: of the model, or empty where not even that is known.
-        state: ``READY``, ``UNAVAILABLE`` or ``LOADING``.
-        reason: why it is not ready, or empty.
-    """
-
-    name: str
-    version: str
-    state: str
-    reason: str
-
-    @property
-    def ready(self) -> bool:
-        """The model answers requests."""
-        return self.state == "READY"
+_STARTS = 3
+"""Tries to start on ports chosen here: another program may take one before Triton does."""
 
 
 class LocalServer:
     """Triton, run on this machine with the backend ``penstock`` and a model repository.
 
-    A context manager: it starts on entering and stops on leaving.
+    A context manager: it starts on entering and stops on leaving. In between it is watched: a model whose process dies
+    is taken out of service and loaded again, while the others go on; a Triton that dies is started again.
 
     Args:
         repository: the folder of models; several are possible.
@@ -71,11 +54,17 @@ class LocalServer:
         http_port, grpc_port, metrics_port: where to listen; a free port is taken if not given.
         host: the address to listen on: by default this machine only, ``0.0.0.0`` for all interfaces.
         flags: Triton's own, e.g. ``["--log-verbose=1"]``. One that is given here replaces the one set by default.
+            Models come and go by ``--model-control-mode``: ``none`` (the default), ``poll`` or ``explicit``. Only in
+            ``explicit`` can clients load models, and ask for the index of the repository.
+        settings: of all models of the backend, e.g. ``{"max_pixels": "1000000"}``; a model's own parameters go first.
+        backends: the names that models may have for this backend in their configurations.
         gpu_pool_bytes: memory on each GPU for the outputs in flight; what does not fit is served wrong by Triton.
         allow_failures: start even if models cannot be loaded; by default that is an error.
         timeout: seconds for the server to get ready.
         log: a file for the server's log; by default a temporary one, gone when it stops.
         echo: also show the log on standard error.
+        restarts: how often in a row a server that dies within a minute is started again.
+        report: told what has died and what is done about it; by default this is logged.
 
     Example:
         >>> with LocalServer("model_repository") as server:
@@ -92,29 +81,44 @@ class LocalServer:
         metrics_port: int | None = None,
         host: str = "127.0.0.1",
         flags: Sequence[str] = (),
+        settings: Mapping[str, str] | None = None,
+        backends: Sequence[str] = (BACKEND,),
         gpu_pool_bytes: int = _GPU_POOL_BYTES,
         allow_failures: bool = False,
         timeout: float = 180.0,
         log: str | Path | None = None,
         echo: bool = False,
+        restarts: int = 5,
+        report: Report = _log.warning,
     ) -> None:
         folders = [repository] if isinstance(repository, (str, Path)) else list(repository)
-        self.repositories = [Path(folder) for folder in folders]
+        self._flags = Flags.parse(flags)
+        self._own_repositories = [Path(folder).absolute() for folder in folders]
+        self.repositories = [*self._own_repositories, *self._flags.repositories]
         self.host = host
         self._environment = environment
         self._given_ports = {"HTTP": http_port, "gRPC": grpc_port, "metrics": metrics_port}
-        self._flags = list(flags)
+        self._settings = dict(settings or {})
+        self._backends = tuple(backends)
         self._gpu_pool_bytes = gpu_pool_bytes
         self._allow_failures = allow_failures
         self._timeout = timeout
         self._given_log = Path(log) if log else None
         self._echo = echo
+        self._restarts = restarts
+        self._report = report
+        self._installation: Installation | None = None
+        self._backend_directory: Path | None = None
+        self._variables: dict[str, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
+        self._stubs = Stubs(0)
+        self._guardian: subprocess.Popen[bytes] | None = None
+        self._supervisor: Supervisor | None = None
         self._folder: Path | None = None
         self._reader: threading.Thread | None = None
-        self._stubs: set[int] = set()
+        self._stopping = threading.Event()
         # Names the shared memory of this server's stubs, so that what they leave behind can be found.
-        self._shared_memory = f"penstock_{uuid.uuid4().hex[:12]}_"
+        self.shared_memory = f"penstock_{uuid.uuid4().hex[:12]}_"
         self.ports: dict[str, int] = {}
         self.log: Path | None = None
 
@@ -153,6 +157,16 @@ class LocalServer:
         """The server's process."""
         return self._live().pid
 
+    @property
+    def control(self) -> Control:
+        """The server's interface for models, with leave to load and unload them."""
+        return Control(self.http_url, self._flags.headers)
+
+    @property
+    def clients_load(self) -> bool:
+        """Clients may load and unload models."""
+        return self._flags.mode == "explicit"
+
     def start(self) -> LocalServer:
         """Starts the server and waits until its models are ready.
 
@@ -162,43 +176,64 @@ class LocalServer:
         """
         if self.running:
             raise ServerError("the server runs already")
-        for repository in self.repositories:
+        for repository in self._own_repositories:
             if not repository.is_dir():
                 raise ServerError(f"there is no model repository at '{repository}'")
-        environment, installation = self._find()
-        self._take_ports()
+        environment, self._installation = self._find()
+        self._stopping.clear()
         self._folder = Path(tempfile.mkdtemp(prefix="penstock-serve-"))
-        atexit.register(self.stop)
+        self.log = self._given_log or self._folder / "triton.log"
+        self.log.write_bytes(b"")
+        atexit.register(self._stop_at_exit, os.getpid())
         try:
-            variables = _variables(environment)
-            if installation.from_wheel:
-                check_stub(installation, variables)
-            backends = lay_out(installation, self._folder)
-            self._launch(installation, backends, variables)
-            self._wait()
+            self._variables = _variables(environment) | {SERVER_SETTINGS: self._all_settings()}
+            if self._installation.from_wheel:
+                check_stub(self._installation, self._variables)
+            self._backend_directory = lay_out(self._installation, self._folder, self._backends)
+            self._guard()
+            self._start_on_free_ports()
+            if not self._allow_failures:
+                self._refuse_failures()
         except BaseException:
             self.stop()
             raise
-        self._stubs = set(self._living_stubs())
+        every = self._flags.poll_every if self._flags.mode == "poll" else None
+        self._supervisor = Supervisor(self, self._report, self._restarts, every)
         return self
+
+    def restart(self, models: Sequence[str]) -> None:
+        """Starts the server again, on the same ports; models that fail then are no error.
+
+        Args:
+            models: those to load, where clients load models; otherwise all are.
+
+        Raises:
+            ServerError: it did not start.
+        """
+        self._end(patience=0.0)
+        self._launch(models if self.clients_load else (ALL_MODELS,))
+        self._await_models()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until the server is stopped; False if it is not after ``timeout`` seconds.
+
+        Raises:
+            ServerError: it dies again and again, and is not started any more.
+        """
+        return self._supervisor is None or self._supervisor.wait(timeout)
 
     def stop(self, patience: float = 20.0) -> None:
         """Stops the server: requests in flight are answered, then it is ended, by force after ``patience`` seconds."""
-        process, self._process = self._process, None
-        if process is not None:
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(patience)
-            _end_group(process.pid)
-            process.wait()
-            if self._reader is not None:
-                self._reader.join(5)
-            _remove_shared_memory(self._shared_memory)
+        self._stopping.set()
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is not None:
+            supervisor.stop()
+        self._end(patience)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
-        atexit.unregister(self.stop)
+        self._dismiss_guardian()
+        atexit.unregister(self._stop_at_exit)
 
     def models(self) -> list[ModelState]:
         """Each model of the repository and its state.
@@ -206,22 +241,16 @@ class LocalServer:
         Raises:
             ServerError: the server does not answer.
         """
-        listed = self._ask("POST", "/v2/repository/index")
-        if not isinstance(listed, list):
-            raise ServerError(f"the server does not answer: {listed}")
-        return [
-            ModelState(
-                item["name"], item.get("version", ""), item.get("state") or "UNAVAILABLE", item.get("reason", "")
-            )
-            for item in listed
-        ]
+        return self.control.models()
 
-    def dead_stubs(self) -> list[int]:
-        """Processes of models that have died since the start.
+    def stubs(self) -> list[Stub]:
+        """The living processes that run models, one for each instance."""
+        return self._stubs.running() if self.running else []
 
-        Triton does not start such a process again, and goes on calling the model ready while its requests fail.
-        """
-        return sorted(self._stubs - set(self._living_stubs())) if self.running else []
+    def end(self) -> str:
+        """How the server's process has ended."""
+        code = self._live().poll()
+        return "runs" if code is None else describe_end(code)
 
     def log_tail(self, lines: int = 20) -> str:
         """The last lines of the server's log, without the tables that it draws of its settings."""
@@ -245,6 +274,52 @@ class LocalServer:
             environment = describe(self._environment or shutil.which("python3") or "python3")
         return environment, find_installation(environment)
 
+    def _all_settings(self) -> str:
+        """The settings of the server, as the models read them."""
+        sections = json.loads(os.environ.get(SERVER_SETTINGS) or "{}")
+        for backend, given in self._flags.backend_settings().items():
+            sections[backend] = sections.get(backend, {}) | given
+        sections[BACKEND] = sections.get(BACKEND, {}) | self._settings
+        return json.dumps(sections)
+
+    def _guard(self) -> None:
+        """Starts the process that clears away what is left if this one is killed."""
+        assert self._folder is not None
+        self._guardian = subprocess.Popen(
+            # Of Python alone, without any package, so that it is there at once and takes little.
+            [sys.executable, "-I", "-S", guardian.__file__, str(os.getpid()), self.shared_memory, str(self._folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _tell_guardian(self, word: bytes) -> None:
+        if self._guardian is not None and self._guardian.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._guardian.stdin.write(word + b"\n")
+                self._guardian.stdin.flush()
+
+    def _dismiss_guardian(self) -> None:
+        if self._guardian is not None:
+            self._tell_guardian(guardian.DONE)
+            self._guardian.communicate()
+            self._guardian = None
+
+    def _start_on_free_ports(self) -> None:
+        tries = _STARTS if None in self._given_ports.values() else 1
+        while True:
+            tries -= 1
+            self._take_ports()
+            self._launch(self._flags.models)
+            try:
+                self._await_models()
+                break
+            except ServerError as error:
+                if not tries or "already in use" not in str(error):
+                    raise
+                self._end(patience=0.0)
+
     def _take_ports(self) -> None:
         self.ports = {}
         for use, port in self._given_ports.items():
@@ -260,64 +335,81 @@ class LocalServer:
         for one in held:
             one.close()
 
-    def _launch(self, installation: Installation, backends: Path, variables: dict[str, str]) -> None:
-        assert self._folder is not None
-        self.log = self._given_log or self._folder / "triton.log"
-        file = self.log.open("wb")
+    def _launch(self, models: Sequence[str]) -> None:
+        assert self._installation is not None
+        assert self.log is not None
         self._process = subprocess.Popen(
-            [str(installation.binary), *self._all_flags(backends)],
-            env=variables,
+            [str(self._installation.binary), *self._flags.command_line(self._own_flags(), models)],
+            env=self._variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             # A group of its own: Ctrl-C in the terminal must reach us alone, so that we stop the server in order.
             start_new_session=True,
         )
+        self._stubs = Stubs(self._process.pid)
+        self._tell_guardian(str(self._process.pid).encode())
         assert self._process.stdout is not None
         self._reader = threading.Thread(
-            target=_copy_log, args=(self._process.stdout, file, self._echo), name="penstock-triton-log", daemon=True
+            target=_copy_log,
+            args=(self._process.stdout, self.log.open("ab"), self._echo),
+            name="penstock-triton-log",
+            daemon=True,
         )
         self._reader.start()
 
-    def _all_flags(self, backends: Path) -> list[str]:
-        own = [f"--model-repository={repository}" for repository in self.repositories]
-        own += [
-            f"--backend-directory={backends}",
-            f"--http-address={self.host}",
-            f"--http-port={self.ports['HTTP']}",
-            f"--grpc-address={self.host}",
-            f"--grpc-port={self.ports['gRPC']}",
-            f"--metrics-address={self.host}",
-            f"--metrics-port={self.ports['metrics']}",
+    def _own_flags(self) -> dict[str, str | Sequence[str]]:
+        assert self._installation is not None
+        own: dict[str, str | Sequence[str]] = {
+            "--model-repository": [str(repository) for repository in self._own_repositories],
+            "--backend-directory": str(self._backend_directory),
+            "--http-address": self.host,
+            "--http-port": str(self.ports["HTTP"]),
+            "--grpc-address": self.host,
+            "--grpc-port": str(self.ports["gRPC"]),
+            "--metrics-address": self.host,
+            "--metrics-port": str(self.ports["metrics"]),
             # Models that cannot be loaded are reported by us, all of them and by name.
-            "--exit-on-error=false",
-            "--exit-timeout-secs=10",
-            f"--backend-config=python,shm-region-prefix-name={self._shared_memory}",
-        ]
-        own += [f"--cuda-memory-pool-byte-size={gpu}:{self._gpu_pool_bytes}" for gpu in range(count_gpus())]
-        # Those that may be given several times add up instead.
-        replaced = {_name_of(flag) for flag in self._flags} - {"--model-repository", "--backend-config"}
-        return [flag for flag in own if _name_of(flag) not in replaced] + self._flags
+            "--exit-on-error": "false",
+            "--exit-timeout-secs": "10",
+            "--backend-config": f"python,shm-region-prefix-name={self.shared_memory}",
+            "--cuda-memory-pool-byte-size": [f"{gpu}:{self._gpu_pool_bytes}" for gpu in range(count_gpus())],
+        }
+        if self._installation.caches is not None:
+            own["--cache-directory"] = str(self._installation.caches)
+        return own
 
-    def _wait(self) -> None:
+    def _await_models(self) -> None:
+        """Waits until the server answers and no model is being loaded."""
         deadline = time.monotonic() + self._timeout
-        while self._ask("GET", "/v2/health/live") is not True:
-            process = self._live()
-            if process.poll() is not None:
-                if self._reader is not None:
-                    self._reader.join(5)
-                raise ServerError(f"the server ended with code {process.returncode}: {self._explanation()}")
-            if time.monotonic() > deadline:
-                raise ServerError(f"the server was not ready after {self._timeout:.0f} s: {self._explanation()}")
-            time.sleep(0.05)
+        while not self.control.live():
+            self._check_start(deadline)
+            self._stopping.wait(0.05)
+        while any(model.state == "LOADING" for model in self.models()) and time.monotonic() < deadline:
+            self._check_start(deadline)
+            self._stopping.wait(0.1)
+
+    def _check_start(self, deadline: float) -> None:
+        if self._stopping.is_set():
+            raise ServerError("the server is being stopped")
+        if not self.running:
+            if self._reader is not None:
+                self._reader.join(5)
+            raise ServerError(f"the server {self.end()}: {self._explanation()}")
+        if time.monotonic() > deadline:
+            raise ServerError(f"the server was not ready after {self._timeout:.0f} s: {self._explanation()}")
+
+    def _refuse_failures(self) -> None:
+        """Raises ServerError if models that should be there are not."""
         models = self.models()
-        while any(model.state == "LOADING" for model in models) and time.monotonic() < deadline:
-            time.sleep(0.1)
-            models = self.models()
-        failed = [model for model in models if not model.ready]
-        if failed and not self._allow_failures:
-            details = "\n".join(f"  {model.name}: {readable(model.reason) or 'no reason given'}" for model in failed)
-            raise ServerError(f"{len(failed)} of {len(models)} models cannot be served:\n{details}")
+        names = {model.name for model in models}
+        asked = names if ALL_MODELS in self._flags.models else set(self._flags.models)
+        reasons = {model.name: readable(model.reason) for model in models if model.failed and model.name in asked}
+        for name in asked - reasons.keys() - {model.name for model in models if model.ready}:
+            reasons[name] = "no reason given" if name in names else "there is no such model"
+        if reasons:
+            details = "\n".join(f"  {name}: {reason}" for name, reason in sorted(reasons.items()))
+            raise ServerError(f"{len(reasons)} of {len(asked)} models cannot be served:\n{details}")
 
     def _explanation(self) -> str:
         """The errors of the log, or its end."""
@@ -329,58 +421,33 @@ class LocalServer:
         ]
         return "\n".join(f"  {line}" for line in (errors or lines)[-8:]).strip() or "it wrote no log"
 
+    # -- ending ----------------------------------------------------------------------------------------------------
+
+    def _end(self, patience: float) -> None:
+        """Ends the server's processes and removes what they leave in memory."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.poll() is None and patience:
+            process.send_signal(signal.SIGINT)
+            _wait_for_end(process, self._stubs, patience)
+        guardian.end_group(process.pid)
+        process.wait()
+        if self._reader is not None:
+            self._reader.join(5)
+        guardian.remove_shared_memory(self.shared_memory)
+
+    def _stop_at_exit(self, owner: int) -> None:
+        if os.getpid() == owner:  # and not in a child that was forked
+            self.stop()
+
     def _live(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             raise ServerError("the server does not run")
         return self._process
 
-    # -- asking it -------------------------------------------------------------------------------------------------
-
     def _reachable_host(self) -> str:
         return {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
-
-    def _ask(self, method: str, path: str) -> Any:
-        """The answer: parsed JSON, True for an empty one, or the error's text."""
-        connection = http.client.HTTPConnection(self._reachable_host(), self.ports["HTTP"], timeout=10)
-        try:
-            connection.request(method, path)
-            response = connection.getresponse()
-            body = response.read()
-            if response.status != 200:
-                return body.decode(errors="replace") or f"status {response.status}"
-            return json.loads(body) if body else True
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            return str(error)
-        finally:
-            connection.close()
-
-    def _living_stubs(self) -> list[int]:
-        """The server's children that run models."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            try:
-                text = (entry / "stat").read_text()
-            except OSError:
-                continue
-            # pid (name) state parent ...; the name may hold anything, so the last parenthesis ends it.
-            name, rest = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
-            if name == _STUB_NAME and int(rest[1]) == self.pid and rest[0] not in "ZX":
-                found.append(int(entry.name))
-        return found
-
-
-def readable(text: str) -> str:
-    """An error of Triton without its dressing: log prefixes, repeated causes and tracebacks.
-
-    >>> readable("Internal: ValueError: no file\\n\\nAt:\\n  backend.py(3): initialize\\n")
-    'ValueError: no file'
-    """
-    text = re.sub(r"^[EWI]\d{4} [\d:.]+ \d+ \S+:\d+\] ", "", text).strip().strip('"')
-    text = re.split(r"(?:\\n|\n)+At:(?:\\n|\n)", text)[0]
-    text = re.sub(r"^(?:(?:Internal|Unavailable): )+(?=\S)", "", text)
-    return re.sub(r"^(?:\w+Error: )?Invalid argument: ", "", text).replace("\\n", "\n").strip()
 
 
 # glibc's malloc otherwise keeps what many threads have freed, each in an arena of its own, and raises the size from which
@@ -441,14 +508,14 @@ def _copy_log(source: BinaryIO, file: BinaryIO, echo: bool) -> None:
                 os.write(2, line)
 
 
-def _end_group(group: int) -> None:
-    """Ends what is left of a process group."""
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return
-
-
-def _remove_shared_memory(prefix: str) -> None:
-    for region in Path("/dev/shm").glob(f"{prefix}*"):
-        region.unlink(missing_ok=True)
+def _wait_for_end(process: subprocess.Popen[bytes], stubs: Stubs, patience: float) -> None:
+    """Waits until the server has ended, or has nothing left but what it will never end by itself."""
+    deadline = time.monotonic() + patience
+    idle_since = None
+    while process.poll() is None and time.monotonic() < deadline:
+        # A model that died with a request in its hands is waited for in vain: its process is gone, the others' are, too.
+        idle = not stubs.running() and stubs.any_dead()
+        idle_since = (idle_since or time.monotonic()) if idle else None
+        if idle_since is not None and time.monotonic() - idle_since > 1.0:
+            return
+        time.sleep(0.05)

@@ -1,0 +1,148 @@
+"""What is asked of a running Triton over HTTP: is it alive, which models has it, load one, unload one."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import urllib.parse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.errors import PenstockError
+
+_LOADING_MAY_TAKE = 600.0
+
+
+class ServerError(PenstockError):
+    """The server cannot start, has died or refuses; the message tells why, from its log where it says so."""
+
+
+@dataclass(frozen=True)
+class ModelState:
+    """A model as the server sees it.
+
+    Attributes:
+        name: of the model.
+        version: of the model, or empty where not even that is known.
+        state: ``READY``, ``UNAVAILABLE``, ``LOADING`` or ``UNLOADING``.
+        reason: why it is not ready; empty where nobody asked for it.
+    """
+
+    name: str
+    version: str
+    state: str
+    reason: str
+
+    @property
+    def ready(self) -> bool:
+        """The model answers requests."""
+        return self.state == "READY"
+
+    @property
+    def failed(self) -> bool:
+        """The model was to be loaded, and could not."""
+        return self.state == "UNAVAILABLE" and self.reason not in ("", "unloaded")
+
+
+class Control:
+    """Triton's HTTP interface, as far as it is about models and not about their data.
+
+    Args:
+        address: ``host:port`` of HTTP.
+        headers: what Triton asks for where its interfaces are restricted.
+    """
+
+    def __init__(self, address: str, headers: Mapping[str, str]) -> None:
+        self._address = address
+        self._headers = dict(headers)
+
+    def live(self) -> bool:
+        """The server answers."""
+        try:
+            self._ask("GET", "/v2/health/live", patience=10)
+        except ServerError:
+            return False
+        return True
+
+    def models(self) -> list[ModelState]:
+        """Each model of the repositories, and each version of it that the server knows.
+
+        Raises:
+            ServerError: the server does not answer.
+        """
+        return [
+            ModelState(
+                item["name"], item.get("version", ""), item.get("state") or "UNAVAILABLE", item.get("reason", "")
+            )
+            for item in self._ask("POST", "/v2/repository/index", patience=10)
+        ]
+
+    def configuration(self, model: str) -> dict[str, Any] | None:
+        """The complete configuration of a model that is loaded; None for others."""
+        try:
+            told: dict[str, Any] = self._ask("GET", f"/v2/models/{_quoted(model)}/config", patience=10)
+        except ServerError:
+            return None
+        return told
+
+    def load(self, model: str, parameters: Mapping[str, Any] | None = None) -> None:
+        """Loads a model, or loads it again if its files have changed; returns when it is ready.
+
+        Args:
+            model: its name.
+            parameters: a configuration and files in place of the repository's.
+
+        Raises:
+            ServerError: it cannot be loaded. One that was loaded before stays as it is.
+        """
+        body = json.dumps({"parameters": dict(parameters or {})})
+        self._ask("POST", f"/v2/repository/models/{_quoted(model)}/load", body, _LOADING_MAY_TAKE)
+
+    def unload(self, model: str) -> None:
+        """Takes a model out of service at once; its requests in flight are answered still.
+
+        Raises:
+            ServerError: the server refuses, or does not know the model.
+        """
+        self._ask("POST", f"/v2/repository/models/{_quoted(model)}/unload", "{}", patience=60)
+
+    def _ask(self, method: str, path: str, body: str | None = None, patience: float = 10) -> Any:
+        connection = http.client.HTTPConnection(self._address, timeout=patience)
+        try:
+            connection.request(method, path, body, self._headers)
+            response = connection.getresponse()
+            text = response.read().decode(errors="replace")
+            if response.status != 200:
+                raise ServerError(_error_of(text) or f"the server answers {path} with status {response.status}")
+            return json.loads(text) if text else None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise ServerError(f"the server does not answer: {error}") from error
+        finally:
+            connection.close()
+
+
+def readable(text: str) -> str:
+    """An error of Triton without its dressing: log prefixes, repeated causes and tracebacks.
+
+    >>> readable("Internal: ValueError: no file\\n\\nAt:\\n  backend.py(3): initialize\\n")
+    'ValueError: no file'
+    """
+    text = re.sub(r"^[EWI]\d{4} [\d:.]+ \d+ \S+:\d+\] ", "", text).strip().strip('"')
+    text = re.split(r"(?:\\n|\n)+At:(?:\\n|\n)", text)[0]
+    text = re.sub(r"^(?:(?:Internal|Unavailable): )+(?=\S)", "", text)
+    return re.sub(r"^(?:\w+Error: )?Invalid argument: ", "", text).replace("\\n", "\n").strip()
+
+
+def _error_of(text: str) -> str:
+    try:
+        told = json.loads(text)["error"]
+    except (ValueError, TypeError, KeyError):
+        return text
+    # "load failed for model 'x': version 1 is at UNAVAILABLE state: <the reason>;"
+    return readable(re.sub(r"^load failed for model '[^']*': (?:version \d+ is at UNAVAILABLE state: )?", "", told))
+
+
+def _quoted(model: str) -> str:
+    return urllib.parse.quote(model, safe="")

@@ -1,0 +1,144 @@
+"""Triton's command line: what a user's flags ask for, and what is made of them.
+
+Triton reloads a model only in the mode "explicit", so that is what it is always started in. What the modes "none" and
+"poll" mean to a user is kept: all models are loaded at the start, and clients can load and unload none, because there
+Triton's interface for it wants a key that the server's owner alone has.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from penstock.serving.control import ServerError
+
+ALL_MODELS = "*"
+
+_MODE = "--model-control-mode"
+_POLL_EVERY = "--repository-poll-secs"
+_LOAD = "--load-model"
+_BACKEND = "--backend-config"
+_REPOSITORIES = ("--model-repository", "--model-store")
+_HTTP_RESTRICTED = "--http-restricted-api"
+_GRPC_RESTRICTED = "--grpc-restricted-protocol"
+_MODEL_CONTROL = "model-repository"
+_REPEATED = {*_REPOSITORIES, _BACKEND, _HTTP_RESTRICTED, _GRPC_RESTRICTED, "--cache-config", "--load-model"}
+"""Flags that add up where they are given more than once."""
+
+
+@dataclass(frozen=True)
+class Flags:
+    """A user's flags for Triton, understood.
+
+    Attributes:
+        given: the flags, as ``--name=value`` or ``--name``.
+    """
+
+    given: tuple[str, ...]
+    _key: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    @classmethod
+    def parse(cls, words: Sequence[str]) -> Flags:
+        """The flags in the words of a command line, where ``--name value`` is as good as ``--name=value``.
+
+        Raises:
+            ServerError: a flag asks for what cannot be had here.
+        """
+        joined: list[str] = []
+        for word in words:
+            if not word.startswith("-") and joined and joined[-1].startswith("--") and "=" not in joined[-1]:
+                joined[-1] += f"={word}"
+            else:
+                joined.append(word)
+        flags = cls(tuple(joined))
+        if flags.mode not in ("none", "poll", "explicit"):
+            raise ServerError(f"{_MODE} is none, poll or explicit, not '{flags.mode}'")
+        if not flags._last(_POLL_EVERY, "15").isdigit():
+            raise ServerError(f"{_POLL_EVERY} is a number of seconds, not '{flags._last(_POLL_EVERY, '')}'")
+        if flags._last("--allow-http", "true").lower() in ("false", "0"):
+            raise ServerError(
+                "the server is watched over HTTP, so --allow-http=false will not do; use --host to hide it"
+            )
+        return flags
+
+    @property
+    def mode(self) -> str:
+        """How models come and go: ``none``, ``poll`` or ``explicit``."""
+        return self._last(_MODE, "none")
+
+    @property
+    def poll_every(self) -> int:
+        """Seconds between two looks at the repositories, in the mode ``poll``."""
+        return int(self._last(_POLL_EVERY, "15"))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models to load at the start; :data:`ALL_MODELS` for those of the repositories."""
+        return tuple(self._all(_LOAD)) if self.mode == "explicit" else (ALL_MODELS,)
+
+    @property
+    def repositories(self) -> tuple[Path, ...]:
+        """Repositories given as flags."""
+        return tuple(Path(value) for name in _REPOSITORIES for value in self._all(name))
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What Triton wants to see in each request to the interfaces that these flags restrict."""
+        wanted = dict(value.split(":", 1)[1].split("=", 1) for value in self._all(_HTTP_RESTRICTED) if "=" in value)
+        return wanted | ({} if self._open else {_KEY_HEADER: self._key})
+
+    def backend_settings(self) -> dict[str, dict[str, str]]:
+        """The settings in ``--backend-config``, by backend."""
+        found: dict[str, dict[str, str]] = {}
+        for value in self._all(_BACKEND):
+            backend, comma, setting = value.partition(",")
+            name, equals, text = setting.partition("=")
+            if comma and equals:
+                found.setdefault(backend, {})[name] = text
+        return found
+
+    def command_line(self, own: Mapping[str, str | Sequence[str]], models: Sequence[str]) -> list[str]:
+        """All flags to start Triton with.
+
+        Args:
+            own: flags that are set unless the user's say otherwise, or added to those that add up.
+            models: what to load at the start.
+        """
+        control: dict[str, str | Sequence[str]] = {_MODE: "explicit", _LOAD: models}
+        if not self._open:
+            control |= {
+                flag: f"{_MODEL_CONTROL}:{_KEY_HEADER}={self._key}"
+                for flag in (_HTTP_RESTRICTED, _GRPC_RESTRICTED)
+                if not self._restricts_control(flag)
+            }
+        replaced = {_name_of(flag) for flag in self.given} - _REPEATED
+        kept = [flag for flag in self.given if _name_of(flag) not in (_MODE, _POLL_EVERY, _LOAD)]
+        ours = {name: value for name, value in own.items() if name not in replaced} | control
+        return [
+            f"{name}={value}"
+            for name, values in ours.items()
+            for value in ([values] if isinstance(values, str) else values)
+        ] + kept
+
+    @property
+    def _open(self) -> bool:
+        """Clients may load and unload models."""
+        return self.mode == "explicit"
+
+    def _restricts_control(self, flag: str) -> bool:
+        return any(_MODEL_CONTROL in value.split(":")[0].split(",") for value in self._all(flag))
+
+    def _all(self, name: str) -> list[str]:
+        return [flag.partition("=")[2] for flag in self.given if _name_of(flag) == name]
+
+    def _last(self, name: str, default: str) -> str:
+        return next(reversed(self._all(name)), default)
+
+
+_KEY_HEADER = "penstock-key"
+
+
+def _name_of(flag: str) -> str:
+    return flag.split("=", 1)[0]

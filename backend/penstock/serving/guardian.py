@@ -1,0 +1,69 @@
+"""Run beside a server as a process of its own: clears away what the server's owner leaves behind if it is killed.
+
+It is started with the owner's process, the prefix of the server's shared memory and the server's folder. The owner
+writes the server's process group to its standard input, a line for each start, and ``done`` when nothing is left to
+do. It imports nothing but the standard library, and is done within milliseconds of the owner's end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+DONE = b"done"
+
+
+def main() -> None:
+    """Waits for the owner's word or its end."""
+    owner, prefix, folder = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    words = _listen(owner).split()
+    if DONE in words:
+        return
+    for group in words[-1:]:
+        end_group(int(group))
+    remove_shared_memory(prefix)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _listen(owner: int) -> bytes:
+    """All that the owner has said when it ended, or closed its end."""
+    os.set_blocking(0, False)
+    watched = [0]
+    # A child that the owner has forked holds the pipe open, too: so the owner itself is watched where the kernel can.
+    with contextlib.suppress(OSError):
+        watched.append(os.pidfd_open(owner))
+    if os.getppid() != owner:
+        watched = []
+    said = b""
+    while True:
+        ready = select.select(watched, [], [])[0] if watched else [-1]
+        try:
+            while part := os.read(0, 4096):
+                said += part
+            return said
+        except BlockingIOError:
+            if DONE in said.split() or ready != [0]:
+                return said
+
+
+def end_group(group: int) -> None:
+    """Ends what is left of a process group."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def remove_shared_memory(prefix: str) -> None:
+    """Removes the regions whose names begin with ``prefix``."""
+    for region in Path("/dev/shm").glob(f"{prefix}*"):
+        region.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""The processes that Triton runs Python models in, its stubs, as the operating system shows them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+_NAME = b"triton_python_b"  # the kernel keeps 15 characters of a process's name
+
+
+@dataclass(frozen=True)
+class Stub:
+    """A process that runs one instance of a model.
+
+    Attributes:
+        pid: of the process.
+        started: when, on the kernel's clock: a later process with the same number is another one.
+        instance: the name that Triton has for the instance, e.g. ``resize_0_1``.
+        model_file: the file that it was told to run, ``<repository>/<model>/<version>/model.py``.
+    """
+
+    pid: int
+    started: int
+    instance: str
+    model_file: PurePath
+
+    @property
+    def group(self) -> str:
+        """The instance group of the model's configuration that the instance is of."""
+        return self.instance.rpartition("_")[0]
+
+    @property
+    def model_folder(self) -> Path:
+        """The folder of the model, which holds that of its version."""
+        return next((Path(folder.parent) for folder in self.model_file.parents if folder.name.isdigit()), Path())
+
+    def running(self) -> bool:
+        """The process is there and has not ended."""
+        stat = _stat(self.pid)
+        return stat is not None and stat.started == self.started and stat.state not in "ZX"
+
+    def ended(self) -> str | None:
+        """How the process ended, as long as Triton has not asked; None while it runs and once Triton has."""
+        stat = _stat(self.pid)
+        if stat is None or stat.started != self.started or stat.state not in "ZX":
+            return None
+        return describe_end(-(stat.status & 0x7F) if stat.status & 0x7F else stat.status >> 8)
+
+    def kill(self) -> None:
+        """Ends the process by force."""
+        if self.running():
+            os.kill(self.pid, signal.SIGKILL)
+
+    def model_in(self, repository: Path) -> str | None:
+        """The model's name, if it was loaded from this repository."""
+        try:
+            return self.model_file.relative_to(repository).parts[0]
+        except (ValueError, IndexError):
+            return None
+
+
+class Stubs:
+    """The stubs of one server.
+
+    Args:
+        server: its process.
+    """
+
+    def __init__(self, server: int) -> None:
+        self._server = server
+        # Other processes stay other processes: each is read only once, so that looking often costs little.
+        self._strangers: set[int] = set()
+
+    def running(self) -> list[Stub]:
+        """Those that run models, or are about to."""
+        found = []
+        for pid, stat in self._children():
+            if stat.state in "ZX":
+                continue
+            try:
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="surrogateescape").split("\0")
+                # Its program, the model's file, four words about shared memory and its parent, two more, its name.
+                found.append(Stub(pid, stat.started, words[8], PurePath(words[1])))
+            except (OSError, IndexError):
+                continue
+        return found
+
+    def any_dead(self) -> bool:
+        """One has ended, and the server has not asked how."""
+        return any(stat.state in "ZX" for _, stat in self._children())
+
+    def _children(self) -> list[tuple[int, _Stat]]:
+        pids = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+        self._strangers &= pids
+        found = []
+        for pid in pids - self._strangers:
+            stat = _stat(pid)
+            if stat is None or stat.parent != self._server:
+                self._strangers.add(pid)
+            elif stat.name == _NAME:
+                found.append((pid, stat))
+        return found
+
+
+def describe_end(code: int) -> str:
+    """How a process ended, from its exit code as :mod:`subprocess` gives it.
+
+    >>> describe_end(-9), describe_end(3)
+    ('was ended by SIGKILL', 'exited with code 3')
+    """
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+@dataclass(frozen=True)
+class _Stat:
+    name: bytes
+    state: str
+    parent: int
+    started: int
+    status: int
+
+
+def _stat(pid: int) -> _Stat | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # pid (name) state parent ...; the name may hold anything, so the last parenthesis ends it.
+    start, end = text.index(b"("), text.rindex(b")")
+    rest = text[end + 2 :].split()
+    return _Stat(text[start + 1 : end], rest[0].decode(), int(rest[1]), int(rest[19]), int(rest[49]))

@@ -1,0 +1,354 @@
+"""Keeps a Triton server serving: loads a model again when its process has died, and starts a dead server again.
+
+Triton does neither. A model whose process is dead stays "ready" there, while its requests fail.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from penstock.serving.control import Control, ServerError, readable
+from penstock.serving.polling import Repositories
+from penstock.serving.stubs import Stub
+
+Report = Callable[[str], None]
+
+_TICK = 0.1
+_LIST_EVERY = 0.25
+"""Seconds; less than a process of a model takes to get ready, so that none comes and goes unseen."""
+_STEADY = 60.0
+"""Seconds of service after which earlier deaths are forgotten."""
+_LONGEST_PAUSE = 30.0
+_LOADS = 5
+"""How often a model that has died is tried to be loaded again."""
+_GRACE = 30.0
+"""Seconds for the requests in flight on the other instances of a model of which one has died."""
+
+
+class Supervised(Protocol):
+    """What a supervisor needs of a server."""
+
+    repositories: list[Path]
+
+    @property
+    def control(self) -> Control:
+        """Its interface for models."""
+
+    @property
+    def clients_load(self) -> bool:
+        """Clients may load models, with files and configurations of their own."""
+
+    @property
+    def running(self) -> bool:
+        """Its process is alive."""
+
+    def stubs(self) -> list[Stub]:
+        """Its living processes that run models."""
+
+    def end(self) -> str:
+        """How its process has ended."""
+
+    def restart(self, models: Sequence[str]) -> None:
+        """Starts it again, with these models where it is clients who load them."""
+
+    def log_tail(self) -> str:
+        """The end of its log."""
+
+
+class Supervisor:
+    """Watches one server, in a thread of its own.
+
+    Args:
+        server: what to watch; it runs already.
+        report: told what has happened and what is done about it, a line at a time, from several threads.
+        restarts: how often in a row the server is started again when it has served for less than a minute.
+        poll_every: seconds between two looks for changed models; None: models do not come and go by their files.
+    """
+
+    def __init__(self, server: Supervised, report: Report, restarts: int = 5, poll_every: float | None = None) -> None:
+        self._server = server
+        self._report = report
+        self._restarts = restarts
+        self._deaths = _Deaths()
+        self._models = _Models(server, report)
+        self._poll = None if poll_every is None else _Poll(server, poll_every, self._models)
+        self._over = threading.Event()
+        self._failure: ServerError | None = None
+        self._thread = threading.Thread(target=self._run, name="penstock-supervisor", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends watching."""
+        self._models.ending.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until watching has ended; False if it has not after ``timeout`` seconds.
+
+        Raises:
+            ServerError: it has ended because the server dies again and again.
+        """
+        over = self._over.wait(timeout)
+        if self._failure is not None:
+            raise self._failure
+        return over
+
+    def _run(self) -> None:
+        self._deaths.recovered()
+        try:
+            while not self._models.ending.wait(_TICK):
+                if self._server.running:
+                    self._models.look()
+                    if self._poll is not None:
+                        self._poll.look()
+                elif not self._revive():
+                    return
+        finally:
+            self._over.set()
+
+    def _revive(self) -> bool:
+        """Starts the server again; False when it is no use."""
+        self._deaths.add()
+        if self._deaths.count > self._restarts:
+            self._failure = ServerError(
+                f"Triton {self._server.end()} and is not started again: {self._restarts} times in a row are enough. "
+                f"The end of its log:\n{self._server.log_tail()}"
+            )
+            return False
+        pause = self._deaths.pause(free=1)
+        self._report(f"Triton {self._server.end()}; it is started again {_in(pause)}")
+        if self._models.ending.wait(pause):
+            return False
+        began = time.monotonic()
+        try:
+            self._server.restart(self._models.loaded)
+        except ServerError as error:
+            self._report(f"Triton could not be started: {error}")
+            return True
+        self._deaths.recovered()
+        self._models.look()
+        self._report(f"Triton serves again, after {time.monotonic() - began:.1f} s")
+        for model in self._server.control.models():
+            if model.failed:
+                self._report(f"{model.name} cannot be served: {readable(model.reason)}")
+        return True
+
+
+class _Models:
+    """The models of a server, and what is done for those whose processes have died."""
+
+    def __init__(self, server: Supervised, report: Report) -> None:
+        self.ending = threading.Event()
+        self.loaded: list[str] = []
+        self._server = server
+        self._report = report
+        self._stubs: set[Stub] = set()
+        self._suspects: dict[Stub, float] = {}
+        self._retired: dict[Stub, float] = {}
+        self._deaths: dict[str, _Deaths] = {}
+        self._busy: dict[str, threading.Thread] = {}
+        self._next_list = 0.0
+        self._list(0.0)
+
+    def look(self) -> None:
+        """Finds the processes that have come and gone since the last look."""
+        now = time.monotonic()
+        if now >= self._next_list:
+            self._next_list = now + _LIST_EVERY
+            self._list(now)
+            for stub, since in list(self._suspects.items()):
+                self._judge(stub, now - since)
+        for stub in [stub for stub in self._stubs if not stub.running()]:
+            self._stubs.discard(stub)
+            self._suspects[stub] = now
+            # Between a process's end on demand and Triton's taking note of it is a moment, so it is judged a tick later.
+            self._next_list = now + _TICK
+
+    def work(self, model: str, what: Callable[[], object]) -> None:
+        """Does something about a model in a thread, once what is being done about it already is through."""
+        previous = self._busy.get(model)
+
+        def run() -> None:
+            if previous is not None:
+                previous.join()
+            what()
+
+        self._busy[model] = threading.Thread(target=run, name=f"penstock-{model}", daemon=True)
+        self._busy[model].start()
+
+    def attempt(self, model: str, what: Callable[[], None]) -> bool:
+        """Asks something of the server; a refusal is reported."""
+        try:
+            what()
+        except ServerError as error:
+            if self._server.running and not self.ending.is_set():
+                self._report(f"{model}: {error}")
+            return False
+        return True
+
+    def _list(self, now: float) -> None:
+        """Asks for what runs: for comparison, and for the time when Triton can no longer be asked."""
+        living = set(self._server.stubs())
+        for stub in [stub for stub in self._retired if stub not in living]:
+            del self._retired[stub]
+        for stub, deadline in self._retired.items():
+            if now > deadline:
+                stub.kill()
+        self._stubs |= living - self._retired.keys()
+        self._busy = {model: thread for model, thread in self._busy.items() if thread.is_alive()}
+        try:
+            ready = {model.name for model in self._server.control.models() if model.ready}
+        except ServerError:
+            return
+        self.loaded = sorted(ready | self._busy.keys())
+
+    def _judge(self, stub: Stub, seconds: float) -> None:
+        """Decides whether a process that has gone has died on its model; if so, the model is helped."""
+        model = self._model_of(stub)
+        ended = stub.ended()
+        state = self._state_of(model) if model else ""
+        if model is None or state not in ("READY", "LOADING") or stub.instance == model:
+            del self._suspects[stub]  # the model was unloaded; or this was a helper that completed its configuration
+        elif state == "LOADING" or self._is_complete(model, stub):
+            # Perhaps a process is on its way that will replace this one; if not, it is missed later.
+            if ended is None:
+                del self._suspects[stub]
+        elif ended is not None or seconds > 1.0:
+            self._retire(stub, model)
+            self.work(model, functools.partial(self._heal, model, stub, ended or "has ended"))
+
+    def _retire(self, dead: Stub, model: str) -> None:
+        """Forgets the processes of a model of which one has died; the others have a while left for their requests.
+
+        Triton keeps them for good: the request that a process died with is never finished there.
+        """
+        self._suspects = {stub: since for stub, since in self._suspects.items() if stub.model_file != dead.model_file}
+        for stub in [stub for stub in self._stubs if stub.model_file == dead.model_file]:
+            self._stubs.discard(stub)
+            self._retired[stub] = time.monotonic() + _GRACE
+
+    def _heal(self, model: str, stub: Stub, ended: str) -> None:
+        """Takes a model out of service, and loads it again."""
+        control = self._server.control
+        began = time.monotonic()
+        own = self._own_parameters(model, stub) if self._server.clients_load else {}
+        self.attempt(model, functools.partial(control.unload, model))
+        deaths = self._deaths.setdefault(model, _Deaths())
+        deaths.add()
+        for _ in range(_LOADS):
+            if self.ending.is_set():
+                return
+            pause = deaths.pause(free=3)
+            self._report(f"{model}: its process {stub.pid} {ended}; the model is loaded again {_in(pause)}")
+            if self.ending.wait(pause) or self._state_of(model) in ("READY", "LOADING"):
+                return
+            if self.attempt(model, functools.partial(control.load, model, own)):
+                deaths.recovered()
+                self._report(f"{model} serves again, after {time.monotonic() - began:.1f} s")
+                return
+            deaths.add()
+            ended = "could not be replaced"
+
+    def _own_parameters(self, model: str, stub: Stub) -> dict[str, str]:
+        """What a client may have loaded a model with, to load it with again: its configuration, and files of its own."""
+        config = self._server.control.configuration(model)
+        own = {} if config is None else {"config": json.dumps(config)}
+        if self._in_repository(stub) is None:
+            for path in stub.model_folder.rglob("*"):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    own[f"file:{path.relative_to(stub.model_folder)}"] = base64.b64encode(path.read_bytes()).decode()
+        return own
+
+    def _in_repository(self, stub: Stub) -> str | None:
+        """The model of a process, if it comes from one of the server's folders."""
+        return next(filter(None, (stub.model_in(folder) for folder in self._server.repositories)), None)
+
+    def _model_of(self, stub: Stub) -> str | None:
+        name = self._in_repository(stub)
+        if name is not None:
+            return name
+        # Loaded with files of a client's: it is in no repository, and the server does not list it.
+        words = stub.instance.split("_")
+        for candidate in ("_".join(words[:count]) for count in range(len(words), 0, -1)):
+            config = self._server.control.configuration(candidate)
+            if config is not None and any(group["name"] == stub.group for group in config["instance_group"]):
+                return candidate
+        return None
+
+    def _state_of(self, model: str) -> str:
+        try:
+            states = {entry.state for entry in self._server.control.models() if entry.name == model and entry.version}
+        except ServerError:
+            return ""
+        if not states:  # one that the server does not list
+            return "READY" if self._server.control.configuration(model) is not None else ""
+        return next((state for state in ("LOADING", "READY") if state in states), "UNAVAILABLE")
+
+    def _is_complete(self, model: str, stub: Stub) -> bool:
+        """The model has a process for each instance of its configuration, without this one."""
+        config = self._server.control.configuration(model)
+        if config is None:
+            return False
+        wanted = sum(int(group["count"]) * max(len(group["gpus"]), 1) for group in config["instance_group"])
+        return sum(other.model_file == stub.model_file for other in self._stubs) >= wanted
+
+
+class _Poll:
+    """Lets models come and go with their files."""
+
+    def __init__(self, server: Supervised, every: float, models: _Models) -> None:
+        self._control = server.control
+        self._every = every
+        self._models = models
+        self._repositories = Repositories(server.repositories)
+        self._next = time.monotonic() + every
+
+    def look(self) -> None:
+        """Loads the models whose files have changed and unloads those that are gone, if it is time to look."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + self._every
+        changes = self._repositories.changes()
+        for name in changes.edited:
+            self._change(name, self._control.load)
+        for name in changes.removed:
+            self._change(name, self._control.unload)
+
+    def _change(self, model: str, what: Callable[[str], None]) -> None:
+        self._models.work(model, functools.partial(self._models.attempt, model, functools.partial(what, model)))
+
+
+class _Deaths:
+    """Counts deaths in a row, and how long to wait before the next try."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._recovered = -_STEADY
+
+    def add(self) -> None:
+        """One more; those before are forgotten after a minute of service."""
+        if time.monotonic() - self._recovered >= _STEADY:
+            self.count = 0
+        self.count += 1
+
+    def recovered(self) -> None:
+        """Serves again."""
+        self._recovered = time.monotonic()
+
+    def pause(self, free: int) -> float:
+        """Seconds: none for the first ``free`` deaths, then twice as many for each."""
+        beyond = self.count - free
+        return min(0.5 * 2.0 ** (beyond - 1), _LONGEST_PAUSE) if beyond > 0 else 0.0
+
+
+def _in(pause: float) -> str:
+    return f"in {pause:g} s" if pause else "now"
