@@ -11,6 +11,7 @@ from penstock.errors import operator_error
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.schema import Operator, operator_class
+from penstock.schema.fed_operator import FedOperator
 
 
 @dataclass
@@ -86,7 +87,7 @@ class Plan:
     def _add(self, op: OpNode) -> None:
         inputs = [self._slot_of(node) for node in op.inputs]
         arguments = {name: self._slot_of(node) for name, node in op.argument_inputs.items()}
-        operator = construct(op, self.seeds.get(op, -1))
+        operator = construct(op, self.seeds.get(op, -1), self.decoding)
         outputs = [self._new_slot(node.name, node.device) for node in op.outputs]
         self.steps.append(Step(op, operator, inputs, arguments, outputs))
 
@@ -113,11 +114,13 @@ class Plan:
             needed |= touched
 
 
-def construct(op: OpNode, seed: int) -> Operator:
+def construct(op: OpNode, seed: int, decoding: Decoding = FREELY) -> Operator:
     """The running operator of a node; errors name the user's line."""
     try:
         operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, seed, op.schema)
         operator.bind(op.payload)
+        if isinstance(operator, FedOperator):
+            operator.decoding = decoding
         return operator
     except Exception as error:
         raise operator_error(error, op.display_name, op.device, None, op.origin) from error
