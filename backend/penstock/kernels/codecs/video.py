@@ -86,14 +86,16 @@ class Video:
             CorruptVideoError: it is no video, or of a kind that FFmpeg does not decode.
         """
         self._av = _pyav()
-        is_path = isinstance(source, str)
-        self._name = source if is_path else f"{source.size} bytes"
-        # What comes as bytes is to be all there: playlists and the like would have FFmpeg read other files, or the net.
-        options = {"format_whitelist": ",".join(CONTAINERS)} | ({} if is_path else {"protocol_whitelist": ""})
+        file: str | io.BytesIO
+        options = {"format_whitelist": ",".join(CONTAINERS)}
+        if isinstance(source, str):
+            self._name = file = source
+        else:
+            self._name, file = f"{source.size} bytes", io.BytesIO(source.tobytes())
+            # What comes as bytes is to be all there: playlists would have FFmpeg read other files, or the net.
+            options["protocol_whitelist"] = ""
         with self._telling("open"):
-            self._container = self._av.open(
-                source if is_path else io.BytesIO(source.tobytes()), options=options, metadata_errors="replace"
-            )
+            self._container = self._av.open(file, options=options, metadata_errors="replace")
             streams = self._container.streams.video
         if not streams or streams[0].codec_context is None:
             raise CorruptVideoError(f"Failed to open the video ({self._name}): it has no stream of moving pictures")
