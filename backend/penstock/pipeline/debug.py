@@ -224,7 +224,7 @@ class DebugPipeline(Pipeline):
             operator = known.operator
             operator.bind(op.payload)
         else:
-            operator = construct(op, seed, self._files)
+            operator = construct(op, seed, self._files, self.executor.plan.decoding)
             if known is not None:
                 operator.restore(known.operator.state())
         step = Step(

@@ -89,7 +89,8 @@ class Pipeline:
             wanted frames, a recording before and after it is resampled, an inflated or an NPY array.
         max_frames: the most frames that may be wanted of a video, and the most samples (moments x channels) of a recording.
         isolate_decoders: which formats are decoded in worker processes, where a file that kills its decoder fails alone:
-            ``none``, ``all``, or those whose decoders cannot be trusted (``auto``). It is not part of what is saved.
+            ``all``, those whose decoders cannot be trusted (``auto``: all but JPEG, PNG, WebP, BMP, PNM, WAV of plain samples and
+            FLAC), or ``none`` (but for kinds of files that are known to end the process). It is not part of what is saved.
         confined_to: the only folders, and beginnings of remote paths, in which operators touch files; relative paths start
             from the first. None: any. It is not part of what is saved.
 

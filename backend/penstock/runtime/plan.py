@@ -12,6 +12,7 @@ from penstock.graph import DataNode, Graph, OpNode
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.storage import ANYWHERE, Files
 from penstock.schema import Operator, operator_class
+from penstock.schema.fed_operator import FedOperator
 
 
 @dataclass
@@ -89,7 +90,7 @@ class Plan:
     def _add(self, op: OpNode) -> None:
         inputs = [self._slot_of(node) for node in op.inputs]
         arguments = {name: self._slot_of(node) for name, node in op.argument_inputs.items()}
-        operator = construct(op, self.seeds.get(op, -1), self._files)
+        operator = construct(op, self.seeds.get(op, -1), self._files, self.decoding)
         outputs = [self._new_slot(node.name, node.device) for node in op.outputs]
         self.steps.append(Step(op, operator, inputs, arguments, outputs))
 
@@ -116,11 +117,13 @@ class Plan:
             needed |= touched
 
 
-def construct(op: OpNode, seed: int, files: Files = ANYWHERE) -> Operator:
+def construct(op: OpNode, seed: int, files: Files = ANYWHERE, decoding: Decoding = FREELY) -> Operator:
     """The running operator of a node; errors name the user's line."""
     try:
         operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, seed, op.schema, files)
         operator.bind(op.payload)
+        if isinstance(operator, FedOperator):
+            operator.decoding = decoding
         return operator
     except Exception as error:
         raise operator_error(error, op.display_name, op.device, None, op.origin) from error

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.schema.operator import Operator
 from penstock.tensors import TensorList
 
@@ -31,10 +32,12 @@ class FedOperator(Operator):
     Has an argument ``blocking``: whether a run waits until there is something to give.
 
     Attributes:
+        decoding: how what is fed is decoded, if it is: of the plan, as there is no workspace yet.
         lasting: what it is fed may last for several runs, as a video does that is given in sequences.
         taken: the ticket of the batch that the last run gave.
     """
 
+    decoding: Decoding = FREELY
     lasting: ClassVar[bool] = False
 
     def setup(self) -> None:

@@ -21,7 +21,7 @@ class Decoding:
         limits: of what one sample may decode to.
         isolate: which formats are decoded in worker processes: ``none``, ``all``, or those whose decoders cannot be
             trusted (``auto``).
-        pool: the worker processes; None where nothing is decoded in them.
+        pool: the worker processes; None where there are none.
     """
 
     limits: Limits = UNLIMITED
@@ -31,15 +31,19 @@ class Decoding:
     @classmethod
     def by_settings(cls, limits: Limits, isolate: str, num_threads: int) -> Decoding:
         """What the settings of a pipeline ask for, with a worker process for each of its threads."""
-        if isolate == "none":
-            return cls(limits)
         from penstock.kernels.codecs.worker_pool import DecoderPool
 
         return cls(limits, isolate, DecoderPool(num_threads))
 
-    def pool_for(self, trusted: bool) -> DecoderPool | None:
-        """The worker processes where data of a format, whose decoders are trusted or not, are to be decoded there."""
-        return None if trusted and self.isolate != "all" else self.pool
+    def pool_for(self, trusted: bool, doubtful: bool = False) -> DecoderPool | None:
+        """The worker processes where data are to be decoded there, else None.
+
+        Args:
+            trusted: the decoders of their format are.
+            doubtful: they are of a kind that is known to end the process, so that this is no matter of settings.
+        """
+        apart = doubtful or self.isolate == "all" or (self.isolate == "auto" and not trusted)
+        return self.pool if apart else None
 
     def close(self) -> None:
         """Ends the worker processes."""

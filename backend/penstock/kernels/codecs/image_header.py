@@ -148,7 +148,7 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
         )
     announced = known.check(data)
     decoding.limits.check_pixels(announced.height, announced.width)
-    header = _read(encoded, known, decoding.pool_for(known.trusted and not announced.doubtful))
+    header = _read(encoded, known, decoding.pool_for(known.trusted, announced.doubtful))
     _check_size(header, encoded.size)
     decoding.limits.check_pixels(header.height, header.width)
     return header

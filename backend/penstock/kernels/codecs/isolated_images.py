@@ -43,12 +43,12 @@ def decode_apart(
 # -- in the worker -----------------------------------------------------------------------------------------------------
 
 
-def read_header_here(data: np.ndarray, output: None) -> list[Any]:
+def read_header_in_worker(data: np.ndarray, output: None) -> list[Any]:
     """The worker's part of :func:`read_header_apart`."""
     return _fields(parse_header(data))
 
 
-def decode_here(
+def decode_in_worker(
     data: np.ndarray,
     output: np.ndarray,
     header: list[Any],

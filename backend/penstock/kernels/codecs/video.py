@@ -1,26 +1,72 @@
-"""Frames out of video files, by FFmpeg (PyAV), on the CPU."""
+"""Frames out of video files, by FFmpeg (PyAV), on the CPU, in this process or in a worker's."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from penstock.errors import PenstockError
+from penstock.kernels.codecs.decoding import FREELY, Decoding
+from penstock.kernels.codecs.headers.video import CONTAINERS, check_video
+from penstock.kernels.codecs.limits import UNLIMITED, Limits
 from penstock.kernels.storage import is_remote
 
-# FFmpeg's names of the containers that are read: those in use, and none that names other files.
-_CONTAINERS = (
-    "mov,matroska,avi,mpegts,mpeg,mpegvideo,flv,ogg,gif,apng,ivf,asf,h264,hevc,vvc,av1,obu,m4v,mjpeg,rm,nut,mxf,dv,vc1,"
-    "yuv4mpegpipe"
-)
+if TYPE_CHECKING:
+    from penstock.kernels.codecs.worker_pool import DecoderPool
+
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
 # ITU-R BT.601: from (Y, U, V), all of unit range, to (R, G, B).
 _TO_RGB = np.array([[1.0, 0.0, 1.402], [1.0, -0.344136, -0.714136], [1.0, 1.772, 0.0]], np.float32)
+
+
+class CorruptVideoError(PenstockError, ValueError):
+    """The bytes are no video, or one that is cut short or damaged."""
+
+
+class Clip(Protocol):
+    """A video from which frames are taken.
+
+    Attributes:
+        shape: of a decoded frame: (H, W, 3).
+    """
+
+    shape: tuple[int, int, int]
+
+    def __len__(self) -> int:
+        """The number of frames."""
+
+    def frames(self, indices: Sequence[int]) -> np.ndarray:
+        """The frames of those numbers as RGB: uint8 of shape (n, H, W, 3)."""
+
+
+def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
+    """Opens the contents of a video file.
+
+    Args:
+        encoded: the file's bytes, uint8 of shape (n,).
+        decoding: within which limits, and where.
+
+    Raises:
+        CorruptVideoError: it is no video, or of a kind that FFmpeg does not decode.
+        LimitError: its frames are larger than the limits allow.
+    """
+    announced = check_video(encoded.data)
+    if announced is not None:
+        height, width = announced
+        decoding.limits.check_pixels(height, width, "video")
+    # Of FFmpeg's many decoders, none is trusted.
+    pool = decoding.pool_for(trusted=False)
+    clip = Video(encoded, decoding.limits) if pool is None else _Apart(encoded, decoding.limits, pool)
+    height, width, _ = clip.shape
+    decoding.limits.check_pixels(height, width, "video")
+    return clip
 
 
 class Video:
@@ -35,11 +81,11 @@ class Video:
     (2, 720, 1280, 3)
     """
 
-    def __init__(self, source: str | np.ndarray) -> None:
+    def __init__(self, source: str | np.ndarray, limits: Limits = UNLIMITED) -> None:
         """Opens a file, or the contents of one.
 
         Raises:
-            ValueError: it is no video, or of a kind that FFmpeg does not decode.
+            CorruptVideoError: it is no video, or of a kind that FFmpeg does not decode.
         """
         self._av = _pyav()
         self._name = source if isinstance(source, str) else f"{source.size} bytes"
@@ -47,8 +93,11 @@ class Video:
             self._container = self._opened(source)
             streams = self._container.streams.video
         if not streams or streams[0].codec_context is None:
-            raise ValueError(f"Failed to open the video ({self._name}): it has no stream of moving pictures")
+            raise CorruptVideoError(f"Failed to open the video ({self._name}): it has no stream of moving pictures")
         self._stream = streams[0]
+        if limits.pixels is not None:
+            # A stream may change its frames' size as it goes on.
+            self._stream.codec_context.options = {"max_pixels": str(limits.pixels)}
         with self._telling("read"):
             shown = sorted(
                 (packet.pts, packet.is_keyframe)
@@ -61,7 +110,9 @@ class Video:
         self.times = [float((pts - first) * (self._stream.time_base or 0)) for pts in self._points]
         self.shape = (self._stream.codec_context.height, self._stream.codec_context.width, 3)
         if not all(self.shape):
-            raise ValueError(f"Failed to open the video ({self._name}): its frames are of {self.shape[:2]} pixels")
+            raise CorruptVideoError(
+                f"Failed to open the video ({self._name}): its frames are of {self.shape[:2]} pixels"
+            )
         self._decoded: Any = None
         self._next = 0
 
@@ -71,10 +122,10 @@ class Video:
         try:
             yield
         except self._av.error.FFmpegError as error:
-            raise ValueError(f"Failed to {action} the video ({self._name}): {error.strerror}") from error
+            raise CorruptVideoError(f"Failed to {action} the video ({self._name}): {error.strerror}") from error
 
     def _opened(self, source: str | np.ndarray) -> Any:
-        options = {"format_whitelist": _CONTAINERS}
+        options = {"format_whitelist": ",".join(CONTAINERS)}
         if isinstance(source, str) and is_remote(source):
             return self._av.open(source, options=options, metadata_errors="replace")
         data = open(source, "rb") if isinstance(source, str) else io.BytesIO(source.tobytes())  # noqa: SIM115
@@ -96,7 +147,7 @@ class Video:
             with self._telling("decode"):
                 frame = self._frame(index)
                 if (frame.height, frame.width) != self.shape[:2]:
-                    raise ValueError(
+                    raise CorruptVideoError(
                         f"Frame {index} of the video ({self._name}) has {frame.height}x{frame.width} pixels, not "
                         f"{self.shape[0]}x{self.shape[1]} as was announced"
                     )
@@ -116,7 +167,64 @@ class Video:
             if frame.pts is not None and frame.pts >= wanted:
                 self._next = index + 1
                 return frame
-        raise ValueError(f"The video ends before its frame {index}")
+        raise CorruptVideoError(f"The video ends before its frame {index}")
+
+
+class _Apart:
+    """A video whose frames a worker process decodes."""
+
+    _tokens = itertools.count()
+
+    def __init__(self, encoded: np.ndarray, limits: Limits, pool: DecoderPool) -> None:
+        self._encoded, self._pool = encoded, pool
+        # By this a worker knows the video that it has open.
+        self._arguments = {"token": next(self._tokens), "pixels": limits.pixels}
+        facts = pool.run("open_video", "this video", encoded, self._arguments)
+        try:
+            self._count, *sides = map(int, facts)
+            height, width = sides
+        except (TypeError, ValueError) as error:
+            raise CorruptVideoError("Damaged video: the process that opens it tells nonsense") from error
+        if min(self._count, height, width) < 0 or self._count > encoded.size:
+            raise CorruptVideoError(f"Damaged video: it has {self._count} frames of {height}x{width} pixels")
+        self.shape = (height, width, 3)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def frames(self, indices: Sequence[int]) -> np.ndarray:
+        """The frames of those numbers as RGB: uint8 of shape (n, H, W, 3)."""
+        output = np.empty((len(indices), *self.shape), np.uint8)
+        arguments = self._arguments | {"indices": list(map(int, indices))}
+        self._pool.run("decode_frames", "this video", self._encoded, arguments, output)
+        return output
+
+
+# -- in the worker -----------------------------------------------------------------------------------------------------
+
+_open_videos: dict[int, Video] = {}
+
+
+def open_in_worker(data: np.ndarray, output: None, token: int, pixels: int | None) -> list[int]:
+    """The worker's part of opening: the number of frames, their height and width."""
+    video = _opened(data, token, pixels)
+    return [len(video), *video.shape[:2]]
+
+
+def decode_in_worker(data: np.ndarray, output: np.ndarray, token: int, pixels: int | None, indices: list[int]) -> None:
+    """The worker's part of decoding frames."""
+    output[...] = _opened(data, token, pixels).frames(indices)
+
+
+def _opened(data: np.ndarray, token: int, pixels: int | None) -> Video:
+    """The video, kept open until another one is asked for."""
+    if token not in _open_videos:
+        _open_videos.clear()
+        _open_videos[token] = Video(data, Limits(pixels=pixels))
+    return _open_videos[token]
+
+
+# -- in either ---------------------------------------------------------------------------------------------------------
 
 
 def _pyav() -> Any:
@@ -186,7 +294,7 @@ PADDINGS: dict[str, Callable[[int, int], int] | None] = {
 }
 
 
-def padded(frames: list[int], count: int, mode: str) -> list[int]:
+def padded(frames: Sequence[int], count: int, mode: str) -> list[int]:
     """Numbers of frames of a video of ``count`` frames, those outside replaced as the mode says."""
     outside = PADDINGS[mode]
     if outside is None:
@@ -194,7 +302,7 @@ def padded(frames: list[int], count: int, mode: str) -> list[int]:
     return [frame if 0 <= frame < count else outside(frame, count) for frame in frames]
 
 
-def fill_frames(video: Video, frames: list[int], fill: list[int], output: np.ndarray) -> None:
+def fill_frames(video: Clip, frames: list[int], fill: list[int], output: np.ndarray) -> None:
     """The frames of those numbers into ``output``."""
     inside = [place for place, frame in enumerate(frames) if frame != _FILL]
     if inside:

@@ -21,8 +21,12 @@ from penstock.kernels.codecs.worker_pool import LENGTH
 
 # For each task the function: `function(data, output, **arguments)` returns what is answered.
 _TASKS = {
-    "read_image_header": "penstock.kernels.codecs.isolated_images:read_header_here",
-    "decode_image": "penstock.kernels.codecs.isolated_images:decode_here",
+    "read_image_header": "penstock.kernels.codecs.isolated_images:read_header_in_worker",
+    "decode_image": "penstock.kernels.codecs.isolated_images:decode_in_worker",
+    "read_recording_header": "penstock.kernels.codecs.audio:read_header_in_worker",
+    "decode_recording": "penstock.kernels.codecs.audio:decode_in_worker",
+    "open_video": "penstock.kernels.codecs.video:open_in_worker",
+    "decode_frames": "penstock.kernels.codecs.video:decode_in_worker",
 }
 _NO_NEW_PRIVILEGES = 38
 # Memory that a decoder may take: in any case, and for each byte of its data.

@@ -25,7 +25,6 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -332,9 +331,10 @@ class _SharedMemory:
 
 def _raised(kind: str, message: str) -> Exception:
     """The error that a worker tells of."""
-    from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError, NotAnImageError
+    from penstock.kernels.codecs.headers.audio import CorruptRecordingError
+    from penstock.kernels.codecs.image_errors import CorruptImageError, NotAnImageError
 
-    known: Sequence[type[Exception]] = (CorruptImageError, NotAnImageError, ImageError, ValueError, MemoryError)
+    known = (CorruptImageError, NotAnImageError, CorruptRecordingError, ValueError, MemoryError)
     found = next((error for error in known if error.__name__ == kind), PenstockError)
     return found(message)
 

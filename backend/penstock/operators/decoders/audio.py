@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import io
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from penstock.kernels.codecs.audio import Recording, open_recording
+from penstock.kernels.codecs.headers.audio import check_length
 from penstock.kernels.levels import from_unit
 from penstock.kernels.resampling import lobes_of_quality, resample_signal
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import SOUNDFILE
-from penstock.types import FLOAT, INT16, INT32, UINT8, dtype_name
+from penstock.types import FLOAT, INT16, INT32, UINT8, dtype_name, numpy_dtype
 
 
 @dataclass
-class _Recording:
-    """An open file, and the scale of the sample rate that is wanted of it (1: its own)."""
+class _Request:
+    """A recording, and the scale of the sample rate that is wanted of it (1: its own)."""
 
-    file: Any
+    recording: Recording
     scale: float
     rate: float
 
@@ -65,56 +65,31 @@ class AudioDecoder(Operator):
         return [OutputSpec(self.args["dtype"], ndim=1 if self.args["downmix"] else 2), OutputSpec(FLOAT, ndim=0)]
 
     def infer(self, sample: Sample) -> list[tuple[int, ...]]:
-        from soundfile import SoundFile, SoundFileError
-
-        try:
-            file = SoundFile(io.BytesIO(sample.inputs[0].tobytes()))
-        except SoundFileError as error:
-            raise ValueError(f"Failed to open encoded data: {getattr(error, 'error_string', error)}") from error
+        decoding = sample.workspace.decoding
+        recording = open_recording(np.ascontiguousarray(sample.inputs[0]), decoding)
         wanted = sample["sample_rate"]
-        if file.samplerate <= 0:
-            raise ValueError(f"Damaged recording: its header tells a sample rate of {file.samplerate}")
-        scale = wanted / file.samplerate if wanted > 0 else 1.0
+        scale = wanted / recording.rate if wanted > 0 else 1.0
         # A rate of 0 that was asked for is also told, though the recording keeps its own.
-        sample.plan = _Recording(file, scale, wanted if self.given("sample_rate") else file.samplerate)
-        length = math.ceil(file.frames * scale)
-        _check_length(max(file.frames, length) * file.channels, sample.shapes[0][0])
-        return [(length,) if self.args["downmix"] else (length, file.channels), ()]
+        sample.plan = _Request(recording, scale, wanted if self.given("sample_rate") else recording.rate)
+        length = math.ceil(recording.moments * scale)
+        check_length(max(length, recording.moments), recording.channels, recording.rate, sample.shapes[0][0])
+        decoding.limits.check_audio(
+            max(length, recording.moments), recording.channels, numpy_dtype(self.args["dtype"]).itemsize
+        )
+        return [(length,) if self.args["downmix"] else (length, recording.channels), ()]
 
     def compute(self, sample: Sample) -> None:
-        recording: _Recording = sample.plan
+        request: _Request = sample.plan
+        recording = request.recording
         out, rate = sample.outputs
-        rate[...] = recording.rate
-        with recording.file as file:
-            if recording.scale == 1 and not (self.args["downmix"] and file.channels > 1):
-                _read_into(file, out if out.ndim == 2 else out[:, None])
-                return
-            signal = np.empty((file.frames, file.channels), np.float32)
-            _read_into(file, signal)
+        rate[...] = request.rate
+        if request.scale == 1 and not (self.args["downmix"] and recording.channels > 1):
+            recording.read_into(out if out.ndim == 2 else out[:, None])
+            return
+        signal = np.empty((recording.moments, recording.channels), np.float32)
+        recording.read_into(signal)
         if self.args["downmix"]:
             signal = signal.mean(axis=1)
-        if recording.scale != 1 and signal.size:
-            signal = resample_signal(signal, recording.scale, len(out), lobes_of_quality(self.args["quality"]))
+        if request.scale != 1 and signal.size:
+            signal = resample_signal(signal, request.scale, len(out), lobes_of_quality(self.args["quality"]))
         from_unit(signal, out)
-
-
-# The densest coding is FLAC's of silence: 65535 samples of each of 8 channels in 42 bytes.
-_LARGE, _DENSEST = 1 << 24, 16_384
-
-
-def _check_length(samples: int, size: int) -> None:
-    """Raises ValueError where a file of so many bytes announces more than it can hold: that would be reserved in vain."""
-    if samples > _LARGE and samples > _DENSEST * size:
-        raise ValueError(f"Damaged recording: {size} bytes cannot hold the {samples} samples that the header tells")
-
-
-def _read_into(file: Any, out: np.ndarray) -> None:
-    """Reads the whole file; what it announces and does not have is silence."""
-    from soundfile import SoundFileError
-
-    try:
-        read = file.read(out.shape[0], dtype=out.dtype.name, always_2d=True)
-    except SoundFileError as error:
-        raise ValueError(f"Failed to decode the recording: {getattr(error, 'error_string', error)}") from error
-    out[: len(read)] = read
-    out[len(read) :] = 0

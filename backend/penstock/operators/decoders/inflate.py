@@ -100,7 +100,9 @@ class Inflate(Operator):
             raise ValueError(f"The shape of an inflated block must not be negative, got {shape}")
         available = math.prod(sample.shapes[0])
         starts, sizes = self._spans(sample, available)
-        sample.plan = _Chunks(starts, sizes, math.prod(shape) * numpy_dtype(self.args["dtype"]).itemsize)
+        inflated = math.prod(shape) * numpy_dtype(self.args["dtype"]).itemsize
+        sample.workspace.decoding.limits.check_bytes(len(starts) * inflated, "The sample")
+        sample.plan = _Chunks(starts, sizes, inflated)
         return [(len(starts), *shape) if self._sequence else shape]
 
     def _spans(self, sample: Sample, available: int) -> tuple[list[int], list[int]]:

@@ -22,6 +22,7 @@ from penstock.types import (
     DALIDataType,
     dtype_name,
     from_numpy_dtype,
+    numpy_dtype,
 )
 
 _OUTPUT_TYPES = (BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FLOAT16, FLOAT, FLOAT64)
@@ -92,7 +93,10 @@ class Numpy(Operator):
             return None
 
     def infer(self, sample: Sample) -> list[tuple[int, ...]]:
-        return [sample.workspace.state[sample.index].shape]
+        array = sample.workspace.state[sample.index]
+        itemsize = array.itemsize if self.args["dtype"] is None else numpy_dtype(self.args["dtype"]).itemsize
+        sample.workspace.decoding.limits.check_bytes(array.size * itemsize, "The array")
+        return [array.shape]
 
     def compute(self, sample: Sample) -> None:
         source, target = sample.workspace.state[sample.index], sample.outputs[0]

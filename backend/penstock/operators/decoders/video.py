@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.kernels.codecs.video import PADDINGS, Video, fill_frames, padded
+from penstock.kernels.codecs.video import PADDINGS, Clip, CorruptVideoError, fill_frames, open_video, padded
 from penstock.operators.decoders._images import check_encoded, encoded_bytes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import PYAV
@@ -17,7 +18,7 @@ _SPANS = ("start_frame", "sequence_length", "stride", "end_frame")
 class _Request:
     """An open video and the numbers of the frames that are wanted of it, as `padded` gives them."""
 
-    video: Video
+    video: Clip
     frames: list[int]
 
 
@@ -71,10 +72,11 @@ class VideoDecoder(Operator):
         return [OutputSpec(UINT8, "FHWC", 4)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
+        decoding = sample.workspace.decoding
         infos = sample.workspace.inputs[0].source_infos
         try:
-            video = Video(encoded_bytes(sample))
-        except ValueError as error:
+            video = open_video(encoded_bytes(sample), decoding)
+        except CorruptVideoError as error:
             source = f' for "{infos[sample.index]}"' if infos and infos[sample.index] else ""
             raise ValueError(f"Failed to create video decoder{source}. {error}") from error
         wanted = self._wanted(sample, len(video))
@@ -83,11 +85,15 @@ class VideoDecoder(Operator):
             raise ValueError(
                 f"Unexpected out-of-bounds frame index in {wanted} for pad_mode = 'none': the video has {len(video)} frames"
             )
+        if isinstance(wanted, range) and PADDINGS[mode] is None:
+            wanted = range(wanted.start, min(wanted.stop, len(video)), wanted.step)
+        # Before any list of them is made: how many are wanted may be for the stranger to say.
+        decoding.limits.check_video(len(wanted), video.shape)
         sample.plan = _Request(video, padded(wanted, len(video), mode))
         return len(sample.plan.frames), *video.shape
 
     @staticmethod
-    def _wanted(sample: Sample, count: int) -> list[int]:
+    def _wanted(sample: Sample, count: int) -> Sequence[int]:
         if sample.given("frames"):
             return [int(frame) for frame in sample["frames"]]
         start = sample["start_frame"] if sample.given("start_frame") else 0
@@ -100,11 +106,11 @@ class VideoDecoder(Operator):
             length = sample["sequence_length"]
             if length < 0:
                 raise ValueError(f"The sequence length must not be negative, got {length}")
-            return list(range(start, start + length * stride, stride))
+            return range(start, start + length * stride, stride)
         end = sample["end_frame"] if sample.given("end_frame") else count
         if end <= start:
             raise ValueError(f"end_frame ({end}) must be greater than start_frame ({start})")
-        return list(range(start, end, stride))
+        return range(start, end, stride)
 
     def compute(self, sample: Sample) -> None:
         fill_frames(sample.plan.video, sample.plan.frames, self.args["fill_value"], sample.outputs[0])

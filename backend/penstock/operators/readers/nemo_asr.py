@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.kernels.codecs.limits import UNLIMITED, Limits
 from penstock.kernels.levels import from_unit
 from penstock.kernels.resampling import lobes_of_quality, resample_signal
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
-from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
+from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Sample, Schema, register_operator
 from penstock.schema.libraries import SOUNDFILE
 from penstock.types import FLOAT, INT16, INT32, INT64, UINT8, dtype_name, numpy_dtype
 
@@ -113,12 +114,21 @@ class NemoAsr(Reader):
         return [*specs, OutputSpec(INT64, "", 1)] if self.args["read_idxs"] else specs
 
     def read(self, item: _Recording) -> list[np.ndarray]:
+        return self._read(item, UNLIMITED)
+
+    def read_sample(self, item: _Recording, sample: Sample) -> list[np.ndarray]:
+        return self._read(item, sample.workspace.decoding.limits)
+
+    def _read(self, item: _Recording, limits: Limits) -> list[np.ndarray]:
         from soundfile import SoundFile
 
         with SoundFile(io.BytesIO(self.files.read(item.path).tobytes())) as file:
             rate = int(file.samplerate)
-            file.seek(min(int(item.offset * rate), file.frames))
-            outputs = [self._signal(file, -1 if item.duration < 0 else int(item.duration * rate))]
+            start = min(int(item.offset * rate), file.frames)
+            count = file.frames - start if item.duration < 0 else int(item.duration * rate)
+            limits.check_audio(count, file.channels, numpy_dtype(self.args["dtype"]).itemsize)
+            file.seek(start)
+            outputs = [self._signal(file, count)]
         if self.args["read_sample_rate"]:
             outputs.append(np.array(rate, np.float32))
         if self.args["read_text"]:
@@ -128,7 +138,7 @@ class NemoAsr(Reader):
         return outputs
 
     def _signal(self, file: Any, count: int) -> np.ndarray:
-        """The next ``count`` moments of an open file (-1: all that follow), mixed, resampled and converted."""
+        """The next ``count`` moments of an open file, as far as there are so many, mixed, resampled and converted."""
         wanted, dtype = self.args["sample_rate"], numpy_dtype(self.args["dtype"])
         resampled = wanted > 0 and wanted != file.samplerate
         mixed = self.args["downmix"] and file.channels > 1

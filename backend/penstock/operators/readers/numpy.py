@@ -79,13 +79,13 @@ class Numpy(PathReader):
         return [OutputSpec(NO_TYPE)]
 
     def read(self, item: str) -> tuple[np.ndarray]:
-        array = view_npy(self.files.read(self.path(item)))
-        return (np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape),)
+        return (_native(view_npy(self.files.read(self.path(item)))),)
 
     def read_sample(self, item: str, sample: Sample) -> tuple[np.ndarray]:
-        if not self._has_region:
-            return self.read(item)
         array = view_npy(self.files.read(self.path(item)))
+        sample.workspace.decoding.limits.check_bytes(array.nbytes, "The array")
+        if not self._has_region:
+            return (_native(array),)
         axes = self.args["roi_axes"] or range(array.ndim)
         arguments: Any = _RegionOfInterest(sample, list(axes), array.shape)
         wanted = box_region(arguments, array.shape, "")
@@ -93,6 +93,11 @@ class Numpy(PathReader):
         target = np.empty(region.extents, array.dtype.newbyteorder("="))
         copy_region(array, region, [_as_held(self.args["fill_value"], array.dtype)], None, target)
         return (target,)
+
+
+def _native(array: np.ndarray) -> np.ndarray:
+    """The array in this machine's byte order, contiguous."""
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
 
 
 def _as_held(value: float, dtype: np.dtype) -> float:

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.kernels.codecs.limits import UNLIMITED, Limits
 from penstock.kernels.codecs.video import PADDINGS, fill_frames, padded
 from penstock.kernels.codecs.video import Video as VideoFile
 from penstock.kernels.storage import join
 from penstock.operators.readers._reader import READER_ARGUMENTS, Reader
-from penstock.schema import Argument, OutputSpec, Schema, register_operator
+from penstock.schema import Argument, OutputSpec, Sample, Schema, register_operator
 from penstock.schema.libraries import PYAV
 from penstock.types import FLOAT64, INT32, RGB, UINT8
 
@@ -198,7 +199,14 @@ class Video(Reader):
         return [*specs, OutputSpec(FLOAT64, "", 1)] if self.args["enable_timestamps"] else specs
 
     def read(self, item: _Item) -> list[np.ndarray]:
-        video = VideoFile(self.files.path(item.path))
+        return self._read(item, UNLIMITED)
+
+    def read_sample(self, item: _Item, sample: Sample) -> list[np.ndarray]:
+        return self._read(item, sample.workspace.decoding.limits)
+
+    def _read(self, item: _Item, limits: Limits) -> list[np.ndarray]:
+        video = VideoFile(self.files.path(item.path), limits)
+        limits.check_video(len(item.frames), video.shape)
         frames = np.empty((len(item.frames), *video.shape), np.uint8)
         fill_frames(video, item.frames, self.args["fill_value"], frames)
         outputs = [frames]

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.kernels.codecs.video import Video
+from penstock.errors import PenstockError
+from penstock.kernels.codecs.decoding import Decoding
+from penstock.kernels.codecs.video import Clip, CorruptVideoError, open_video
 from penstock.schema import Argument, Fed, FedOperator, Schema, Workspace, register_operator
 from penstock.schema.libraries import PYAV
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
@@ -22,7 +24,7 @@ class _Clip:
     """A video on its way: by whose ticket, how far it was given out, or why it cannot be."""
 
     ticket: object
-    video: Video | None = None
+    video: Clip | None = None
     error: Exception | None = None
     next_frame: int = 0
 
@@ -79,8 +81,8 @@ class VideoInput(FedOperator):
     def _add(self, fed: Fed) -> None:
         """Adds a video, to be given when those before it are over; one that cannot be opened fails then."""
         try:
-            self._clips.append(_Clip(fed.ticket, _opened(fed.batch)))
-        except ValueError as error:
+            self._clips.append(_Clip(fed.ticket, _opened(fed.batch, self.decoding)))
+        except (ValueError, PenstockError) as error:
             self._clips.append(_Clip(fed.ticket, error=error))
 
     def drop(self) -> None:
@@ -126,20 +128,18 @@ class VideoInput(FedOperator):
         return np.concatenate([frames, np.zeros((length - count, *clip.video.shape), np.uint8)])
 
 
-def _opened(batch: TensorList) -> Video:
+def _opened(batch: TensorList, decoding: Decoding) -> Clip:
     if not len(batch):
         raise ValueError("A batch without samples was fed: the contents of one video file are wanted")
     if batch.dtype != UINT8:
         raise ValueError(f"The contents of a video file are wanted, of type uint8; got {batch.dtype}")
+    # Only the first sample counts, and of it only the bytes, whatever its shape.
+    sample = host_view((batch.as_cpu() if isinstance(batch, TensorListGPU) else batch).samples[0])
     try:
-        # Only the first sample counts, and of it only the bytes, whatever its shape.
-        video = Video(
-            np.ascontiguousarray(
-                host_view((batch.as_cpu() if isinstance(batch, TensorListGPU) else batch).samples[0])
-            ).reshape(-1)
-        )
-    except ValueError as error:
+        video = open_video(np.ascontiguousarray(sample).reshape(-1), decoding)
+    except CorruptVideoError as error:
         raise ValueError(f"Failed to create video decoder for provided video data. {error}") from error
     if not len(video):
         raise ValueError("Failed to create video decoder for provided video data: the video has no frames")
+    decoding.limits.check_video(len(video), video.shape)
     return video

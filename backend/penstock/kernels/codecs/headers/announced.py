@@ -14,7 +14,7 @@ class Announced(NamedTuple):
         height, width: in pixels, as stored.
         channels: as stored.
         bits: of one value of a channel, as stored.
-        doubtful: it is of a kind with which the format's decoders cannot be trusted, even where they otherwise are.
+        doubtful: it is of a kind over which the format's decoders are known to end the process.
     """
 
     height: int

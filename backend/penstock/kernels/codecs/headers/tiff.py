@@ -37,7 +37,7 @@ def check_tiff(data: memoryview) -> Announced:
     try:
         tags = _read_directory(data, layout, 8 if big else 4)
         return _check_tags(data, layout, tags)
-    except struct.error:
+    except (struct.error, OverflowError):
         check(False, "TIFF: it is cut short within its header")
         raise AssertionError("unreachable") from None
 

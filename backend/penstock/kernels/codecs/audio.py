@@ -1,0 +1,101 @@
+"""Recordings out of encoded bytes, by libsndfile, in this process or in a worker's."""
+
+from __future__ import annotations
+
+import io
+from typing import Any, Protocol
+
+import numpy as np
+
+from penstock.kernels.codecs.decoding import FREELY, Decoding
+from penstock.kernels.codecs.headers.audio import CorruptRecordingError, SoundFormat, check_length, check_recording
+from penstock.kernels.codecs.worker_pool import DecoderPool
+
+
+class Recording(Protocol):
+    """A recording whose header was read.
+
+    Attributes:
+        moments: its length in samples of each channel.
+        channels: their number.
+        rate: samples of each channel in a second.
+    """
+
+    moments: int
+    channels: int
+    rate: int
+
+    def read_into(self, output: np.ndarray) -> None:
+        """Fills (moments, channels) of int16, int32 or float32, and closes it; what is announced and missing is silence."""
+
+
+def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recording:
+    """Reads the header of a recording.
+
+    Args:
+        encoded: the file's bytes, uint8 of shape (n,).
+        decoding: where it is decoded.
+
+    Raises:
+        CorruptRecordingError: it is none, or one that is damaged.
+    """
+    known = check_recording(encoded.data)
+    pool = decoding.pool_for(known.trusted)
+    recording = _Here(encoded) if pool is None else _Apart(encoded, known, pool)
+    check_length(recording.moments, recording.channels, recording.rate, encoded.size)
+    return recording
+
+
+class _Here:
+    """A recording that is decoded in this process."""
+
+    def __init__(self, encoded: np.ndarray) -> None:
+        from soundfile import SoundFile, SoundFileError
+
+        try:
+            self._file: Any = SoundFile(io.BytesIO(encoded.tobytes()))
+        except SoundFileError as error:
+            reason = getattr(error, "error_string", error)
+            raise CorruptRecordingError(f"Failed to open encoded data: {reason}") from error
+        self.moments, self.channels, self.rate = self._file.frames, self._file.channels, self._file.samplerate
+
+    def read_into(self, output: np.ndarray) -> None:
+        from soundfile import SoundFileError
+
+        try:
+            with self._file as file:
+                read = file.read(output.shape[0], dtype=output.dtype.name, always_2d=True)
+        except SoundFileError as error:
+            reason = getattr(error, "error_string", error)
+            raise CorruptRecordingError(f"Failed to decode the recording: {reason}") from error
+        output[: len(read)] = read
+        output[len(read) :] = 0
+
+
+class _Apart:
+    """A recording that is decoded in a worker process."""
+
+    def __init__(self, encoded: np.ndarray, known: SoundFormat, pool: DecoderPool) -> None:
+        self._encoded, self._title, self._pool = encoded, known.title, pool
+        facts = pool.run("read_recording_header", known.title, encoded)
+        try:
+            self.moments, self.channels, self.rate = map(int, facts)
+        except (TypeError, ValueError) as error:
+            raise CorruptRecordingError("Damaged recording: the process that opens it tells nonsense") from error
+
+    def read_into(self, output: np.ndarray) -> None:
+        self._pool.run("decode_recording", self._title, self._encoded, None, output)
+
+
+# -- in the worker -----------------------------------------------------------------------------------------------------
+
+
+def read_header_in_worker(data: np.ndarray, output: None) -> list[int]:
+    """The worker's part of opening."""
+    recording = _Here(data)
+    return [recording.moments, recording.channels, recording.rate]
+
+
+def decode_in_worker(data: np.ndarray, output: np.ndarray) -> None:
+    """The worker's part of reading."""
+    _Here(data).read_into(output)
