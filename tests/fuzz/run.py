@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from fuzzing.campaign import Bounds, Campaign, Summary  # noqa: E402
 from fuzzing.outcomes import BAD, GOOD  # noqa: E402
-from fuzzing.targets import Settings  # noqa: E402
+from fuzzing.settings import Settings  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: E402
 from rich.table import Table  # noqa: E402
@@ -41,7 +41,13 @@ def main() -> int:
     if args.only is not None:
         return _write_case(campaign, args.only)
     console = Console(stderr=True)
-    columns = TextColumn("fuzzing"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    columns = (
+        TextColumn("fuzzing"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+    )
     # The bar has no thread of its own: processes are forked from this one.
     with Progress(*columns, console=console, auto_refresh=False) as progress:
         task = progress.add_task("preparing", total=args.cases)
@@ -53,7 +59,9 @@ def main() -> int:
     console.print(_table(summary))
     for failure, kept in list(summary.failures.items())[:_MOST_TOLD]:
         numbers = ", ".join(str(case["case"]) for case in kept)
-        console.print(f"{failure}\n    {kept[0]['message']}\n    cases {numbers} of '{kept[0]['target']}'", markup=False)
+        console.print(
+            f"{failure}\n    {kept[0]['message']}\n    cases {numbers} of '{kept[0]['target']}'", markup=False
+        )
     if args.json:
         args.json.write_text(summary.as_json())
     return 1 if summary.bad else 0
@@ -88,7 +96,9 @@ def _write_case(campaign: Campaign, number: int) -> int:
 
 def _table(summary: Summary) -> Table:
     kinds = [kind for kind in (*GOOD, *BAD) if any(found == kind for _, found in summary.counts)]
-    table = Table("format", "cases", *kinds, title=f"{summary.done} cases in {summary.seconds:.0f} s, seed {summary.seed}")
+    table = Table(
+        "format", "cases", *kinds, title=f"{summary.done} cases in {summary.seconds:.0f} s, seed {summary.seed}"
+    )
     for format in sorted({format for format, _ in summary.counts}):
         counts = [summary.counts[format, kind] for kind in kinds]
         table.add_row(format, str(sum(counts)), *(str(count or "") for count in counts))

@@ -16,9 +16,10 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from fuzzing.cases import BATCH, Cases, Seeds, make_seeds
+from fuzzing.cases import BATCH, Cases
 from fuzzing.outcomes import BAD, CRASH, HANG, MEMORY, Outcome
-from fuzzing.targets import Settings
+from fuzzing.seeds import Seeds, make_seeds
+from fuzzing.settings import Settings
 from fuzzing.worker import READY, Job, Report, Worker, quiet, serve, too_much
 
 _fork = multiprocessing.get_context("fork")
@@ -262,7 +263,9 @@ def _how(slot: _Slot) -> Outcome:
     text = slot.log.read_text(errors="replace") if slot.log.exists() else ""
     lines = [line.rpartition("/")[2] for line in text.splitlines() if line.startswith("  File ")]
     place = " < ".join(line.replace('", line ', ":") for line in lines[:3])
-    return Outcome(CRASH, f"{name}; the last that it wrote: {text[-300:] if not lines else text[:300]}", f"{name} {place}")
+    return Outcome(
+        CRASH, f"{name}; the last that it wrote: {text[-300:] if not lines else text[:300]}", f"{name} {place}"
+    )
 
 
 def _held(process_id: int) -> int:

@@ -6,44 +6,28 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, NamedTuple
 
-from fuzzing.image_seeds import image_seeds
 from fuzzing.mutations import mutated
-from fuzzing.other_seeds import audio_seeds, data_sets, lz4_seeds, npy_seeds, video_seeds
-from fuzzing.targets import IMAGES, SOUNDS, TARGETS
+from fuzzing.seeds import Seeds
+from fuzzing.targets import ALL_TARGETS, IMAGES, SOUNDS
 
 BATCH = 64
 """Cases that follow each other and have one target."""
 
 _WEIGHTS = {
     **{format: 8.0 for format in IMAGES},
-    **{"jpeg": 30.0, "png": 14.0, "tiff": 14.0, "jpeg2k": 12.0, "ico": 3.0, "foreign": 3.0},
+    "jpeg": 30.0,
+    "png": 14.0,
+    "tiff": 14.0,
+    "jpeg2k": 12.0,
+    "ico": 3.0,
+    "foreign": 3.0,
     **{format: 2.0 for format in SOUNDS},
-    **{"npy": 4.0, "lz4": 2.0, "chunks": 2.0, "video": 1.5},
+    "npy": 4.0,
+    "lz4": 2.0,
+    "chunks": 2.0,
+    "video": 1.5,
 }
 """How often formats are taken; the others once."""
-
-
-class Seeds(NamedTuple):
-    """What is mutated.
-
-    Attributes:
-        files: by format.
-        sets: data sets of readers, by reader.
-    """
-
-    files: dict[str, list[bytes]]
-    sets: dict[str, list[dict[str, bytes]]]
-
-
-def make_seeds() -> Seeds:
-    """All seeds that can be written here."""
-    seeds = Seeds({}, {})
-    for family in (image_seeds, audio_seeds, npy_seeds, lz4_seeds, video_seeds):
-        for format, data in family():
-            seeds.files.setdefault(format, []).append(data)
-    for reader, files in data_sets():
-        seeds.sets.setdefault(reader, []).append(files)
-    return seeds
 
 
 class Case(NamedTuple):
@@ -67,11 +51,11 @@ class Cases:
         self._seed = seed
         present = {*seeds.files, *seeds.sets}
         wanted = set(formats or present) & present
-        self._formats = {t.name: sorted(wanted & set(t.formats)) for t in TARGETS if wanted & set(t.formats)}
+        self._formats = {t.name: sorted(wanted & set(t.formats)) for t in ALL_TARGETS if wanted & set(t.formats)}
         if not self._formats:
             raise ValueError(f"No target takes any of {sorted(formats)}; there are {sorted(present)}")
         self._names = list(self._formats)
-        families = [tuple(t.formats) for t in TARGETS if t.name in self._formats]
+        families = [tuple(t.formats) for t in ALL_TARGETS if t.name in self._formats]
         # What formats weigh is shared by the targets that take them.
         self._target_weights = [
             sum(_WEIGHTS.get(format, 1.0) for format in self._formats[name]) / families.count(family)
@@ -98,7 +82,16 @@ class Cases:
         return Case(format, _mutated_set(rng, rng.choice(self._seeds.sets[format]), others))
 
 
-_KINDS = {"idx": "text", "json": "text", "txt": "text", "npy": "npy", "wav": "wav", "jpg": "jpeg"}
+_KINDS = {
+    "idx": "text",
+    "json": "text",
+    "txt": "text",
+    "npy": "npy",
+    "wav": "wav",
+    "jpg": "jpeg",
+    "png": "png",
+    "mp4": "video",
+}
 
 
 def _mutated_set(rng: Random, files: dict[str, bytes], others: Sequence[bytes]) -> dict[str, bytes]:

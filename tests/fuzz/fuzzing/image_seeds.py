@@ -205,8 +205,13 @@ def hand_made_tiff(pixels: np.ndarray, order: str, planar: bool, tiled: bool) ->
     layout = {322: [side], 323: [side], 324: places, 325: [len(p) for p in parts]}
     strips = {273: places, 278: [20], 279: [len(p) for p in parts]}
     tags = {
-        **{256: [width], 257: [height], 258: [8] * channels, 259: [1], 262: [2], 277: [channels]},
-        **{284: [2 if planar else 1]},
+        256: [width],
+        257: [height],
+        258: [8] * channels,
+        259: [1],
+        262: [2],
+        277: [channels],
+        284: [2 if planar else 1],
         **(layout if tiled else strips),
     }
     directory = 8 + len(data)
@@ -244,7 +249,9 @@ def _gifs() -> Iterator[Seed]:
 
 def _others() -> Iterator[Seed]:
     yield from _known("avif", _saved("AVIF", picture()), _saved("AVIF", picture(4), quality=30))
-    yield from _known("ico", _saved("ICO", picture(4)), _saved("ICO", picture(4), sizes=[(16, 16)], bitmap_format="bmp"))
+    yield from _known(
+        "ico", _saved("ICO", picture(4)), _saved("ICO", picture(4), sizes=[(16, 16)], bitmap_format="bmp")
+    )
     # Formats that nobody asked for: they are to be refused, or read without harm.
     for name in ("TGA", "PCX", "DDS", "SGI", "MSP", "XBM", "IM", "SPIDER", "QOI", "EPS", "PDF", "BLP"):
         yield from _known("foreign", _saved(name, picture(3, 24, 32), "1" if name in ("MSP", "XBM") else None))

@@ -178,7 +178,9 @@ def _mutate_jpeg(rng: Random, data: bytearray) -> None:
     start, content, end = chunks[number]
     kind = rng.random()
     if kind < 0.15:
-        data[start + 1] = rng.choice((0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC9, 0xCA, 0xC4, 0xDB, 0xDD, 0xDA, 0xE0, 0xEE, 0xD9))
+        data[start + 1] = rng.choice(
+            (0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC9, 0xCA, 0xC4, 0xDB, 0xDD, 0xDA, 0xE0, 0xEE, 0xD9)
+        )
     elif kind < 0.25:
         put_number(rng, data, start + 2, 2, ">")
     elif kind < 0.4:
@@ -284,7 +286,20 @@ def _boxes(data: bytearray, start: int = 0, end: int | None = None, depth: int =
     return chunks
 
 
-_CONTAINERS = {b"moov", b"trak", b"mdia", b"minf", b"stbl", b"dinf", b"meta", b"iprp", b"ipco", b"jp2h", b"stsd", b"udta"}
+_CONTAINERS = {
+    b"moov",
+    b"trak",
+    b"mdia",
+    b"minf",
+    b"stbl",
+    b"dinf",
+    b"meta",
+    b"iprp",
+    b"ipco",
+    b"jp2h",
+    b"stsd",
+    b"udta",
+}
 
 
 def _mutate_boxes(rng: Random, data: bytearray) -> None:
@@ -323,7 +338,9 @@ def _mutate_chunks_of_markers(rng: Random, data: bytearray, chunks: list[Chunk])
     start, content, end = chunks[number]
     kind = rng.random()
     if kind < 0.1:
-        data[start + 1] = rng.choice((0x51, 0x52, 0x53, 0x5C, 0x5D, 0x5E, 0x5F, 0x55, 0x57, 0x58, 0x60, 0x61, 0x90, 0x93))
+        data[start + 1] = rng.choice(
+            (0x51, 0x52, 0x53, 0x5C, 0x5D, 0x5E, 0x5F, 0x55, 0x57, 0x58, 0x60, 0x61, 0x90, 0x93)
+        )
     elif kind < 0.2:
         put_number(rng, data, start + 2, 2, ">")
     elif content < end:
@@ -403,7 +420,11 @@ def _mutate_text(rng: Random, data: bytearray) -> None:
 
 def _mutate_matroska(rng: Random, data: bytearray) -> None:
     """Length and contents of an element."""
-    starts = [i for i in range(0, min(len(data), 800)) if data[i : i + 1] in (b"\x1a", b"\x18", b"\x15", b"\x16", b"\xae", b"\xa3")]
+    starts = [
+        i
+        for i in range(min(len(data), 800))
+        if data[i : i + 1] in (b"\x1a", b"\x18", b"\x15", b"\x16", b"\xae", b"\xa3")
+    ]
     if starts:
         _set_field(rng, data, rng.choice(starts) + rng.randrange(12))
 
@@ -463,8 +484,21 @@ def _mutate_record(rng: Random, data: bytearray) -> None:
 
 
 _OF_FORMATS: dict[str, Mutation] = {
-    **{"jpeg": _mutate_jpeg, "png": _mutate_png, "webp": _mutate_riff, "bmp": _mutate_bitmap, "pnm": _mutate_text},
-    **{"tiff": _mutate_tiff, "jpeg2k": _mutate_jpeg2k, "gif": _mutate_gif, "avif": _mutate_boxes},
-    **{"wav": _mutate_riff, "flac": _mutate_flac, "sound": _mutate_sound, "video": _mutate_video, "npy": _mutate_npy},
-    **{"text": _mutate_text, "record": _mutate_record, "chunks": _mutate_record},
+    "jpeg": _mutate_jpeg,
+    "png": _mutate_png,
+    "webp": _mutate_riff,
+    "bmp": _mutate_bitmap,
+    "pnm": _mutate_text,
+    "tiff": _mutate_tiff,
+    "jpeg2k": _mutate_jpeg2k,
+    "gif": _mutate_gif,
+    "avif": _mutate_boxes,
+    "wav": _mutate_riff,
+    "flac": _mutate_flac,
+    "sound": _mutate_sound,
+    "video": _mutate_video,
+    "npy": _mutate_npy,
+    "text": _mutate_text,
+    "record": _mutate_record,
+    "chunks": _mutate_record,
 }

@@ -7,11 +7,10 @@ import json
 import struct
 import tarfile
 from collections.abc import Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+
 from fuzzing.image_seeds import Seed, image_seeds, picture
 
 
@@ -22,7 +21,22 @@ def audio_seeds() -> Iterator[Seed]:
     except ImportError:
         return
     sound = np.sin(np.arange(600)[:, None] * [0.1, 0.23]) * 0.6
-    for format in ("WAV", "WAVEX", "RF64", "W64", "FLAC", "OGG", "MP3", "AIFF", "AU", "CAF", "VOC", "PAF", "SVX", "NIST"):
+    for format in (
+        "WAV",
+        "WAVEX",
+        "RF64",
+        "W64",
+        "FLAC",
+        "OGG",
+        "MP3",
+        "AIFF",
+        "AU",
+        "CAF",
+        "VOC",
+        "PAF",
+        "SVX",
+        "NIST",
+    ):
         for subtype in sorted(soundfile.available_subtypes(format)):
             for channels in (1, 2):
                 file = io.BytesIO()
@@ -116,10 +130,13 @@ def data_sets() -> Iterator[tuple[str, Files]]:
     yield "file_list", {"a.bin": images[0], "list.txt": b"a.bin 0\na.bin 7\n"}
     arrays = [data for _, data in npy_seeds()][:9]
     yield "numpy", {"a.npy": arrays[3]}
-    for name, records in (("caffe", _datums(images)), ("caffe2", _protos(images))):
-        files = _lmdb(records)
-        if files:
-            yield name, files
+    yield "caffe", _datums(images)
+    yield "caffe2", _protos(images)
+    pngs = [data for name, data in image_seeds() if name == "png"][4:6]
+    yield "sequence", {f"stream/{number}.png": png for number, png in enumerate(pngs)}
+    for number, (_, clip) in enumerate(video_seeds()):
+        if number in (0, 1, 2, 5):
+            yield "clips", {"a.mp4": clip}
     for sky in _skies():
         yield "fits", {"a.fits": sky}
     sounds = [data for name, data in audio_seeds() if name == "wav"][:1]
@@ -200,27 +217,18 @@ def _coco(image: bytes) -> Files:
     return {"a.jpg": image, "a.json": json.dumps(annotations).encode()}
 
 
-def _datums(images: list[bytes]) -> list[bytes]:
-    return [field(1, 3) + field(4, image[:300]) + field(5, number) for number, image in enumerate(images)]
+def _datums(images: list[bytes]) -> Files:
+    """Records of an LMDB database, by key: a reader's files are written there."""
+    records = [field(1, 3) + field(4, image[:300]) + field(5, number) for number, image in enumerate(images)]
+    return {f"{number:08d}": record for number, record in enumerate(records)}
 
 
-def _protos(images: list[bytes]) -> list[bytes]:
-    return [
+def _protos(images: list[bytes]) -> Files:
+    records = [
         field(1, field(2, 4) + field(6, image[:300])) + field(1, field(1, varint(1)) + field(2, 2) + field(4, number))
         for number, image in enumerate(images)
     ]
-
-
-def _lmdb(records: list[bytes]) -> Files:
-    try:
-        import lmdb
-    except ImportError:
-        return {}
-    with TemporaryDirectory() as folder:
-        with lmdb.open(folder, map_size=1 << 20) as database, database.begin(write=True) as transaction:
-            for number, record in enumerate(records):
-                transaction.put(f"{number:08d}".encode(), record)
-        return {"data.mdb": (Path(folder) / "data.mdb").read_bytes()}
+    return {f"{number:08d}": record for number, record in enumerate(records)}
 
 
 def _skies() -> Iterator[bytes]:
@@ -239,5 +247,3 @@ def _skies() -> Iterator[bytes]:
         file = io.BytesIO()
         fits.HDUList([fits.PrimaryHDU(), unit]).writeto(file)
         yield file.getvalue()
-
-

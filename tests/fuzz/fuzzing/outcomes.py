@@ -32,15 +32,19 @@ class Outcome(NamedTuple):
 _OURS = str(Path(penstock.__file__).parent)
 
 
-def of_error(error: BaseException) -> Outcome:
-    """The outcome for a sample that failed."""
+def of_error(error: BaseException, os_errors: bool = False) -> Outcome:
+    """The outcome for a sample that failed.
+
+    Args:
+        os_errors: what the operating system says of files is an answer.
+    """
     cause: BaseException = error
     while isinstance(cause, OperatorError) and cause.__cause__ is not None:
         cause = cause.__cause__
     text = f"{type(cause).__name__}: {cause}"[:300]
     if type(cause).__name__.startswith("Decoder"):
         return Outcome(ISOLATED, text)
-    if _is_ours(cause):
+    if _is_ours(cause) or (os_errors and isinstance(cause, OSError)):
         return Outcome(REFUSED, text)
     return Outcome(UNTYPED, text, f"{type(cause).__name__} at {_place(cause)}")
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import numpy as np
+
 from fuzzing.image_seeds import Seed
 from fuzzing.other_seeds import INFLATED
 from fuzzing.outcomes import NEIGHBOUR, OK, UNTYPED, Outcome, of_error
-
+from fuzzing.readers import READER_TARGETS, InputTarget, ReaderTarget, RunningInput, RunningReader
+from fuzzing.seeds import Seeds
+from fuzzing.settings import Settings, pipeline_with
 from penstock import fn, types
-from penstock.pipeline import Pipeline
+from penstock.serving.fed_runner import FedRunner
 from penstock.tensors import TensorListCPU
 
 _NEIGHBOURS = 2
@@ -22,16 +24,6 @@ _NEIGHBOURS = 2
 
 IMAGES = ("jpeg", "png", "webp", "bmp", "pnm", "tiff", "jpeg2k", "gif", "avif", "ico", "foreign")
 SOUNDS = ("wav", "flac", "ogg", "mp3", "sound")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How pipelines decode: what :class:`penstock.pipeline.Pipeline` takes under these names."""
-
-    isolate_decoders: str = "auto"
-    max_pixels: int | None = 1 << 20
-    max_bytes: int | None = 1 << 25
-    max_frames: int | None = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -94,7 +86,9 @@ TARGETS = (
     Target("inflate", ("lz4",), lambda encoded: fn.decoders.inflate(encoded, shape=[INFLATED])),
     Target("inflate chunks", ("chunks",), _in_chunks),
     Target("video", ("video",), lambda encoded: fn.decoders.video(encoded), 16),
-    Target("video frames", ("video",), lambda encoded: fn.decoders.video(encoded, frames=[5, 0, 2], pad_mode="edge"), 16),
+    Target(
+        "video frames", ("video",), lambda encoded: fn.decoders.video(encoded, frames=[5, 0, 2], pad_mode="edge"), 16
+    ),
 )
 
 
@@ -102,34 +96,25 @@ _Good = tuple[bytes, list[np.ndarray]]
 """A file, and the outputs that it has."""
 
 
+ALL_TARGETS: tuple[Target | ReaderTarget | InputTarget, ...] = (*TARGETS, InputTarget(), *READER_TARGETS)
+
+
 class Running:
     """A target's pipeline with its good neighbours, whose outputs are known."""
 
     def __init__(self, target: Target, seeds: Sequence[Seed], settings: Settings) -> None:
         self.target = target
-        known = inspect.signature(Pipeline).parameters
-        chosen = {name: value for name, value in vars(settings).items() if name in known}
-        with Pipeline(
-            batch_size=target.files_per_run + _NEIGHBOURS,
-            num_threads=1,
-            device_id=None,
-            seed=1,
-            prefetch_queue_depth=1,
-            exec_async=False,
-            exec_pipelined=False,
-            **chosen,
-        ) as pipeline:
-            outputs = target.define(fn.external_source(name="encoded", device="cpu", ndim=1, dtype=types.UINT8))
-            pipeline.set_outputs(*(outputs if isinstance(outputs, (list, tuple)) else [outputs]))
-        pipeline.build()
-        self._pipeline = pipeline
-        self._source: Any = pipeline._feeds["encoded"].operator
+        self._pipeline = pipeline_with(settings, target.files_per_run + _NEIGHBOURS, self._defined)
+        self._runner = FedRunner(self._pipeline)
         self._good = self._decodable(seeds)
         if not self._good:
             raise RuntimeError(f"none of the seeds is decoded by '{target.name}'")
 
     def close(self) -> None:
         self._pipeline.close()
+
+    def _defined(self) -> Any:
+        return self.target.define(fn.external_source(name="encoded", device="cpu", ndim=1, dtype=types.UINT8))
 
     def _decodable(self, seeds: Sequence[Seed]) -> list[_Good]:
         """The seeds that are decoded, with the outputs that they have alone."""
@@ -145,13 +130,8 @@ class Running:
         return [entry for entry, rank in zip(good, ranks) if rank == ranks[0]]
 
     def _run(self, files: Sequence[bytes]) -> Any:
-        batch = TensorListCPU.of_samples([np.frombuffer(bytearray(data), np.uint8) for data in files], "")
-        self._source.feed(batch)
-        try:
-            return self._pipeline.executor.run_once(isolate=True)
-        except Exception:
-            self._source.reset()
-            raise
+        samples = [np.frombuffer(bytearray(data), np.uint8) for data in files]
+        return self._runner.run({"encoded": TensorListCPU.of_samples(samples, "")}, len(files))
 
     def run(self, rng: Random, files: Sequence[bytes]) -> list[Outcome]:
         """Decodes mutated files in one batch with good ones; the outcome of each of them."""
@@ -219,9 +199,11 @@ def _read(result: Any, index: int) -> Outcome:
     return Outcome(OK)
 
 
-
-
-def running(name: str, seeds: dict[str, list[bytes]], settings: Settings) -> Running:
+def running(name: str, seeds: Seeds, settings: Settings) -> Running | RunningInput | RunningReader:
     """The target of that name, ready to run."""
-    target = next(target for target in TARGETS if target.name == name)
-    return Running(target, [(format, data) for format, files in seeds.items() for data in files], settings)
+    target = next(target for target in ALL_TARGETS if target.name == name)
+    if isinstance(target, ReaderTarget):
+        return RunningReader(target, [files for format in target.formats for files in seeds.sets[format]], settings)
+    if isinstance(target, InputTarget):
+        return RunningInput(target, [data for format in target.formats for data in seeds.files[format]], settings)
+    return Running(target, [(format, data) for format, files in seeds.files.items() for data in files], settings)

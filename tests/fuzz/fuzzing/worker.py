@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import os
 import resource
@@ -10,11 +11,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fuzzing.cases import BATCH, Cases, Seeds
+from fuzzing.cases import BATCH, Cases
 from fuzzing.outcomes import BAD, MEMORY, Outcome
-from fuzzing.targets import TARGETS, Settings, running
+from fuzzing.seeds import Seeds
+from fuzzing.settings import Settings
+from fuzzing.targets import ALL_TARGETS, running
 
-_SLICE = {target.name: target.files_per_run for target in TARGETS}
+_SLICE = {target.name: target.files_per_run for target in ALL_TARGETS}
 
 
 class Job(NamedTuple):
@@ -59,7 +62,7 @@ class Worker:
     def prepare(self, name: str) -> Any:
         """The running target of that name."""
         if name not in self._running:
-            self._running[name] = running(name, self._seeds.files, self._settings)
+            self._running[name] = running(name, self._seeds, self._settings)
         return self._running[name]
 
     def run(self, job: Job, target: Any) -> Report:
@@ -80,10 +83,8 @@ class Worker:
 
 def _forget_peak() -> None:
     """Lets the kernel count the most memory held anew, where it allows that."""
-    try:
+    with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass
 
 
 def _peak() -> int:

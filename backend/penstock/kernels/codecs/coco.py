@@ -57,13 +57,35 @@ class CocoImage:
             segmentation = self.segmentations[index]
             if not segmentation:
                 continue
-            if isinstance(segmentation, dict) and isinstance(segmentation["counts"], str):
-                counts = segmentation["counts"].encode()
-            else:
-                encoded = coding.frPyObjects(segmentation, self.height, self.width)
-                counts = (coding.merge(encoded) if isinstance(encoded, list) else encoded)["counts"]
-            mask.reshape(-1)[_inside(counts, mask.size)] = self.labels[index]
+            try:
+                if isinstance(segmentation, dict) and isinstance(segmentation["counts"], str):
+                    counts = segmentation["counts"].encode()
+                else:
+                    _check_outlines(segmentation, mask.size)
+                    encoded = coding.frPyObjects(segmentation, self.height, self.width)
+                    counts = (coding.merge(encoded) if isinstance(encoded, list) else encoded)["counts"]
+                inside = _inside(counts, mask.size)
+            except Exception as error:
+                # pycocotools raises errors without a type.
+                raise ValueError(f"The mask of an object of '{self.file_name}' cannot be read: {error}") from error
+            mask.reshape(-1)[inside] = self.labels[index]
         return np.ascontiguousarray(mask.T)[..., np.newaxis]
+
+
+# Coordinates beyond would have pycocotools walk along lines, and keep them, that no image has.
+_FARTHEST = 1 << 20
+
+
+def _check_outlines(segmentation: Any, size: int) -> None:
+    """Raises ValueError for lengths of runs, or vertices of polygons, that no image of ``size`` pixels has."""
+    if isinstance(segmentation, dict):
+        runs = segmentation["counts"]
+        if not all(isinstance(run, int) and run >= 0 for run in runs) or sum(runs) > size:
+            raise ValueError("its runs are not those of the image")
+    elif not all(
+        len(outline) >= 4 and np.abs(np.array(outline, np.float64)).max() < _FARTHEST for outline in segmentation
+    ):
+        raise ValueError("its polygons are not in the image")
 
 
 def _inside(counts: bytes, size: int) -> np.ndarray:
@@ -84,6 +106,8 @@ def _inside(counts: bytes, size: int) -> np.ndarray:
         if code & 0x10:
             value -= 1 << shift
         lengths.append(value + (lengths[-2] if len(lengths) > 2 else 0))
+    if min(lengths, default=0) < 0 or sum(lengths) > size:
+        raise ValueError("its runs are not those of the image")
     inside = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
     return np.pad(inside, (0, max(size - inside.size, 0)))[:size]
 
@@ -129,7 +153,7 @@ def read_annotations(
             if annotation["image_id"] in objects and _wanted(annotation, settings):
                 objects[annotation["image_id"]].append(annotation)
         parsed = [_image(images[number], objects[number], labels, settings) for number in images]
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(f"'{path}' does not hold annotations as COCO describes them: {error!r}") from error
     kept = [image for image in parsed if len(image.boxes) or not settings.skip_empty]
     if only is None:
@@ -150,10 +174,17 @@ def _wanted(annotation: dict[str, Any], settings: CocoSettings) -> bool:
     return width >= settings.least_size and height >= settings.least_size
 
 
+def _is_int32(number: Any) -> bool:
+    return isinstance(number, int) and -(2**31) <= number < 2**31
+
+
 def _image(
     item: dict[str, Any], objects: list[dict[str, Any]], labels: dict[int, int], settings: CocoSettings
 ) -> CocoImage:
-    image = CocoImage(item["file_name"], item["id"], item["height"], item["width"])
+    name, *numbers = item["file_name"], item["id"], item["height"], item["width"]
+    if not isinstance(name, str) or "\0" in name or not all(_is_int32(number) for number in numbers):
+        raise ValueError(f"an image needs a name, and whole numbers as its id, height and width: {item!r}")
+    image = CocoImage(name, *numbers)
     scale = np.array([image.width, image.height] * 2, np.float32) if settings.relative else np.float32(1)
     boxes = np.array([_box(o) for o in objects], np.float32).reshape(-1, 4)
     if settings.corners:

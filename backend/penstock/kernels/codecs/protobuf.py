@@ -33,6 +33,8 @@ def varint(message: memoryview, position: int) -> tuple[int, int]:
     """A number of variable length and the position behind it."""
     number = shift = 0
     while True:
+        if position >= len(message):
+            raise ValueError("a number is cut short")
         byte = message[position]
         position += 1
         number |= (byte & 0x7F) << shift

@@ -28,6 +28,7 @@ _IMAGES = [
     "*.jp2",
     "*.webp",
 ]
+_LARGEST_LABEL = 2**31 - 1
 _KNOWN_FILES = [*_IMAGES, "*.flac", "*.ogg", "*.wav"]
 
 
@@ -109,7 +110,8 @@ class File(Reader):
             if not line.strip():
                 continue
             name, _, label = line.rstrip().replace("\t", " ").rpartition(" ")
-            if not name.strip() or not (label.isascii() and label.isdigit()):
+            known = "\0" not in name and label.isascii() and label.isdigit() and int(label) <= _LARGEST_LABEL
+            if not name.strip() or not known:
                 raise ValueError(
                     f"Incorrect format of the list file '{path}':{number}: expected file name followed by a label, "
                     f"got: {line}"

@@ -56,18 +56,29 @@ class Fits(PathReader):
         except ImportError as error:
             raise ImportError(f"astropy is needed to read '{item}': pip install astropy") from error
 
-        with fits.open(io.BytesIO(self.files.read(self.path(item)).tobytes())) as file:
-            arrays = [_image(file, unit, item) for unit in self.args["hdu_indices"]]
+        content = io.BytesIO(self.files.read(self.path(item)).tobytes())
+        try:
+            with fits.open(content) as file:
+                arrays = [_image(file, unit, item) for unit in self.args["hdu_indices"]]
+        except _UnitError:
+            raise
+        except Exception as error:
+            # Damaged files make astropy raise errors of nearly all kinds.
+            raise ValueError(f"'{item}' cannot be read: {error}") from error
         dtypes = self.args["dtypes"]
         return arrays if dtypes is None else [_as(array, numpy_dtype(t)) for array, t in zip(arrays, dtypes)]
 
 
+class _UnitError(ValueError):
+    """A file has no such unit, or one that is no image."""
+
+
 def _image(file: Any, unit: int, item: str) -> np.ndarray:
     if unit > len(file):
-        raise ValueError(f"'{item}' has {len(file)} header-data units, but unit {unit} is wanted")
+        raise _UnitError(f"'{item}' has {len(file)} header-data units, but unit {unit} is wanted")
     data = file[unit - 1].data
     if data is None or data.dtype.names:
-        raise ValueError(f"Unit {unit} of '{item}' holds no image")
+        raise _UnitError(f"Unit {unit} of '{item}' holds no image")
     # FITS is big-endian.
     return np.array(data, data.dtype.newbyteorder("="))
 

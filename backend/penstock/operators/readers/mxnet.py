@@ -78,15 +78,17 @@ class MXNet(Reader):
 
     def read(self, item: Record) -> tuple[np.ndarray, np.ndarray]:
         record = self.files.read_range(item.path, item.start, item.size)
-        magic, length = _FRAME.unpack_from(record.data)
+        magic, length = _FRAME.unpack_from(record.data) if record.size >= _FRAME.size else (0, 0)
         # The upper 3 bits tell whether a record is cut into parts.
         if magic != _MAGIC or length >> 29 or _FRAME.size + length > record.size:
             raise ValueError(
                 f"Invalid RecordIO: wrong magic number, or no whole record, at byte {item.start} of '{item.path}'"
             )
         body = record[_FRAME.size : _FRAME.size + length]
-        count, label, _, _ = _HEADER.unpack_from(body.data)
+        count, label, _, _ = _HEADER.unpack_from(body.data) if length >= _HEADER.size else (length, 0, 0, 0)
         rest = body[_HEADER.size :]
+        if 4 * count > rest.size:
+            raise ValueError(f"Invalid RecordIO: no whole labels at byte {item.start} of '{item.path}'")
         if not count:
             return rest, np.array([label], np.float32)
         return rest[4 * count :], np.array(rest[: 4 * count]).view("<f4")

@@ -39,6 +39,19 @@ def _count_outputs(arguments: dict[str, Any]) -> int:
     )
 
 
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise TypeError(f"a text is wanted, not {value!r}")
+    value.encode("utf-8", "surrogateescape")
+    return value
+
+
+def _seconds(value: Any) -> float:
+    if not math.isfinite(float(value)):
+        raise ValueError(f"a number of seconds is wanted, not {value!r}")
+    return float(value)
+
+
 @register_operator
 class NemoAsr(Reader):
     """Gives each recording, its own sample rate (a float), its transcript (UTF-8 bytes) and its number in the manifest.
@@ -96,13 +109,19 @@ class NemoAsr(Reader):
                 continue
             try:
                 entry = json.loads(line)
-                file, duration = entry["audio_filepath"], float(entry.get("duration", -1.0))
-            except (ValueError, KeyError, TypeError) as error:
+                recording = _Recording(
+                    _text(entry["audio_filepath"]),
+                    _seconds(entry.get("offset", 0.0)),
+                    _seconds(entry.get("duration", -1.0)),
+                    _text(entry.get("text", "")),
+                    number,
+                )
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
                 _log.warning("Line %d of '%s' is skipped, for it describes no recording: %r", line_number, path, error)
                 continue
-            if (longest > 0 and duration > longest) or 0 < shortest > duration:
+            if (longest > 0 and recording.duration > longest) or 0 < shortest > recording.duration:
                 continue
-            yield _Recording(file, float(entry.get("offset", 0.0)), duration, entry.get("text", ""), number)
+            yield recording
             number += 1
 
     def output_specs(self) -> list[OutputSpec]:
@@ -120,25 +139,29 @@ class NemoAsr(Reader):
         return self._read(item, sample.workspace.decoding.limits)
 
     def _read(self, item: _Recording, limits: Limits) -> list[np.ndarray]:
-        from soundfile import SoundFile
+        from soundfile import SoundFile, SoundFileError
 
-        with SoundFile(io.BytesIO(self.files.read(item.path).tobytes())) as file:
-            rate = int(file.samplerate)
-            start = min(int(item.offset * rate), file.frames)
-            count = file.frames - start if item.duration < 0 else int(item.duration * rate)
-            limits.check_audio(count, file.channels, numpy_dtype(self.args["dtype"]).itemsize)
-            file.seek(start)
-            outputs = [self._signal(file, count)]
+        try:
+            with SoundFile(io.BytesIO(self.files.read(item.path).tobytes())) as file:
+                rate = int(file.samplerate)
+                start = min(max(int(item.offset * rate), 0), file.frames)
+                wanted = file.frames if item.duration < 0 else int(item.duration * rate)
+                count = min(wanted, file.frames - start)
+                limits.check_audio(count, file.channels, numpy_dtype(self.args["dtype"]).itemsize)
+                file.seek(start)
+                outputs = [self._signal(file, count)]
+        except SoundFileError as error:
+            raise ValueError(f"'{item.path}' cannot be read: {getattr(error, 'error_string', error)}") from error
         if self.args["read_sample_rate"]:
             outputs.append(np.array(rate, np.float32))
         if self.args["read_text"]:
-            outputs.append(np.frombuffer(bytearray(item.text.encode()), np.uint8))
+            outputs.append(np.frombuffer(bytearray(item.text.encode("utf-8", "surrogateescape")), np.uint8))
         if self.args["read_idxs"]:
             outputs.append(np.array([item.number], np.int64))
         return outputs
 
     def _signal(self, file: Any, count: int) -> np.ndarray:
-        """The next ``count`` moments of an open file, as far as there are so many, mixed, resampled and converted."""
+        """The next ``count`` moments of an open file, mixed, resampled and converted."""
         wanted, dtype = self.args["sample_rate"], numpy_dtype(self.args["dtype"])
         resampled = wanted > 0 and wanted != file.samplerate
         mixed = self.args["downmix"] and file.channels > 1

@@ -1,0 +1,36 @@
+"""Mutated files through all decoders as they are served: none ends the process, hangs, leaks an error or spoils another."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+CASES = 20_000
+
+
+def _fuzz(folder: Path, *arguments: str, **environment: str) -> dict[str, Any]:
+    """The summary of a campaign, in a process of its own."""
+    summary = folder / "summary.json"
+    command = [sys.executable, str(HERE / "run.py"), "--json", str(summary), *arguments]
+    paths = os.pathsep.join([str(HERE.parents[1] / "backend"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths, **environment})
+    assert summary.exists(), done.stderr[-3000:]
+    return json.loads(summary.read_text())
+
+
+@pytest.mark.timeout(300)
+def test_mutated_files(tmp_path: Path) -> None:
+    summary = _fuzz(tmp_path, "--cases", str(CASES), "--seed", "11", "--processes", "2")
+    failures = {failure: kept[0] for failure, kept in summary["failures"].items()}
+    assert not failures, json.dumps(failures, indent=1)
+    assert summary["done"] == CASES
+    decoded = {format for format, outcomes in summary["formats"].items() if outcomes.get("ok")}
+    # Without an "ok", a format's mutations would break all files, and its decoder would never be reached.
+    assert decoded >= {"jpeg", "png", "tiff", "jpeg2k", "webp", "gif", "bmp", "pnm", "wav", "flac", "npy", "lz4", "video"}
