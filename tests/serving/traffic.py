@@ -123,6 +123,18 @@ class Traffic:
             raise RuntimeError(f"processes of clients ended with {codes}")
         return self._counts
 
+    def flow(self, right: int = 5, timeout: float = 60.0) -> None:
+        """Waits until every model has answered some requests.
+
+        Raises:
+            TimeoutError: they do not.
+        """
+        deadline = time.monotonic() + timeout
+        while any(self.counts().right[model] < right for model in self._settings[0].models):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no right answers: {self.counts().mistakes}")
+            time.sleep(0.1)
+
     @property
     def running(self) -> bool:
         """Requests are still sent."""
