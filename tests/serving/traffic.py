@@ -264,12 +264,12 @@ def verdict(counts: Counts) -> dict[str, Any]:
     }
 
 
-def summary_of(counts: Counts, seconds: float) -> dict[str, Any]:
+def summary_of(counts: Counts) -> dict[str, Any]:
     """What is told of a run, for people and programs."""
     return {
         **verdict(counts),
-        "seconds": round(seconds, 2),
-        "right_per_second": round(counts.right.total() / seconds, 1),
+        "seconds": round(counts.seconds, 2),
+        "right_per_second": round(counts.right.total() / counts.seconds, 1),
         "refused": counts.refused.total(),
         "abandoned": counts.abandoned.total(),
         "p50_ms": round(quantile_ms(counts.waited, 0.5), 2),
@@ -301,7 +301,7 @@ def _run(console: Console, title: str, traffic: Traffic, requests: int) -> dict[
                 f"{counts.sent / traffic.seconds:.0f}/s, wrong: {counts.wrong.total()}, failed: {counts.failed.total()}"
             )
             progress.update(task, completed=counts.sent, state=state)
-    return summary_of(traffic.wait(), traffic.seconds)
+    return summary_of(traffic.wait())
 
 
 @click.command()

@@ -119,14 +119,14 @@ def _png(pixels: np.ndarray) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + body
 
 
-def _ppm(pixels: np.ndarray) -> bytes:
-    return b"P6\n%d %d\n255\n" % pixels.shape[1::-1] + pixels.tobytes()
-
-
 def _saved(pixels: np.ndarray, kind: str, **options: object) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, kind, **options)
     return buffer.getvalue()
+
+
+_FORMATS = ("JPEG", "JPEG", "PNG", "PNG", "PNG", "PPM", "PPM", "BMP", "TIFF", "JPEG2000")
+"""The formats of images, each as often as it is sent; those that take long to write are rare."""
 
 
 class RequestMaker:
@@ -210,12 +210,11 @@ class RequestMaker:
 
     def _encoded(self, identity: int) -> tuple[np.ndarray, bytes]:
         """An image and its file, in one of the formats that lose nothing."""
-        which = self._below(4)
-        if which == 0:
+        kind = _FORMATS[self._below(len(_FORMATS))]
+        if kind == "JPEG":
             return self._exact_jpeg(identity)
         pixels = self._pixels(identity)
-        encode = (_png, _ppm, lambda image: _saved(image, "BMP"))[which - 1]
-        return pixels, encode(pixels)
+        return pixels, _png(pixels) if kind == "PNG" else _saved(pixels, kind)
 
     def _asking_for_part(self, request: Request) -> Request:
         """A request as it is, or one that asks for one of the outputs only."""
@@ -331,6 +330,12 @@ class RequestMaker:
     def _bad_start_of_a_jpeg(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
         _, file = self._exact_jpeg(identity)
         return self._of_file(file[: 30 + self._below(100)])
+
+    def _bad_jpeg_2000_without_tiles(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
+        file = bytearray(_saved(self._pixels(identity), "JPEG2000"))
+        # Lsiz, Rsiz, Xsiz, Ysiz, XOsiz, YOsiz, XTsiz: a library divides by the last one.
+        struct.pack_into(">I", file, file.index(b"\xff\x51") + 22, 0)
+        return self._of_file(bytes(file))
 
     def _bad_garbage_for_an_ensemble(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
         tensors = [_bytes("encoded", [self._take(200).tobytes()]), _ints("tag", [identity])]
