@@ -51,13 +51,13 @@ def run(server: LocalServer) -> Run:
     alone = one_by_one(*urls, seed=1)
     with Traffic(*urls, requests=REQUESTS // 10, bad=0, seed=2) as traffic:
         clean = traffic.wait()
-    clean_rate = clean.right.total() / traffic.seconds
     with Memory(server.pid, every=0.25) as memory, Traffic(*urls, requests=REQUESTS, seed=3) as traffic:
         mixed = traffic.wait()
     # For who reads the log: timings depend on the machine, so that no test holds them to anything.
-    kept = mixed.right.total() / traffic.seconds / clean_rate
+    told, of_clean = summary_of(mixed), summary_of(clean)
+    kept = told["right_per_second"] / of_clean["right_per_second"]
     print(f"right answers per second beside bad requests: {kept:.0%} of those without")
-    print(json.dumps(summary_of(mixed, traffic.seconds), indent=2))
+    print(json.dumps(told, indent=2))
     return Run(alone, clean, mixed, one_by_one(*urls, seed=4), memory, stubs, set(children(server.pid)))
 
 

@@ -173,7 +173,7 @@ def test_a_killed_stub_concerns_its_model_alone(service: Service, model: str) ->
     others = tuple(set(MODELS) - {model})
     stubs = {other: set(service.stubs(other)) for other in others}
     with traffic_for(service) as traffic:
-        time.sleep(1)
+        traffic.flow()
         os.kill(service.stubs(model)[0], signal.SIGKILL)
         killed = time.time()
         assert wait_for(lambda: not service.ready(model), 5), "the model reads ready with a dead process"
@@ -191,7 +191,7 @@ def test_a_killed_stub_concerns_its_model_alone(service: Service, model: str) ->
 def test_a_killed_server_comes_back(service: Service) -> None:
     server, stubs = service.triton(), service.stubs()
     with traffic_for(service) as traffic:
-        time.sleep(1)
+        traffic.flow()
         os.kill(server, signal.SIGKILL)
         killed = time.time()
         for model in MODELS:
@@ -205,11 +205,11 @@ def test_a_killed_server_comes_back(service: Service) -> None:
     assert_all_answer_right(service)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
 def test_a_supervisor_that_ends_leaves_nothing_behind(service: Service, number: signal.Signals) -> None:
     prefix = service.shared_memory()
     with traffic_for(service) as traffic:
-        time.sleep(1)
+        traffic.flow()
         service.process.send_signal(number)
         assert wait_for(lambda: service.process.poll() is not None), "it goes on"
         assert wait_for(lambda: not service.left()), service.left()

@@ -124,7 +124,7 @@ def under_load(server: LocalServer, model: str, *steps: str) -> Counts:
     """What requests to `crossing` and `several` got while these steps were done with a model, twice."""
     urls = server.http_url, server.grpc_url
     with Traffic(*urls, clients=8, models=("crossing", "several"), bad=0.05, pause=0.005, seed=len(steps)) as traffic:
-        time.sleep(1)
+        traffic.flow()
         for _ in range(2):
             touched(server, model)
             for step in steps:

@@ -123,6 +123,18 @@ class Traffic:
             raise RuntimeError(f"processes of clients ended with {codes}")
         return self._counts
 
+    def flow(self, right: int = 5, timeout: float = 60.0) -> None:
+        """Waits until every model has answered some requests.
+
+        Raises:
+            TimeoutError: they do not.
+        """
+        deadline = time.monotonic() + timeout
+        while any(self.counts().right[model] < right for model in self._settings[0].models):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no right answers: {self.counts().mistakes}")
+            time.sleep(0.1)
+
     @property
     def running(self) -> bool:
         """Requests are still sent."""
@@ -252,12 +264,12 @@ def verdict(counts: Counts) -> dict[str, Any]:
     }
 
 
-def summary_of(counts: Counts, seconds: float) -> dict[str, Any]:
+def summary_of(counts: Counts) -> dict[str, Any]:
     """What is told of a run, for people and programs."""
     return {
         **verdict(counts),
-        "seconds": round(seconds, 2),
-        "right_per_second": round(counts.right.total() / seconds, 1),
+        "seconds": round(counts.seconds, 2),
+        "right_per_second": round(counts.right.total() / counts.seconds, 1),
         "refused": counts.refused.total(),
         "abandoned": counts.abandoned.total(),
         "p50_ms": round(quantile_ms(counts.waited, 0.5), 2),
@@ -289,7 +301,7 @@ def _run(console: Console, title: str, traffic: Traffic, requests: int) -> dict[
                 f"{counts.sent / traffic.seconds:.0f}/s, wrong: {counts.wrong.total()}, failed: {counts.failed.total()}"
             )
             progress.update(task, completed=counts.sent, state=state)
-    return summary_of(traffic.wait(), traffic.seconds)
+    return summary_of(traffic.wait())
 
 
 @click.command()

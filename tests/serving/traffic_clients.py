@@ -115,7 +115,7 @@ def _http_message(request: Request) -> list[bytes]:
     described = {
         "id": str(request.identity),
         "inputs": [_described(tensor) for tensor in request.tensors],
-        "parameters": {"binary_data_output": True},
+        "parameters": {"binary_data_output": True, **request.parameters},
     }
     if request.outputs:
         described["outputs"] = [{"name": name, "parameters": {"binary_data": True}} for name in request.outputs]
@@ -209,6 +209,7 @@ def _grpc_message(request: Request) -> service_pb2.ModelInferRequest:
         id=str(request.identity),
         inputs=inputs,
         outputs=outputs,
+        parameters={name: service_pb2.InferParameter(int64_param=value) for name, value in request.parameters.items()},
         raw_input_contents=[tensor.data for tensor in request.tensors],
     )
 

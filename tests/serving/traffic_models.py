@@ -16,6 +16,9 @@ CROP = 8
 FAR_CROP = 64
 """Extent of the window that `crossing` takes; more than what made-up images have, so that a probe of the model fails."""
 
+DEFAULT_FACTOR = 3
+"""What `chosen` takes where a request gives no factor."""
+
 _HEAD = """
 from penstock import fn, pipeline_def, types
 from penstock.plugin.triton import autoserialize
@@ -78,6 +81,20 @@ def halved():
         fn.cast(total + tag, dtype=types.INT64, name="joined"),
     )
 """,
+    # An input that requests leave out, or give as a parameter of theirs.
+    "chosen": """
+def chosen():
+    number = fn.external_source(name="number", dtype=types.INT64, ndim=0)
+    factor = fn.external_source(name="factor", dtype=types.INT64, ndim=0)
+    return fn.cast(number * factor, dtype=types.INT64, name="product")
+""",
+    # An output that is cut along its first dimension, so that samples of one request may differ in length.
+    "cut": """
+def cut():
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    first = fn.slice(x, 0, fn.cast(x[0], dtype=types.INT32), axes=[0])
+    return fn.reshape(first, shape=[-1, 1], name="parts"), fn.copy(x, name="same")
+""",
     # Numbers only, in two processes.
     "twins": """
 def twins():
@@ -86,6 +103,8 @@ def twins():
     return fn.cast(x * 2, dtype=types.FLOAT, name="doubled"), fn.cast(y + 1, dtype=types.INT64, name="next")
 """,
 }
+# The same, one request at a time.
+_PIPELINES["unbatched"] = _PIPELINES["twins"]
 
 _OWN_SETTINGS = {
     "fingerprint": f"""
@@ -130,6 +149,15 @@ output [
   { name: "joined" data_type: TYPE_INT64 dims: [ 1 ] }
 ]
 """,
+    "chosen": f"""
+input [ {{ name: "factor" optional: true }} ]
+parameters [ {{ key: "defaults" value: {{ string_value: "{{\\"factor\\": {DEFAULT_FACTOR}}}" }} }} ]
+""",
+    "cut": """
+input [ { name: "x" allow_ragged_batch: true } ]
+parameters [ { key: "split_along_outer_axis" value: { string_value: "parts" } } ]
+""",
+    "unbatched": "",
     "twins": "",
 }
 
@@ -189,7 +217,12 @@ def write_model(folder: Path, name: str, instances: int = 1, delay_us: int = 100
     (version / "pipeline.py").write_text(_HEAD + _PIPELINES[name].lstrip())
     (version.parent / "config.pbtxt").write_text(
         'backend: "penstock"\n'
-        f"max_batch_size: {MAX_BATCH}\n"
-        f"dynamic_batching {{ max_queue_delay_microseconds: {delay_us} }}\n"
+        f"{_batching(name, delay_us)}\n"
         f"instance_group [ {{ count: {instances} kind: KIND_CPU }} ]\n" + _OWN_SETTINGS[name].lstrip()
     )
+
+
+def _batching(name: str, delay_us: int) -> str:
+    if name == "unbatched":
+        return "max_batch_size: 0"
+    return f"max_batch_size: {MAX_BATCH}\ndynamic_batching {{ max_queue_delay_microseconds: {delay_us} }}"

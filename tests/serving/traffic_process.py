@@ -95,6 +95,12 @@ class Counts:
         return sum(counter.total() for counter in every)
 
     @property
+    def seconds(self) -> float:
+        """From the first answer to a good request to the last."""
+        bins = [int(key.split()[0]) for key in self.timeline]
+        return (max(bins) - min(bins) + 1) * BIN if bins else 0.0
+
+    @property
     def spotless(self) -> bool:
         """Every good request got its answer, every bad one its error."""
         return not (self.wrong or self.failed or self.misjudged or self.accepted)

@@ -9,16 +9,16 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from PIL import Image
-from traffic_models import CROP, FAR_CROP, MAX_BATCH, MAX_PIXELS
+from traffic_models import CROP, DEFAULT_FACTOR, FAR_CROP, MAX_BATCH, MAX_PIXELS
 
 INVALID, NOT_FOUND = "INVALID_ARGUMENT", "NOT_FOUND"
 
-ASKED = ("fingerprint", "ragged", "several", "crossing", "chain", "twins")
+ASKED = ("fingerprint", "ragged", "several", "crossing", "chain", "twins", "chosen", "cut", "unbatched")
 """The models that good requests go to; `chain` asks the others."""
 
 NOBODY = "nobody"
@@ -58,8 +58,9 @@ class Request:
         model: whom it asks.
         identity: the number that is in everything that it sends.
         tensors: its inputs.
-        outputs: the outputs it asks for; empty for all.
         expected: the right answer, all of it, or the error.
+        outputs: the outputs that it asks for; empty for all.
+        parameters: of the request.
     """
 
     kind: str
@@ -68,6 +69,7 @@ class Request:
     tensors: tuple[Tensor, ...]
     expected: Arrays | Refusal
     outputs: tuple[str, ...] = ()
+    parameters: Mapping[str, int] = field(default_factory=dict)
 
 
 # -- what requests hold --------------------------------------------------------------------------------------------------
@@ -117,14 +119,14 @@ def _png(pixels: np.ndarray) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + body
 
 
-def _ppm(pixels: np.ndarray) -> bytes:
-    return b"P6\n%d %d\n255\n" % pixels.shape[1::-1] + pixels.tobytes()
-
-
 def _saved(pixels: np.ndarray, kind: str, **options: object) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, kind, **options)
     return buffer.getvalue()
+
+
+_FORMATS = ("JPEG", "JPEG", "PNG", "PNG", "PNG", "PPM", "PPM", "BMP", "TIFF", "JPEG2000")
+"""The formats of images, each as often as it is sent; those that take long to write are rare."""
 
 
 class RequestMaker:
@@ -156,7 +158,7 @@ class RequestMaker:
     def good(self) -> Request:
         """A request that is in order."""
         identity = self._identity()
-        return self._good[identity // self._step % len(self._good)](identity)
+        return self._asking_for_part(self._good[identity // self._step % len(self._good)](identity))
 
     def bad(self) -> Request:
         """A request with a fault."""
@@ -208,12 +210,19 @@ class RequestMaker:
 
     def _encoded(self, identity: int) -> tuple[np.ndarray, bytes]:
         """An image and its file, in one of the formats that lose nothing."""
-        which = self._below(4)
-        if which == 0:
+        kind = _FORMATS[self._below(len(_FORMATS))]
+        if kind == "JPEG":
             return self._exact_jpeg(identity)
         pixels = self._pixels(identity)
-        encode = (_png, _ppm, lambda image: _saved(image, "BMP"))[which - 1]
-        return pixels, encode(pixels)
+        return pixels, _png(pixels) if kind == "PNG" else _saved(pixels, kind)
+
+    def _asking_for_part(self, request: Request) -> Request:
+        """A request as it is, or one that asks for one of the outputs only."""
+        assert isinstance(request.expected, dict)
+        if self._below(4):
+            return request
+        name = list(request.expected)[self._below(len(request.expected))]
+        return replace(request, outputs=(name,), expected={name: request.expected[name]})
 
     # -- good requests ---------------------------------------------------------------------------------------------
 
@@ -273,6 +282,36 @@ class RequestMaker:
         expected = {"doubled": x * 2, "next": _column([number + 1 for number in numbers])}
         return Request("good", "twins", identity, (_floats("x", x), _ints("y", numbers)), expected)
 
+    def _chosen(self, identity: int) -> Request:
+        numbers = [identity * 4 + index for index in range(self._count(3))]
+        factor, given = 2 + self._below(50), self._below(3)
+        tensors, parameters = (_ints("number", numbers),), {}
+        if given == 0:
+            factor = DEFAULT_FACTOR
+        elif given == 1:
+            parameters["factor"] = factor
+        else:
+            tensors += (_ints("factor", [factor] * len(numbers)),)
+        expected = {"product": _column([number * factor for number in numbers])}
+        return Request("good", "chosen", identity, tensors, expected, parameters=parameters)
+
+    def _cut(self, identity: int) -> Request:
+        rows, columns = self._count(3), 3 + self._below(10)
+        x = self._take(rows * columns).reshape(rows, columns).astype(np.float32)
+        x[:, 1] = identity & 0xFFFFFF
+        lengths = [2 + self._below(columns - 1) for _ in range(rows)]
+        x[:, 0] = lengths
+        expected = {"parts": np.concatenate([row[:length] for row, length in zip(x, lengths)])[:, None], "same": x}
+        return Request("good", "cut", identity, (_floats("x", x),), expected)
+
+    def _unbatched(self, identity: int) -> Request:
+        of_twins = self._twins(identity)
+        assert isinstance(of_twins.expected, dict)
+        x, y = of_twins.tensors
+        # Numbers that are samples are a row there, not a column.
+        expected = of_twins.expected | {"next": of_twins.expected["next"][:, 0]}
+        return replace(of_twins, model="unbatched", tensors=(x, replace(y, shape=y.shape[:1])), expected=expected)
+
     # -- bad requests ----------------------------------------------------------------------------------------------
 
     def _of_file(self, file: bytes, *words: str) -> tuple[str, list[Tensor], Refusal]:
@@ -291,6 +330,12 @@ class RequestMaker:
     def _bad_start_of_a_jpeg(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
         _, file = self._exact_jpeg(identity)
         return self._of_file(file[: 30 + self._below(100)])
+
+    def _bad_jpeg_2000_without_tiles(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
+        file = bytearray(_saved(self._pixels(identity), "JPEG2000"))
+        # Lsiz, Rsiz, Xsiz, Ysiz, XOsiz, YOsiz, XTsiz: a library divides by the last one.
+        struct.pack_into(">I", file, file.index(b"\xff\x51") + 22, 0)
+        return self._of_file(bytes(file))
 
     def _bad_garbage_for_an_ensemble(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
         tensors = [_bytes("encoded", [self._take(200).tobytes()]), _ints("tag", [identity])]
