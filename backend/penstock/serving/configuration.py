@@ -179,7 +179,7 @@ def _complete_inputs(config: dict[str, Any], pipeline: Pipeline, settings: Setti
 def _complete_input(entry: dict[str, Any], info: TensorInfo, batched: bool) -> None:
     if _data_type(entry) is None:
         # A source that declares neither type nor rank takes encoded data: bytes of any length.
-        entry["data_type"] = TRITON_TYPES[UINT8 if info.dtype is None else info.dtype]
+        entry["data_type"] = _triton_type(info.name, UINT8 if info.dtype is None else info.dtype)
     if not entry.get("dims"):
         encoded = entry["data_type"] in (BYTES, TRITON_TYPES[UINT8])
         if info.dims is None and not encoded:
@@ -223,7 +223,7 @@ def _triton_type(name: str, dtype: DALIDataType | None) -> str:
     if dtype is None:
         raise _unknown(name)
     if dtype not in TRITON_TYPES:
-        raise ConfigurationError(f"the output '{name}' is of the type {dtype_name(dtype)}, which Triton does not know")
+        raise ConfigurationError(f"'{name}' is of the type {dtype_name(dtype)}, which Triton does not know")
     return TRITON_TYPES[dtype]
 
 
