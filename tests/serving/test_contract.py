@@ -151,19 +151,6 @@ REFUSED = {
         'Invalid argument: Mismatch in number of dimensions for "x_again"\nNumber of dimensions defined in config: 2\n'
         "Number of dimensions defined in pipeline: 1",
     ),
-    "unknown_input": (
-        'input [ { name: "z" data_type: TYPE_FP32 dims: [ -1 ] } ]',
-        "Configuration file contains config for z but such input is not present in the pipeline",
-    ),
-    "more_outputs": (
-        'output [ { name: "u" }, { name: "v" }, { name: "w" } ]',
-        "The number of outputs specified in the DALI pipeline and the configuration file do not match.\n"
-        "Model config outputs: 3\nPipeline outputs: 2",
-    ),
-    "split_of_nothing": (
-        'parameters [ { key: "split_along_outer_axis" value: { string_value: "q" } } ]',
-        "split_along_outer_axis names ['q']",
-    ),
     "wrong_setting": (
         'parameters [ { key: "num_threads" value: { string_value: "plenty" } } ]',
         "the parameter 'num_threads' must be a number from 1, got 'plenty'",
