@@ -129,11 +129,12 @@ def _as_bytes(item: Any, name: str) -> bytes:
 
 
 def to_batch(samples: Sequence[Any], spec: InputSpec) -> TensorList:
-    """All requests' samples of one input as a batch that shares their memory."""
-    on_cpu = all(isinstance(sample, np.ndarray) for sample in samples)
-    if on_cpu:
-        return TensorListCPU.of_samples(samples, spec.layout)
-    return TensorListGPU.of_samples([device_view(sample) for sample in samples], spec.layout)
+    """All requests' samples of one input as a batch that shares their memory; on CPU if some are there."""
+    on_cpu = [isinstance(sample, np.ndarray) for sample in samples]
+    if not any(on_cpu):
+        return TensorListGPU.of_samples([device_view(sample) for sample in samples], spec.layout)
+    gathered = [sample if here else sample.get() for sample, here in zip(samples, on_cpu)]
+    return TensorListCPU.of_samples(gathered, spec.layout)
 
 
 @dataclass(frozen=True)
