@@ -10,16 +10,10 @@ from typing import Any
 import pytest
 
 from penstock import Pipeline, fn, pipeline_def, types
-from penstock.serving.configuration import (
-    ConfigurationError,
-    check_configuration,
-    check_libraries,
-    complete_configuration,
-    is_batched,
-    warn_of_differences,
-)
+from penstock.serving.completion import complete_configuration, is_batched
+from penstock.serving.configuration import check_configuration, check_libraries, warn_of_differences
 from penstock.serving.probing import TensorInfo, probe
-from penstock.serving.settings import Settings
+from penstock.serving.settings import ConfigurationError, Settings
 
 
 @pytest.mark.parametrize(
@@ -103,6 +97,9 @@ def test_outputs_are_known_by_name_else_by_their_place(made: Any) -> None:
     assert names(by_name["output"]) == ["second", "first"]
     by_place = completed(made(), output=[{"name": "x"}, {"name": "first"}])
     assert names(by_place["output"]) == ["x", "first"]
+    nameless: dict[str, Any] = {}
+    assert names(completed(made(), output=[nameless, {"name": "first"}])["output"]) == ["second", "first"]
+    assert names(completed(made(), output=[{"name": "x"}, {}])["output"]) == ["x", "second"]
 
 
 def test_without_batches_the_samples_number_comes_first(made: Any) -> None:

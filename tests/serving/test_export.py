@@ -8,7 +8,7 @@ import pytest
 
 from penstock import Pipeline
 from penstock.errors import SerializationError
-from penstock.serving.configuration import ModelConfiguration, TensorConfiguration
+from penstock.serving.completion import ModelConfiguration, TensorConfiguration
 from penstock.serving.export import ExportError, configuration_text, export_model, model_file
 from penstock.serving.model_files import load_pipeline
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from penstock.serving.configuration import ConfigurationError
 from penstock.serving.served_model import Fault, Outputs, Refusal, ServedModel
+from penstock.serving.settings import ConfigurationError
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from penstock.serving.configuration import ConfigurationError, check_libraries, complete_configuration, is_batched
+from penstock.serving.completion import complete_configuration, is_batched
+from penstock.serving.configuration import check_libraries
 from penstock.serving.metrics_page import MetricsPage, MetricsWriter
 from penstock.serving.refusals import Fault, Refusal
 from penstock.serving.served_model import Answer, ServedModel, pipeline_loader
-from penstock.serving.settings import settings_of
+from penstock.serving.settings import ConfigurationError, settings_of
 
 
 @functools.cache

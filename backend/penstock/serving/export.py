@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from penstock.errors import PenstockError
-from penstock.serving.configuration import BYTES, ModelConfiguration, TensorConfiguration, expected_configuration
+from penstock.serving.completion import ModelConfiguration, TensorConfiguration, expected_configuration
+from penstock.serving.entries import BYTES
 from penstock.serving.installation import BACKEND
 from penstock.serving.model_files import CANDIDATES, ModelFolder, find_definition, load_pipeline
 

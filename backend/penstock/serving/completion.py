@@ -1,0 +1,217 @@
+"""What a model's configuration does not tell, filled in from its pipeline."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.pipeline import Pipeline
+from penstock.serving.configuration import (
+    check_input_names,
+    check_not_too_many,
+    configured_inputs,
+    full_output_order,
+    split_outputs,
+)
+from penstock.serving.entries import BYTES, TRITON_TYPES, data_type_of, dims_of, tensor_dims, triton_type
+from penstock.serving.probing import TensorInfo, declared_inputs, declared_outputs, probe, streams
+from penstock.serving.settings import ConfigurationError, Settings
+from penstock.types import UINT8
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TensorConfiguration:
+    """One input or output in a model's configuration.
+
+    Attributes:
+        name: as clients call it.
+        data_type: as the configuration calls it, e.g. ``TYPE_FP32``.
+        dims: extents without the batch dimension, -1 where they vary.
+        ragged: requests of different sizes may meet in one batch.
+    """
+
+    name: str
+    data_type: str
+    dims: tuple[int, ...]
+    ragged: bool = False
+
+
+@dataclass(frozen=True)
+class ModelConfiguration:
+    """What a pipeline wants of its model's configuration."""
+
+    max_batch_size: int
+    inputs: tuple[TensorConfiguration, ...]
+    outputs: tuple[TensorConfiguration, ...]
+
+
+def expected_configuration(pipeline: Pipeline, max_batch_size: int) -> ModelConfiguration:
+    """The whole configuration of a pipeline's model; the pipeline is run to learn what its outputs are."""
+    config: dict[str, Any] = {"max_batch_size": max_batch_size, "input": [], "output": []}
+    complete_configuration(config, pipeline, Settings(), batched=True)
+    inputs, outputs = (
+        tuple(
+            TensorConfiguration(
+                entry["name"], entry["data_type"], tuple(entry["dims"]), entry.get("allow_ragged_batch", False)
+            )
+            for entry in config[kind]
+        )
+        for kind in ("input", "output")
+    )
+    return ModelConfiguration(max_batch_size, inputs, outputs)
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+
+
+def is_batched(config: Mapping[str, Any], text: str = "") -> bool:
+    """Whether Triton batches the model's requests: its ``max_batch_size`` is not 0.
+
+    Args:
+        config: as Triton gives it, in which 0 may also mean that there is no entry.
+        text: of the model's ``config.pbtxt``, which tells the one from the other.
+    """
+    if config.get("max_batch_size"):
+        return True
+    return not any(name == "max_batch_size" and int(value, 0) == 0 for name, value in _numbers_of(text))
+
+
+_TOKEN = re.compile(r'#.*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[{\[<]|[}\]>]|(\w+)\s*:\s*(\d\w*)|\w+')
+
+
+def _numbers_of(text: str) -> list[tuple[str, str]]:
+    """The fields of a text-format message that are numbers, without those of messages inside of it."""
+    found, depth = [], 0
+    for token in _TOKEN.finditer(text):
+        depth += (token[0] in "{[<") - (token[0] in "}]>")
+        if token[1] and not depth:
+            found.append((token[1], token[2]))
+    return found
+
+
+# -- completing --------------------------------------------------------------------------------------------------------
+
+
+def complete_configuration(config: dict[str, Any], pipeline: Pipeline, settings: Settings, batched: bool) -> None:
+    """Fills in what a configuration does not tell: whole inputs and outputs, parts of them, batch size, batching.
+
+    Args:
+        config: as Triton gives it; changed.
+        pipeline: of the model; it is run where it does not declare its outputs.
+        settings: of the model.
+        batched: Triton is to batch the requests.
+
+    Raises:
+        ConfigurationError: the configuration contradicts what the pipeline declares, or too little is known.
+    """
+    config["max_batch_size"] = (config.get("max_batch_size") or pipeline.max_batch_size or 1) if batched else 0
+    _complete_inputs(config, pipeline, settings)
+    _complete_outputs(config, pipeline, settings)
+    # What lasts for several runs is run one by one, and better by several instances.
+    if batched and not streams(pipeline) and "dynamic_batching" not in config and "sequence_batching" not in config:
+        config["dynamic_batching"] = {}
+
+
+def _complete_inputs(config: dict[str, Any], pipeline: Pipeline, settings: Settings) -> None:
+    entries = config.setdefault("input", [])
+    declared = declared_inputs(pipeline)
+    _name_nameless(entries, [info.name for info in declared], "input")
+    check_input_names(entries, declared)
+    for info in declared:
+        entry = next((item for item in entries if item["name"] == info.name), None)
+        if entry is None:
+            entry = {"name": info.name}
+            entries.append(entry)
+        _complete_input(entry, info, bool(config["max_batch_size"]))
+        if info.name in settings.defaults:
+            entry["optional"] = True
+
+
+def _complete_input(entry: dict[str, Any], info: TensorInfo, batched: bool) -> None:
+    if data_type_of(entry) is None:
+        if info.dtype is None and not entry.get("dims"):
+            logger.info("nothing tells the type of the input '%s': encoded data is expected, of any length", info.name)
+        entry["data_type"] = triton_type(info.name, UINT8 if info.dtype is None else info.dtype)
+    if not entry.get("dims"):
+        encoded = entry["data_type"] in (BYTES, TRITON_TYPES[UINT8])
+        if info.dims is None and not encoded:
+            raise ConfigurationError(
+                f"the rank of the input '{info.name}' is not known: give it `dims` in the configuration, or `ndim` in the pipeline"
+            )
+        of_sample = (1,) if entry["data_type"] == BYTES else (-1,) if info.dims is None else info.dims
+        entry["dims"] = tensor_dims(of_sample, batched)
+    if -1 in dims_of(entry) and entry["data_type"] != BYTES:
+        # Requests come one by one to a Python backend, so nothing speaks against those of different shapes in a batch.
+        entry["allow_ragged_batch"] = batched
+
+
+def _complete_outputs(config: dict[str, Any], pipeline: Pipeline, settings: Settings) -> None:
+    entries = config.setdefault("output", [])
+    declared, batched = declared_outputs(pipeline), bool(config["max_batch_size"])
+    check_not_too_many(entries, declared)
+    names = [info.name for info in declared]
+    if all(entry["name"] in names for entry in entries if entry.get("name")):
+        _name_nameless(entries, names, "output")
+    order = full_output_order(entries, names)
+    for index in order[len(entries) :]:
+        entries.append({"name": declared[index].name})
+    for entry, index in zip(entries, order):
+        entry["name"] = entry.get("name") or declared[index].name
+    split = split_outputs(settings, entries, declared, order)
+    known = declared
+    if not all(data_type_of(entry) and entry.get("dims") for entry in entries):
+        known = _known_outputs(declared, probe(pipeline, configured_inputs(config)))
+    for entry, index, is_split in zip(entries, order, split):
+        _complete_output(entry, known[index], is_split, batched)
+
+
+def _complete_output(entry: dict[str, Any], info: TensorInfo, split: bool, batched: bool) -> None:
+    if data_type_of(entry) is None:
+        if info.dtype is None:
+            raise _unknown(entry["name"])
+        entry["data_type"] = triton_type(entry["name"], info.dtype)
+    if not entry.get("dims"):
+        if info.dims is None:
+            raise _unknown(entry["name"])
+        entry["dims"] = tensor_dims((1,) if entry["data_type"] == BYTES else info.dims[split:], batched)
+
+
+def _unknown(name: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"the type and rank of the output '{name}' are not known before real data comes: list the outputs in config.pbtxt, or "
+        "give `output_dtype` and `output_ndim` in the pipeline's definition"
+    )
+
+
+def _known_outputs(declared: Sequence[TensorInfo], seen: Sequence[TensorInfo] | None) -> list[TensorInfo]:
+    """What is declared, with the extents that a probe saw where that does not contradict it."""
+    if seen is None:
+        return list(declared)
+    return [
+        TensorInfo(
+            saying.name,
+            seeing.dtype if saying.dtype is None else saying.dtype,
+            seeing.dims if saying.dims is None or len(saying.dims) == len(seeing.dims or ()) else saying.dims,
+        )
+        for saying, seeing in zip(declared, seen)
+    ]
+
+
+def _name_nameless(entries: Sequence[dict[str, Any]], names: Sequence[str], kind: str) -> None:
+    """Names entries without a name after what the pipeline has in their place, or has and nobody names."""
+    taken = {entry["name"] for entry in entries if entry.get("name")}
+    free = [name for name in names if name not in taken]
+    for index, entry in enumerate(entries):
+        if entry.get("name"):
+            continue
+        if not free:
+            raise ConfigurationError(
+                f"The {kind} at index {index} in the model configuration does not contain a `name` field, and the pipeline has no "
+                f"further one: it has {list(names)}."
+            )
+        entry["name"] = free.pop(free.index(names[index]) if index < len(names) and names[index] in free else 0)
