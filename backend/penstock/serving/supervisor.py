@@ -23,6 +23,7 @@ Report = Callable[[str], None]
 _TICK = 0.1
 _LIST_EVERY = 0.25
 """Seconds; less than a process of a model takes to get ready, so that none comes and goes unseen."""
+_ASK_EVERY = 1.0
 _STEADY = 60.0
 """Seconds of service after which earlier deaths are forgotten."""
 _LONGEST_PAUSE = 30.0
@@ -155,8 +156,8 @@ class _Models:
         self._retired: dict[Stub, float] = {}
         self._deaths: dict[str, _Deaths] = {}
         self._busy: dict[str, threading.Thread] = {}
-        self._next_list = 0.0
-        self._list(0.0)
+        self._next_list = self._next_asking = 0.0
+        self._list(time.monotonic())
 
     def look(self) -> None:
         """Finds the processes that have come and gone since the last look."""
@@ -195,7 +196,7 @@ class _Models:
         return True
 
     def _list(self, now: float) -> None:
-        """Asks for what runs: for comparison, and for the time when Triton can no longer be asked."""
+        """Takes down what runs, to compare with it later."""
         living = set(self._server.stubs())
         for stub in [stub for stub in self._retired if stub not in living]:
             del self._retired[stub]
@@ -204,6 +205,12 @@ class _Models:
                 stub.kill()
         self._stubs |= living - self._retired.keys()
         self._busy = {model: thread for model, thread in self._busy.items() if thread.is_alive()}
+        if now >= self._next_asking:
+            self._next_asking = now + _ASK_EVERY
+            self._ask()
+
+    def _ask(self) -> None:
+        """Asks which models are to run, for the time when Triton can no longer be asked."""
         try:
             ready = {model.name for model in self._server.control.models() if model.ready}
         except ServerError:
