@@ -27,6 +27,8 @@ _ASK_EVERY = 1.0
 _STEADY = 60.0
 """Seconds of service after which earlier deaths are forgotten."""
 _LONGEST_PAUSE = 30.0
+_SETTLING = 0.3
+"""Seconds without a change after which a model's files are taken to be complete."""
 _LOADS = 5
 """How often a model that has died is tried to be loaded again."""
 _GRACE = 30.0
@@ -107,13 +109,19 @@ class Supervisor:
         try:
             while not self._models.ending.wait(_TICK):
                 if self._server.running:
-                    self._models.look()
-                    if self._poll is not None:
-                        self._poll.look()
+                    self._look()
                 elif not self._revive():
                     return
         finally:
             self._over.set()
+
+    def _look(self) -> None:
+        try:
+            self._models.look()
+            if self._poll is not None:
+                self._poll.look()
+        except Exception as error:  # whatever it is, the server is watched on
+            self._report(f"the supervisor met {type(error).__name__}: {error}")
 
     def _revive(self) -> bool:
         """Starts the server again; False when it is no use."""
@@ -166,7 +174,8 @@ class _Models:
             self._next_list = now + _LIST_EVERY
             self._list(now)
             for stub, since in list(self._suspects.items()):
-                self._judge(stub, now - since)
+                if stub in self._suspects:  # and not forgotten with another one of its model
+                    self._judge(stub, now - since)
         for stub in [stub for stub in self._stubs if not stub.running()]:
             self._stubs.discard(stub)
             self._suspects[stub] = now
@@ -224,8 +233,9 @@ class _Models:
         state = self._state_of(model) if model else ""
         if model is None or state not in ("READY", "LOADING") or stub.instance == model:
             del self._suspects[stub]  # the model was unloaded; or this was a helper that completed its configuration
-        elif state == "LOADING" or self._is_complete(model, stub):
-            # Perhaps a process is on its way that will replace this one; if not, it is missed later.
+        elif state == "LOADING":
+            return  # perhaps with a process that replaces this one
+        elif self._is_complete(model, stub):
             if ended is None:
                 del self._suspects[stub]
         elif ended is not None or seconds > 1.0:
@@ -323,8 +333,8 @@ class _Poll:
         now = time.monotonic()
         if now < self._next:
             return
-        self._next = now + self._every
         changes = self._repositories.changes()
+        self._next = now + (min(_SETTLING, self._every) if changes.under_way else self._every)
         for name in changes.edited:
             self._change(name, self._control.load)
         for name in changes.removed:
