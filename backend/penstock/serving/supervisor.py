@@ -6,6 +6,7 @@ Triton does neither. A model whose process is dead stays "ready" there, while it
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import json
 import threading
@@ -77,10 +78,10 @@ class Supervisor:
 
     def __init__(self, server: Supervised, report: Report, restarts: int = 5, poll_every: float | None = None) -> None:
         self._server = server
-        self._report = report
+        self._report = _undisturbed(report)
         self._restarts = restarts
         self._deaths = _Deaths()
-        self._models = _Models(server, report)
+        self._models = _Models(server, self._report)
         self._poll = None if poll_every is None else _Poll(server, poll_every, self._models)
         self._over = threading.Event()
         self._failure: ServerError | None = None
@@ -139,15 +140,11 @@ class Supervisor:
         began = time.monotonic()
         try:
             self._server.restart(self._models.loaded)
-        except ServerError as error:
+            self._deaths.recovered()
+            self._report(f"Triton serves again, after {time.monotonic() - began:.1f} s")
+            self._models.report_failures()
+        except (ServerError, OSError) as error:
             self._report(f"Triton could not be started: {error}")
-            return True
-        self._deaths.recovered()
-        self._models.look()
-        self._report(f"Triton serves again, after {time.monotonic() - began:.1f} s")
-        for model in self._server.control.models():
-            if model.failed:
-                self._report(f"{model.name} cannot be served: {readable(model.reason)}")
         return True
 
 
@@ -181,6 +178,16 @@ class _Models:
             self._suspects[stub] = now
             # Between a process's end on demand and Triton's taking note of it is a moment, so it is judged a tick later.
             self._next_list = now + _TICK
+
+    def report_failures(self) -> None:
+        """Tells which models could not be loaded.
+
+        Raises:
+            ServerError: the server does not answer.
+        """
+        for model in self._server.control.models():
+            if model.failed:
+                self._report(f"{model.name} cannot be served: {readable(model.reason)}")
 
     def work(self, model: str, what: Callable[[], object]) -> None:
         """Does something about a model in a thread, once what is being done about it already is through."""
@@ -365,6 +372,16 @@ class _Deaths:
         """Seconds: none for the first ``free`` deaths, then twice as many for each."""
         beyond = self.count - free
         return min(0.5 * 2.0 ** (beyond - 1), _LONGEST_PAUSE) if beyond > 0 else 0.0
+
+
+def _undisturbed(report: Report) -> Report:
+    """Reports where that is possible; that it is not, say for want of a terminal, must not end the watch."""
+
+    def tell(line: str) -> None:
+        with contextlib.suppress(Exception):
+            report(line)
+
+    return tell
 
 
 def _in(pause: float) -> str:
