@@ -9,6 +9,7 @@ from pathlib import Path
 from penstock.serving.polling import Changes, Repositories
 
 NOTHING = Changes([], [])
+UNDER_WAY = Changes([], [], under_way=True)
 
 
 def write(path: Path, text: str) -> None:
@@ -24,8 +25,29 @@ def test_tells_what_was_edited_added_and_removed(tmp_path: Path) -> None:
     write(tmp_path / "edited" / "1" / "pipeline.py", "22")
     write(tmp_path / "added" / "1" / "pipeline.py", "1")
     shutil.rmtree(tmp_path / "removed")
+    assert seen.changes() == UNDER_WAY
     assert seen.changes() == Changes(["added", "edited"], ["removed"])
     assert seen.changes() == NOTHING
+
+
+def test_what_is_still_being_written_is_not_told(tmp_path: Path) -> None:
+    seen = Repositories([tmp_path])
+    write(tmp_path / "added" / "config.pbtxt", "1")
+    assert seen.changes() == UNDER_WAY
+    write(tmp_path / "added" / "1" / "pipeline.py", "1")
+    assert seen.changes() == UNDER_WAY
+    assert seen.changes() == Changes(["added"], [])
+    assert seen.changes() == NOTHING
+
+
+def test_a_model_that_is_replaced_was_never_gone(tmp_path: Path) -> None:
+    write(tmp_path / "model" / "1" / "pipeline.py", "1")
+    seen = Repositories([tmp_path])
+    shutil.rmtree(tmp_path / "model")
+    assert seen.changes() == UNDER_WAY
+    write(tmp_path / "model" / "1" / "pipeline.py", "22")
+    assert seen.changes() == UNDER_WAY
+    assert seen.changes() == Changes(["model"], [])
 
 
 def test_what_python_writes_itself_is_no_change(tmp_path: Path) -> None:
@@ -47,4 +69,5 @@ def test_a_link_to_another_file_is_a_change(tmp_path: Path) -> None:
     seen = Repositories([tmp_path / "models"])
     (model / "config.pbtxt").unlink()
     (model / "config.pbtxt").symlink_to(tmp_path / "kept" / "new" / "config.pbtxt")
+    assert seen.changes() == UNDER_WAY
     assert seen.changes() == Changes(["model"], [])

@@ -26,7 +26,7 @@ _SETTINGS = {"max_pixels": "N|none", "max_bytes": "N|none", "max_frames": "N|non
 
 def _setting_options(function: Callable[..., None]) -> Callable[..., None]:
     """Adds the options for settings, which are handed over as they are written."""
-    for item in declared():
+    for item in reversed(list(declared())):  # what is added last is shown first
         if item.name in _SETTINGS:
             default = "none" if (value := getattr(Settings(), item.name)) is None else value
             function = click.option(

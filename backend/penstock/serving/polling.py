@@ -12,15 +12,17 @@ _Fingerprint = frozenset[tuple[str, int, int]]
 
 @dataclass(frozen=True)
 class Changes:
-    """What happened to the models of the repositories since the last look.
+    """What happened to the models of the repositories.
 
     Attributes:
         edited: those that are new or have other files.
         removed: those whose folders are gone.
+        under_way: there are more, which somebody may still be writing.
     """
 
     edited: list[str]
     removed: list[str]
+    under_way: bool = False
 
 
 class Repositories:
@@ -32,13 +34,25 @@ class Repositories:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = list(folders)
-        self._seen = self._look()
+        self._last = self._look()
+        self._known = dict(self._last)
 
     def changes(self) -> Changes:
-        """What has changed since the last call, or since the start."""
-        before, self._seen = self._seen, self._look()
-        edited = [name for name, files in self._seen.items() if before.get(name) != files]
-        return Changes(sorted(edited), sorted(before.keys() - self._seen.keys()))
+        """What has changed since it was told last, and not since the last look: a model half written is no model."""
+        last, self._last = self._last, self._look()
+        names = sorted(self._last.keys() | self._known.keys())
+        changed = [name for name in names if self._last.get(name) != self._known.get(name)]
+        settled = [name for name in changed if self._last.get(name) == last.get(name)]
+        for name in settled:
+            if name in self._last:
+                self._known[name] = self._last[name]
+            else:
+                del self._known[name]
+        return Changes(
+            [name for name in settled if name in self._last],
+            [name for name in settled if name not in self._last],
+            len(settled) < len(changed),
+        )
 
     def _look(self) -> dict[str, _Fingerprint]:
         return {

@@ -249,8 +249,8 @@ class LocalServer:
 
     def end(self) -> str:
         """How the server's process has ended."""
-        code = self._live().poll()
-        return "runs" if code is None else describe_end(code)
+        code = None if self._process is None else self._process.poll()
+        return "is not there" if code is None else describe_end(code)
 
     def log_tail(self, lines: int = 20) -> str:
         """The last lines of the server's log, without the tables that it draws of its settings."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from dataclasses import dataclass
@@ -51,7 +52,8 @@ class Stub:
     def kill(self) -> None:
         """Ends the process by force."""
         if self.running():
-            os.kill(self.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
     def model_in(self, repository: Path) -> str | None:
         """The model's name, if it was loaded from this repository."""

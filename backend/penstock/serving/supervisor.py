@@ -6,6 +6,7 @@ Triton does neither. A model whose process is dead stays "ready" there, while it
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import json
 import threading
@@ -23,9 +24,12 @@ Report = Callable[[str], None]
 _TICK = 0.1
 _LIST_EVERY = 0.25
 """Seconds; less than a process of a model takes to get ready, so that none comes and goes unseen."""
+_ASK_EVERY = 1.0
 _STEADY = 60.0
 """Seconds of service after which earlier deaths are forgotten."""
 _LONGEST_PAUSE = 30.0
+_SETTLING = 0.3
+"""Seconds without a change after which a model's files are taken to be complete."""
 _LOADS = 5
 """How often a model that has died is tried to be loaded again."""
 _GRACE = 30.0
@@ -74,10 +78,10 @@ class Supervisor:
 
     def __init__(self, server: Supervised, report: Report, restarts: int = 5, poll_every: float | None = None) -> None:
         self._server = server
-        self._report = report
+        self._report = _undisturbed(report)
         self._restarts = restarts
         self._deaths = _Deaths()
-        self._models = _Models(server, report)
+        self._models = _Models(server, self._report)
         self._poll = None if poll_every is None else _Poll(server, poll_every, self._models)
         self._over = threading.Event()
         self._failure: ServerError | None = None
@@ -106,13 +110,19 @@ class Supervisor:
         try:
             while not self._models.ending.wait(_TICK):
                 if self._server.running:
-                    self._models.look()
-                    if self._poll is not None:
-                        self._poll.look()
+                    self._look()
                 elif not self._revive():
                     return
         finally:
             self._over.set()
+
+    def _look(self) -> None:
+        try:
+            self._models.look()
+            if self._poll is not None:
+                self._poll.look()
+        except Exception as error:  # whatever it is, the server is watched on
+            self._report(f"the supervisor met {type(error).__name__}: {error}")
 
     def _revive(self) -> bool:
         """Starts the server again; False when it is no use."""
@@ -130,15 +140,11 @@ class Supervisor:
         began = time.monotonic()
         try:
             self._server.restart(self._models.loaded)
-        except ServerError as error:
+            self._deaths.recovered()
+            self._report(f"Triton serves again, after {time.monotonic() - began:.1f} s")
+            self._models.report_failures()
+        except (ServerError, OSError) as error:
             self._report(f"Triton could not be started: {error}")
-            return True
-        self._deaths.recovered()
-        self._models.look()
-        self._report(f"Triton serves again, after {time.monotonic() - began:.1f} s")
-        for model in self._server.control.models():
-            if model.failed:
-                self._report(f"{model.name} cannot be served: {readable(model.reason)}")
         return True
 
 
@@ -155,8 +161,8 @@ class _Models:
         self._retired: dict[Stub, float] = {}
         self._deaths: dict[str, _Deaths] = {}
         self._busy: dict[str, threading.Thread] = {}
-        self._next_list = 0.0
-        self._list(0.0)
+        self._next_list = self._next_asking = 0.0
+        self._list(time.monotonic())
 
     def look(self) -> None:
         """Finds the processes that have come and gone since the last look."""
@@ -165,12 +171,23 @@ class _Models:
             self._next_list = now + _LIST_EVERY
             self._list(now)
             for stub, since in list(self._suspects.items()):
-                self._judge(stub, now - since)
+                if stub in self._suspects:  # and not forgotten with another one of its model
+                    self._judge(stub, now - since)
         for stub in [stub for stub in self._stubs if not stub.running()]:
             self._stubs.discard(stub)
             self._suspects[stub] = now
             # Between a process's end on demand and Triton's taking note of it is a moment, so it is judged a tick later.
             self._next_list = now + _TICK
+
+    def report_failures(self) -> None:
+        """Tells which models could not be loaded.
+
+        Raises:
+            ServerError: the server does not answer.
+        """
+        for model in self._server.control.models():
+            if model.failed:
+                self._report(f"{model.name} cannot be served: {readable(model.reason)}")
 
     def work(self, model: str, what: Callable[[], object]) -> None:
         """Does something about a model in a thread, once what is being done about it already is through."""
@@ -195,7 +212,7 @@ class _Models:
         return True
 
     def _list(self, now: float) -> None:
-        """Asks for what runs: for comparison, and for the time when Triton can no longer be asked."""
+        """Takes down what runs, to compare with it later."""
         living = set(self._server.stubs())
         for stub in [stub for stub in self._retired if stub not in living]:
             del self._retired[stub]
@@ -204,6 +221,12 @@ class _Models:
                 stub.kill()
         self._stubs |= living - self._retired.keys()
         self._busy = {model: thread for model, thread in self._busy.items() if thread.is_alive()}
+        if now >= self._next_asking:
+            self._next_asking = now + _ASK_EVERY
+            self._ask()
+
+    def _ask(self) -> None:
+        """Asks which models are to run, for the time when Triton can no longer be asked."""
         try:
             ready = {model.name for model in self._server.control.models() if model.ready}
         except ServerError:
@@ -217,8 +240,9 @@ class _Models:
         state = self._state_of(model) if model else ""
         if model is None or state not in ("READY", "LOADING") or stub.instance == model:
             del self._suspects[stub]  # the model was unloaded; or this was a helper that completed its configuration
-        elif state == "LOADING" or self._is_complete(model, stub):
-            # Perhaps a process is on its way that will replace this one; if not, it is missed later.
+        elif state == "LOADING":
+            return  # perhaps with a process that replaces this one
+        elif self._is_complete(model, stub):
             if ended is None:
                 del self._suspects[stub]
         elif ended is not None or seconds > 1.0:
@@ -316,8 +340,8 @@ class _Poll:
         now = time.monotonic()
         if now < self._next:
             return
-        self._next = now + self._every
         changes = self._repositories.changes()
+        self._next = now + (min(_SETTLING, self._every) if changes.under_way else self._every)
         for name in changes.edited:
             self._change(name, self._control.load)
         for name in changes.removed:
@@ -348,6 +372,16 @@ class _Deaths:
         """Seconds: none for the first ``free`` deaths, then twice as many for each."""
         beyond = self.count - free
         return min(0.5 * 2.0 ** (beyond - 1), _LONGEST_PAUSE) if beyond > 0 else 0.0
+
+
+def _undisturbed(report: Report) -> Report:
+    """Reports where that is possible; that it is not, say for want of a terminal, must not end the watch."""
+
+    def tell(line: str) -> None:
+        with contextlib.suppress(Exception):
+            report(line)
+
+    return tell
 
 
 def _in(pause: float) -> str:
