@@ -140,7 +140,7 @@ def test_a_file_that_kills_its_decoder_fails_alone_among_many(server: LocalServe
             assert "The decoder of JPEG 2000 died on this file" in error_of(server, "unchecked", bad)
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(one, range(30)))
+        list(pool.map(one, range(15)))
 
 
 def test_no_worker_outlives_the_server(tmp_path: Path) -> None:
