@@ -350,7 +350,8 @@ def _decode_with_pillow(
     if pixels.dtype == bool:
         return pixels.view(np.uint8), 1.0
     if pixels.dtype == np.int32:
-        pixels = pixels.astype(np.uint16)
+        # Pillow's type for 32 bits in TIFF, and for 16 in PNG and PNM.
+        pixels = pixels.view(np.uint32) if header.format == "tiff" else pixels.astype(np.uint16)
     if pixels.shape[2] == 1 and output_type in (DALIImageType.RGB, DALIImageType.BGR, DALIImageType.YCbCr):
         pixels = np.repeat(pixels, 3, axis=2)
     elif output_type == DALIImageType.BGR:

@@ -21,6 +21,7 @@ from penstock.kernels.storage import is_remote
 if TYPE_CHECKING:
     from penstock.kernels.codecs.worker_pool import DecoderPool
 
+_PADDING = 1 << 16
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
 # ITU-R BT.601: from (Y, U, V), all of unit range, to (R, G, B).
 _TO_RGB = np.array([[1.0, 0.0, 1.402], [1.0, -0.344136, -0.714136], [1.0, 1.772, 0.0]], np.float32)
@@ -96,8 +97,8 @@ class Video:
             raise CorruptVideoError(f"Failed to open the video ({self._name}): it has no stream of moving pictures")
         self._stream = streams[0]
         if limits.pixels is not None:
-            # A stream may change its frames' size as it goes on.
-            self._stream.codec_context.options = {"max_pixels": str(limits.pixels)}
+            # A stream may change its frames' size as it goes on. FFmpeg counts with the padding that it adds.
+            self._stream.codec_context.options = {"max_pixels": str(2 * limits.pixels + _PADDING)}
         with self._telling("read"):
             shown = sorted(
                 (packet.pts, packet.is_keyframe)

@@ -1,0 +1,225 @@
+"""Worker processes: what kills a decoder, or keeps it busy, costs one answer, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from penstock.errors import DecoderDiedError, DecoderTimeoutError
+from penstock.kernels.codecs import worker_pool
+from penstock.kernels.codecs.image_errors import CorruptImageError
+from penstock.kernels.codecs.worker_pool import DecoderPool
+
+# Where JPEG 2000 tells the tiles' width, behind the marker of the image's size.
+_TILE_WIDTH = 4 + 18
+
+
+def jpeg2000(tile_width: int | None = None) -> np.ndarray:
+    """A codestream; with tiles of no width, one that divides by zero in nvImageCodec, past our own check of it."""
+    buffer = io.BytesIO()
+    Image.fromarray(np.zeros((48, 64, 3), np.uint8)).save(buffer, "JPEG2000", no_jp2=True)
+    data = bytearray(buffer.getvalue())
+    if tile_width is not None:
+        place = data.index(b"\xff\x51") + _TILE_WIDTH
+        data[place : place + 4] = tile_width.to_bytes(4, "big")
+    return np.frombuffer(bytes(data), np.uint8)
+
+
+KILLER = jpeg2000(tile_width=0)
+
+
+def read(pool: DecoderPool, data: np.ndarray) -> Any:
+    """Has a worker parse a header, past our own check."""
+    return pool.run("read_image_header", "JPEG 2000", data)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until_gone(pid: int) -> None:
+    limit = time.monotonic() + 10
+    while is_running(pid):
+        assert time.monotonic() < limit, f"the process {pid} is still there"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def pool() -> Iterator[DecoderPool]:
+    made = DecoderPool(2)
+    yield made
+    made.close()
+
+
+def test_a_file_that_kills_its_decoder_costs_a_worker(pool: DecoderPool) -> None:
+    assert read(pool, jpeg2000())[:4] == ["jpeg2k", 48, 64, 3]
+    (first,) = pool.pids()
+    with pytest.raises(DecoderDiedError, match=r"decoder of JPEG 2000 died on this file \(\d+ bytes\).*SIGFPE"):
+        read(pool, KILLER)
+    assert not is_running(first)
+    assert read(pool, jpeg2000())[:4] == ["jpeg2k", 48, 64, 3]
+    assert (pool.decodes, pool.deaths, pool.timeouts) == (2, 1, 0)
+
+
+def test_a_bad_file_is_its_own_error_and_the_worker_stays(pool: DecoderPool) -> None:
+    with pytest.raises(CorruptImageError, match="damaged or cut short"):
+        read(pool, np.arange(100, dtype=np.uint8))
+    (first,) = pool.pids()
+    read(pool, jpeg2000())
+    assert pool.pids() == [first]
+    assert (pool.decodes, pool.deaths) == (2, 0)
+
+
+def test_a_decoder_that_takes_too_long_is_ended() -> None:
+    pool = DecoderPool(1, seconds=0.3)
+    try:
+        read(pool, jpeg2000())
+        (first,) = pool.pids()
+        os.kill(first, signal.SIGSTOP)
+        with pytest.raises(DecoderTimeoutError, match="took more than 0 s"):
+            read(pool, jpeg2000())
+        assert not is_running(first)
+        assert read(pool, jpeg2000())[0] == "jpeg2k"
+        assert (pool.decodes, pool.deaths, pool.timeouts) == (2, 1, 1)
+    finally:
+        pool.close()
+
+
+def test_many_threads_each_get_their_own_answer(pool: DecoderPool) -> None:
+    wrong: list[Any] = []
+
+    def ask(number: int) -> None:
+        size = 16 + number
+        buffer = io.BytesIO()
+        Image.fromarray(np.full((size, 8, 3), number, np.uint8)).save(buffer, "TIFF")
+        data = np.frombuffer(buffer.getvalue(), np.uint8)
+        for turn in range(4):
+            try:
+                if turn % 4 == number % 4:
+                    with pytest.raises(DecoderDiedError):
+                        read(pool, KILLER)
+                elif (answer := read(pool, data))[:3] != ["tiff", size, 8]:
+                    wrong.append(answer)
+            except BaseException as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert len(pool.pids()) <= 2
+    assert (pool.decodes, pool.deaths) == (6 * 3, 6)
+
+
+def test_closing_ends_the_workers_and_fails_what_waits() -> None:
+    pool = DecoderPool(2)
+    read(pool, jpeg2000())
+    (first,) = pool.pids()
+    os.kill(first, signal.SIGSTOP)
+    errors: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            read(pool, jpeg2000())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    time.sleep(0.2)
+    pool.close()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert isinstance(errors[0], DecoderDiedError)
+    assert not is_running(first)
+    assert pool.pids() == []
+    with pytest.raises(RuntimeError, match="closed"):
+        read(pool, jpeg2000())
+
+
+def test_nothing_is_left_open() -> None:
+    DecoderPool(1).close()
+    before = set(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        pool = DecoderPool(1)
+        read(pool, jpeg2000())
+        with pytest.raises(DecoderDiedError):
+            read(pool, KILLER)
+        read(pool, jpeg2000())
+        pool.close()
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_large_memory_is_given_back() -> None:
+    pool = DecoderPool(1)
+    try:
+        read(pool, np.concatenate([jpeg2000(), np.zeros(100 << 20, np.uint8)]))
+        (worker,) = pool._all
+        assert worker._memory is not None
+        assert worker._memory.size > 100 << 20
+        read(pool, jpeg2000())
+        assert worker._memory.size == 1 << 20
+    finally:
+        pool.close()
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
+def test_no_worker_outlives_its_parent(busy: bool) -> None:
+    program = (
+        "import sys, time, numpy as np\n"
+        "from penstock.kernels.codecs.worker_pool import DecoderPool\n"
+        "pool = DecoderPool(1)\n"
+        "try: pool.run('read_image_header', 'nothing', np.zeros(9, np.uint8))\n"
+        "except ValueError: pass\n"
+        "print(*pool.pids(), flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert is_running(pid)
+        if busy:
+            # What does not run cannot look whether its parent is there: the kernel has to.
+            os.kill(pid, signal.SIGSTOP)
+        parent.kill()
+    if busy:
+        os.kill(pid, signal.SIGCONT)
+    wait_until_gone(pid)
+
+
+def test_a_worker_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_pool, "_WORKER", "penstock.no_such_module")
+    pool = DecoderPool(1)
+    with pytest.raises(worker_pool.WorkerStartError, match="no_such_module"):
+        read(pool, jpeg2000())
+    pool.close()
+
+
+def test_an_interpreter_is_found_where_python_is_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    for program in ("", "/opt/tritonserver/backends/python/triton_python_backend_stub"):
+        monkeypatch.setattr(sys, "executable", program)
+        found = worker_pool._interpreter()
+        version = subprocess.run(
+            [found, "-c", "import sys; print(sys.version_info[:2])"], capture_output=True, text=True
+        )
+        assert version.stdout.strip() == str(tuple(sys.version_info[:2]))
+        pool = DecoderPool(1)
+        assert read(pool, jpeg2000())[0] == "jpeg2k"
+        pool.close()
