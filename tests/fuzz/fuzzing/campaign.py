@@ -92,12 +92,19 @@ class Campaign:
         formats: those that are fuzzed; empty: all.
         settings: of the pipelines.
         bounds: of a case.
+        fences: memory is put between pages that nobody may touch.
     """
 
     def __init__(
-        self, seed: int, formats: tuple[str, ...] = (), settings: Settings | None = None, bounds: Bounds | None = None
+        self,
+        seed: int,
+        formats: tuple[str, ...] = (),
+        settings: Settings | None = None,
+        bounds: Bounds | None = None,
+        fences: bool = False,
     ) -> None:
         self._settings = settings or Settings()
+        self._fences = fences
         self._bounds = bounds or Bounds()
         self._folder = Path(tempfile.mkdtemp(prefix="penstock-fuzz-"))
         self.seeds: Seeds = _in_a_process(self._folder / "seeds.log", make_seeds)
@@ -139,7 +146,7 @@ class Campaign:
 
     def _warm_up(self, count: int) -> None:
         """Compiles what the targets need, in one process: the others find it in numba's cache."""
-        worker = Worker(self.cases, self.seeds, self._settings)
+        worker = Worker(self.cases, self.seeds, self._settings, fences=False)
         for name in {self.cases.target(batch) for batch in range(min(-(-count // BATCH), 500))}:
             worker.prepare(name)
 
@@ -157,7 +164,7 @@ class Campaign:
             if slot.process is None:
                 slot.connection, theirs = _fork.Pipe()
                 slot.process = _fork.Process(
-                    target=serve, args=(theirs, slot.log, self.cases, self.seeds, self._settings)
+                    target=serve, args=(theirs, slot.log, self.cases, self.seeds, self._settings, self._fences)
                 )
                 slot.process.start()
                 theirs.close()
