@@ -50,3 +50,12 @@ def test_mutated_files(tmp_path: Path) -> None:
         "lz4",
         "video",
     }
+
+
+def test_what_no_decoder_may_do_is_seen(tmp_path: Path) -> None:
+    summary = tmp_path / "summary.json"
+    paths = {**os.environ, "PYTHONPATH": str(HERE.parents[1] / "backend")}
+    subprocess.run([sys.executable, str(HERE / "sabotage.py"), str(summary)], check=True, env=paths)
+    outcomes = json.loads(summary.read_text())["formats"]["npy"]
+    assert {"CRASH", "HANG", "MEMORY", "UNTYPED", "NEIGHBOUR", "ok", "refused"} <= set(outcomes), outcomes
+    assert sum(outcomes.values()) == 1280

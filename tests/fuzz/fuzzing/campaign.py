@@ -20,7 +20,7 @@ from fuzzing.cases import BATCH, Cases
 from fuzzing.outcomes import BAD, CRASH, HANG, MEMORY, Outcome
 from fuzzing.seeds import Seeds, make_seeds
 from fuzzing.settings import Settings
-from fuzzing.worker import READY, Job, Report, Worker, quiet, serve, too_much
+from fuzzing.worker import READY, Job, Report, Worker, quiet, serve
 
 _fork = multiprocessing.get_context("fork")
 _MOST_KEPT = 4
@@ -182,6 +182,10 @@ class Campaign:
                 message = slot.connection.recv()
                 if message == READY:
                     slot.since = time.monotonic()
+                elif message.peak > self._bounds.memory:
+                    # Another process takes the next job: this one may keep what it holds.
+                    self._lost(slot, Outcome(MEMORY, f"the process held {message.peak >> 20} MiB", "at the end"))
+                    return
                 else:
                     self._take(slot.job, message)
                     slot.job = None
@@ -197,10 +201,6 @@ class Campaign:
             self._lost(slot, Outcome(MEMORY, "the process was ended for the memory that it held", target))
 
     def _take(self, job: Job, report: Report) -> None:
-        excess = too_much(report, self._bounds.memory if job.count == 1 else self._bounds.memory * 2)
-        if excess is not None:
-            self._failed(job, excess)
-            return
         self.summary.done += job.count
         self.summary.counts.update(report.counts)
         for number, format, outcome in report.bad:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from fuzzing.cases import BATCH, Cases
 from fuzzing.fences import put_up
-from fuzzing.outcomes import BAD, MEMORY, Outcome
+from fuzzing.outcomes import BAD, Outcome
 from fuzzing.seeds import Seeds
 from fuzzing.settings import Settings
 from fuzzing.targets import ALL_TARGETS, running
@@ -119,10 +119,3 @@ def quiet(log: Path) -> None:
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     faulthandler.enable()
-
-
-def too_much(report: Report, limit: int) -> Outcome | None:
-    """The outcome of a single case that took more memory than the limit."""
-    if report.peak <= limit:
-        return None
-    return Outcome(MEMORY, f"the process held {report.peak >> 20} MiB", "at the end")
