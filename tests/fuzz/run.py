@@ -37,7 +37,9 @@ def main() -> int:
         max_pixels=args.max_pixels or None,
         max_bytes=args.max_bytes or None,
     )
-    campaign = Campaign(args.seed, tuple(args.formats), settings, Bounds(args.file_seconds, args.file_mebibytes << 20))
+    campaign = Campaign(
+        args.seed, tuple(args.formats), settings, Bounds(args.file_seconds, args.file_mebibytes << 20), args.fences
+    )
     if args.only is not None:
         return _write_case(campaign, args.only)
     console = Console(stderr=True)
@@ -79,6 +81,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--max-bytes", type=int, default=Settings.max_bytes, help="of the pipelines; 0: no limit")
     parser.add_argument("--file-seconds", type=float, default=Bounds.seconds, help="that one file may take")
     parser.add_argument("--file-mebibytes", type=int, default=Bounds.memory >> 20, help="that one file may take")
+    parser.add_argument("--fences", action="store_true", help="put memory between pages that nobody may touch")
     parser.add_argument("--json", type=Path, help="where to write the summary")
     parser.add_argument("--only", type=int, help="write the files of the case of that number")
     return parser.parse_args()

@@ -20,7 +20,9 @@ def _fuzz(folder: Path, *arguments: str, **environment: str) -> dict[str, Any]:
     summary = folder / "summary.json"
     command = [sys.executable, str(HERE / "run.py"), "--json", str(summary), *arguments]
     paths = os.pathsep.join([str(HERE.parents[1] / "backend"), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths, **environment})
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths, **environment}
+    )
     assert summary.exists(), done.stderr[-3000:]
     return json.loads(summary.read_text())
 
@@ -33,4 +35,27 @@ def test_mutated_files(tmp_path: Path) -> None:
     assert summary["done"] == CASES
     decoded = {format for format, outcomes in summary["formats"].items() if outcomes.get("ok")}
     # Without an "ok", a format's mutations would break all files, and its decoder would never be reached.
-    assert decoded >= {"jpeg", "png", "tiff", "jpeg2k", "webp", "gif", "bmp", "pnm", "wav", "flac", "npy", "lz4", "video"}
+    assert decoded >= {
+        "jpeg",
+        "png",
+        "tiff",
+        "jpeg2k",
+        "webp",
+        "gif",
+        "bmp",
+        "pnm",
+        "wav",
+        "flac",
+        "npy",
+        "lz4",
+        "video",
+    }
+
+
+def test_what_no_decoder_may_do_is_seen(tmp_path: Path) -> None:
+    summary = tmp_path / "summary.json"
+    paths = {**os.environ, "PYTHONPATH": str(HERE.parents[1] / "backend")}
+    subprocess.run([sys.executable, str(HERE / "sabotage.py"), str(summary)], check=True, env=paths)
+    outcomes = json.loads(summary.read_text())["formats"]["npy"]
+    assert {"CRASH", "HANG", "MEMORY", "UNTYPED", "NEIGHBOUR", "ok", "refused"} <= set(outcomes), outcomes
+    assert sum(outcomes.values()) == 1280

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fuzzing.fences import fenced_copy
 from fuzzing.image_seeds import Seed
 from fuzzing.other_seeds import INFLATED
 from fuzzing.outcomes import NEIGHBOUR, OK, UNTYPED, Outcome, of_error
@@ -102,10 +103,11 @@ ALL_TARGETS: tuple[Target | ReaderTarget | InputTarget, ...] = (*TARGETS, InputT
 class Running:
     """A target's pipeline with its good neighbours, whose outputs are known."""
 
-    def __init__(self, target: Target, seeds: Sequence[Seed], settings: Settings) -> None:
+    def __init__(self, target: Target, seeds: Sequence[Seed], settings: Settings, fences: bool) -> None:
         self.target = target
         self._pipeline = pipeline_with(settings, target.files_per_run + _NEIGHBOURS, self._defined)
         self._runner = FedRunner(self._pipeline)
+        self._bytes: Callable[[np.ndarray], np.ndarray] = fenced_copy if fences else np.array
         self._good = self._decodable(seeds)
         if not self._good:
             raise RuntimeError(f"none of the seeds is decoded by '{target.name}'")
@@ -130,7 +132,7 @@ class Running:
         return [entry for entry, rank in zip(good, ranks) if rank == ranks[0]]
 
     def _run(self, files: Sequence[bytes]) -> Any:
-        samples = [np.frombuffer(bytearray(data), np.uint8) for data in files]
+        samples = [self._bytes(np.frombuffer(data, np.uint8)) for data in files]
         return self._runner.run({"encoded": TensorListCPU.of_samples(samples, "")}, len(files))
 
     def run(self, rng: Random, files: Sequence[bytes]) -> list[Outcome]:
@@ -199,11 +201,17 @@ def _read(result: Any, index: int) -> Outcome:
     return Outcome(OK)
 
 
-def running(name: str, seeds: Seeds, settings: Settings) -> Running | RunningInput | RunningReader:
-    """The target of that name, ready to run."""
+def running(name: str, seeds: Seeds, settings: Settings, fences: bool) -> Running | RunningInput | RunningReader:
+    """The target of that name, ready to run.
+
+    Args:
+        fences: files are given between fences.
+    """
     target = next(target for target in ALL_TARGETS if target.name == name)
     if isinstance(target, ReaderTarget):
         return RunningReader(target, [files for format in target.formats for files in seeds.sets[format]], settings)
     if isinstance(target, InputTarget):
         return RunningInput(target, [data for format in target.formats for data in seeds.files[format]], settings)
-    return Running(target, [(format, data) for format, files in seeds.files.items() for data in files], settings)
+    return Running(
+        target, [(format, data) for format, files in seeds.files.items() for data in files], settings, fences
+    )

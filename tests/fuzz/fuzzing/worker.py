@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fuzzing.cases import BATCH, Cases
-from fuzzing.outcomes import BAD, MEMORY, Outcome
+from fuzzing.fences import put_up
+from fuzzing.outcomes import BAD, Outcome
 from fuzzing.seeds import Seeds
 from fuzzing.settings import Settings
 from fuzzing.targets import ALL_TARGETS, running
@@ -53,16 +54,19 @@ READY = "ready"
 class Worker:
     """Runs jobs, with a pipeline for each target that they need."""
 
-    def __init__(self, cases: Cases, seeds: Seeds, settings: Settings) -> None:
+    def __init__(self, cases: Cases, seeds: Seeds, settings: Settings, fences: bool) -> None:
         self._cases = cases
         self._seeds = seeds
         self._settings = settings
+        self._fences = fences
+        if fences:
+            put_up()
         self._running: dict[str, Any] = {}
 
     def prepare(self, name: str) -> Any:
         """The running target of that name."""
         if name not in self._running:
-            self._running[name] = running(name, self._seeds, self._settings)
+            self._running[name] = running(name, self._seeds, self._settings, self._fences)
         return self._running[name]
 
     def run(self, job: Job, target: Any) -> Report:
@@ -94,11 +98,11 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def serve(connection: Connection, log: Path, cases: Cases, seeds: Seeds, settings: Settings) -> None:
+def serve(connection: Connection, log: Path, cases: Cases, seeds: Seeds, settings: Settings, fences: bool) -> None:
     """Runs the jobs that come over a connection, until there are no more."""
     quiet(log)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    worker = Worker(cases, seeds, settings)
+    worker = Worker(cases, seeds, settings, fences)
     while True:
         job: Job | None = connection.recv()
         if job is None:
@@ -115,10 +119,3 @@ def quiet(log: Path) -> None:
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     faulthandler.enable()
-
-
-def too_much(report: Report, limit: int) -> Outcome | None:
-    """The outcome of a single case that took more memory than the limit."""
-    if report.peak <= limit:
-        return None
-    return Outcome(MEMORY, f"the process held {report.peak >> 20} MiB", "at the end")
