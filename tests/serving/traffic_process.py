@@ -166,7 +166,8 @@ class Counts:
             self.misjudged[f"{request.model}: {request.kind}"] += 1
             self._mistake(
                 f"{request.kind} misjudged",
-                f"{request.model}: {answer.status} {answer.message[:300]!r}, not {deserved.status} with {deserved.words}",
+                f"{request.model}: {answer.status} {answer.message[:300]!r}, not {deserved.status} of sample "
+                f"{deserved.sample} with {deserved.words}",
             )
         else:
             self.refused[request.kind] += 1

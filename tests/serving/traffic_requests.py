@@ -7,6 +7,7 @@ carries the identity, so that two inputs of different requests that meet are see
 from __future__ import annotations
 
 import io
+import re
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -39,14 +40,23 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The error that a bad request deserves: its status (of gRPC), and words that must all be in its message."""
+    """The error that a bad request deserves.
+
+    Attributes:
+        status: of gRPC.
+        words: that must all be in the message.
+        sample: the only sample that the message may name, as the request counts them.
+    """
 
     status: str
     words: tuple[str, ...]
+    sample: int = 0
 
     def fits(self, status: str, message: str) -> bool:
         """An error is this one."""
-        return status == self.status and all(word in message for word in self.words)
+        # Another number is a place in the batch, in which the request's neighbours show.
+        named = set(map(int, re.findall(r"sample #?(\d+)", message)))
+        return status == self.status and all(word in message for word in self.words) and named <= {self.sample}
 
 
 @dataclass(frozen=True)
@@ -346,7 +356,7 @@ class RequestMaker:
         spoilt = self._below(3)
         files[spoilt] = b"\xf1" + files[spoilt][1:20]
         words = ("decoders.image", f"sample {spoilt} of this request")
-        return "fingerprint", [_bytes("encoded", files)], Refusal(INVALID, words)
+        return "fingerprint", [_bytes("encoded", files)], Refusal(INVALID, words, spoilt)
 
     def _bad_too_many_pixels(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
         return self._of_file(_png(np.zeros((65, MAX_PIXELS // 64, 3), np.uint8)), "max_pixels")
@@ -389,7 +399,7 @@ class RequestMaker:
     def _bad_small_image(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
         files = [self._encoded(identity)[1], _png(self._pixels(identity, 3, 4))]
         tensors = [_bytes("encoded", files), _ints("number", [identity] * 2), _bytes("text", [b"a", b"b"])]
-        return "several", tensors, Refusal(INVALID, ("crop", "sample 1 of this request"))
+        return "several", tensors, Refusal(INVALID, ("crop", "sample 1 of this request"), 1)
 
     def _bad_mixed_shapes(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
         files = [_png(self._pixels(identity, 8, 4)), _png(self._pixels(identity, 12, 4))]
