@@ -109,7 +109,10 @@ class Stream:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.stop_stream(cancel_requests=True)
+        self.leave(cancel=False)
+
+    def leave(self, cancel: bool = True) -> None:
+        self._client.stop_stream(cancel_requests=cancel)
         self._client.close()
 
     def send(self, model: str, **inputs: np.ndarray) -> None:
@@ -218,9 +221,10 @@ def test_a_stream_that_nobody_waits_for_any_more_ends(server: LocalServer, strea
         return float(found[0]) if found else 0
 
     before = samples()
-    with Stream(server) as leaving:
-        leaving.send("one", clip=clip(400, 20)[None], more=np.array([0], np.int32))
-        leaving.next()
+    leaving = Stream(server)
+    leaving.send("one", clip=clip(400, 20)[None], more=np.array([0], np.int32))
+    leaving.next()
+    leaving.leave()
     began = time.monotonic()
     stream.send("one", clip=clip(4)[None], more=np.array([9], np.int32))
     (answer,) = stream.rest()

@@ -95,8 +95,8 @@ class Accounts:
     def _log_failure(self, request: Named, refusal: Refusal) -> None:
         if self._level is not None:
             logger.log(self._level, "%s", failed_request(self._model, self._version, request.id, refusal))
-        if refusal.cause is not None:
-            logger.error("a request failed for an error that is not its own", exc_info=refusal.cause)
+        if refusal.traceback:
+            logger.error("a request failed for an error that is not its own: %s", refusal.traceback)
 
     def _log_slowness(self, requests: Sequence[Named], seconds: float) -> None:
         ids = [request.id for request in requests]
