@@ -6,7 +6,7 @@ import traceback
 from dataclasses import dataclass, field
 from enum import Enum
 
-from penstock.errors import CancelledError, OperatorError, PenstockError
+from penstock.errors import CancelledError, DecoderDiedError, LimitError, OperatorError, PenstockError
 from penstock.serving.requests import RequestError
 
 
@@ -14,6 +14,8 @@ class Fault(Enum):
     """What a request failed of, as metrics and log lines call it."""
 
     REQUEST = "bad_request"
+    LIMIT = "limit"
+    DECODER = "decoder_died"
     OPERATOR = "operator"
     CANCELLED = "cancelled"
     INTERNAL = "internal"
@@ -22,6 +24,8 @@ class Fault(Enum):
 # The first that fits tells the fault; what fits none is an error of ours.
 _FAULTS: tuple[tuple[type[BaseException], Fault], ...] = (
     (CancelledError, Fault.CANCELLED),
+    (LimitError, Fault.LIMIT),
+    (DecoderDiedError, Fault.DECODER),
     (OperatorError, Fault.OPERATOR),
     (RequestError, Fault.REQUEST),
 )
