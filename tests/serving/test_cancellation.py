@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -16,6 +17,10 @@ from tritonclient.utils import InferenceServerException
 
 from penstock.serving.cancellation import CancellationWatch
 from penstock.serving.server import LocalServer
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import add_model
 
 # Three operators in a row, each of which notes the samples that reach it and takes its time for the batch.
 SLOW = """
@@ -55,10 +60,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, trace: Path) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
-    folder = repository / "slow" / "1"
-    folder.mkdir(parents=True)
-    (folder / "pipeline.py").write_text(SLOW.format(trace=str(trace)))
-    (folder.parent / "config.pbtxt").write_text(CONFIG)
+    add_model(repository, "slow", CONFIG, SLOW.format(trace=str(trace)))
     with LocalServer(repository) as running:
         yield running
 

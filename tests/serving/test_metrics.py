@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
 import pytest
 import tritonclient.http
+from PIL import Image
 from tritonclient.utils import InferenceServerException
 
+from penstock.errors import CancelledError, DecoderDiedError, LimitError, operator_error
+from penstock.serving.accounting import Accounts
 from penstock.serving.metrics import Metric
+from penstock.serving.refusals import refusal_of
 from penstock.serving.server import LocalServer
+from penstock.serving.settings import Settings
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import add_model
 
 HALVES = """
 from penstock import fn, pipeline_def, types
@@ -25,6 +38,18 @@ def halves():
     x = fn.external_source(name="x", dtype=types.FLOAT, layout="HWC")
     height = fn.external_source(name="height", dtype=types.FLOAT, ndim=0)
     return fn.copy(fn.crop(x / 2, crop_w=2, crop_h=height), name="y")
+"""
+PICTURES = """
+from penstock import fn, pipeline_def, types
+
+@pipeline_def(batch_size=8)
+def pictures():
+    images = fn.decoders.image(fn.external_source(name="encoded"), output_type=types.RGB)
+    return fn.resize(images, size=[8, 8], name="small")
+"""
+PICTURES_CONFIG = """backend: "penstock"
+parameters { key: "isolate_decoders" value { string_value: "all" } }
+parameters { key: "max_pixels" value { string_value: "500000" } }
 """
 CONFIG = """backend: "penstock"
 input [ { name: "x" data_type: TYPE_FP32 dims: [ -1, -1, 3 ] }, { name: "height" data_type: TYPE_FP32 dims: [ 1 ] } ]
@@ -38,12 +63,10 @@ parameters { key: "slow_execution_seconds" value { string_value: "0" } }
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
-    for name in ("halves", "quiet"):
-        folder = repository / name / "1"
-        folder.mkdir(parents=True)
-        (folder / "pipeline.py").write_text(HALVES)
-        config = CONFIG if name == "halves" else CONFIG.replace('"error"', '"none"').replace('"0"', '"none"')
-        (folder.parent / "config.pbtxt").write_text(config)
+    quiet = CONFIG.replace('"error"', '"none"').replace('"0"', '"none"')
+    models = {"halves": (HALVES, CONFIG), "quiet": (HALVES, quiet), "pictures": (PICTURES, PICTURES_CONFIG)}
+    for name, (source, config) in models.items():
+        add_model(repository, name, config, source)
     flags = ["--model-control-mode=explicit", "--load-model=*"]
     with LocalServer(repository, flags=flags) as running:
         yield running
@@ -107,13 +130,60 @@ def test_requests_of_all_instances_are_counted_by_what_became_of_them(server: Lo
     assert [name for name in seen if "host_memory" in name]
 
 
+def picture(width: int) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (width, 1000)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def test_decodes_in_processes_of_their_own_and_files_beyond_limits(server: LocalServer, client: Any) -> None:
+    for width in (5, 500, 501):
+        data = np.frombuffer(picture(width), np.uint8)[None]
+        tensor = tritonclient.http.InferInput("encoded", list(data.shape), "UINT8")
+        tensor.set_data_from_numpy(data)
+        if width <= 500:
+            assert client.infer("pictures", [tensor]).as_numpy("small").shape == (1, 8, 8, 3)
+        else:
+            with pytest.raises(InferenceServerException, match="max_pixels"):
+                client.infer("pictures", [tensor])
+    until(lambda: page(server, "pictures").get("penstock_requests_total{}") == 3)
+    seen = page(server, "pictures")
+    assert seen["penstock_isolated_decodes_total{}"] >= 2
+    assert "penstock_isolated_decodes_total{}" not in page(server, "halves")
+    assert seen['penstock_failed_requests_total{kind="limit",operator="penstock.fn.decoders.image"}'] == 1
+    assert "penstock_decoder_deaths_total{}" not in seen
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [
+        (LimitError("too large"), "limit"),
+        (DecoderDiedError("died"), "decoder_died"),
+        (ValueError("not an image"), "operator"),
+        (CancelledError(), "cancelled"),
+    ],
+)
+def test_each_failure_is_of_one_kind(cause: Exception, kind: str) -> None:
+    error = cause if kind == "cancelled" else operator_error(cause, "penstock.fn.decoders.image", "cpu", 5, ())
+    refusal = refusal_of(error, start=3)
+    accounts = Accounts("model", "1", Settings(log_failures="none"))
+    for deaths in (4, 6, 1):
+        accounts.begin()
+        accounts.end([SimpleNamespace(id="")], {0: refusal}, {Metric.DECODER_DEATHS: deaths})
+    counts = accounts.tally.take().counts
+    assert counts[Metric.FAILED_REQUESTS, (kind, refusal.operator)] == 3
+    # The third reading is of a pipeline that was built anew.
+    assert counts[Metric.DECODER_DEATHS, ()] == 6 + 1
+    assert refusal.sample == (None if kind == "cancelled" else 2)
+
+
 def test_each_metric_is_explained_on_the_page(server: LocalServer, client: Any) -> None:
     with pytest.raises(InferenceServerException):
         ask(client, "quiet", 1, 1)
     until(lambda: "penstock_requests_total{}" in page(server, "quiet"))
     with urllib.request.urlopen(server.metrics_url) as answer:
         text = answer.read().decode()
-    for metric in set(Metric) - {Metric.GPU_BYTES}:
+    for metric in set(Metric) - {Metric.GPU_BYTES, Metric.ISOLATED_DECODES, Metric.DECODER_DEATHS}:
         assert f"# HELP {metric.value.name} {metric.value.doc}\n" in text
         assert f"# TYPE {metric.value.name} {metric.value.kind.lower()}\n" in text
 

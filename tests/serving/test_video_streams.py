@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import queue
 import re
+import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import av
@@ -17,6 +19,10 @@ import tritonclient.grpc
 from tritonclient.utils import InferenceServerException
 
 from penstock.serving.server import LocalServer
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import add_model
 
 HEIGHT, WIDTH = 32, 48
 PADDED = """
@@ -89,10 +95,7 @@ def numbers(sequence: np.ndarray, first: int = 20) -> list[int]:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
     for name, (source, config) in CONFIGURATIONS.items():
-        folder = repository / name / "1"
-        folder.mkdir(parents=True)
-        (folder / "pipeline.py").write_text(source)
-        (folder.parent / "config.pbtxt").write_text(config)
+        add_model(repository, name, config, source)
     with LocalServer(repository) as running:
         yield running
 
@@ -109,7 +112,10 @@ class Stream:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.stop_stream(cancel_requests=True)
+        self.leave(cancel=False)
+
+    def leave(self, cancel: bool = True) -> None:
+        self._client.stop_stream(cancel_requests=cancel)
         self._client.close()
 
     def send(self, model: str, **inputs: np.ndarray) -> None:
@@ -218,9 +224,10 @@ def test_a_stream_that_nobody_waits_for_any_more_ends(server: LocalServer, strea
         return float(found[0]) if found else 0
 
     before = samples()
-    with Stream(server) as leaving:
-        leaving.send("one", clip=clip(400, 20)[None], more=np.array([0], np.int32))
-        leaving.next()
+    leaving = Stream(server)
+    leaving.send("one", clip=clip(400, 20)[None], more=np.array([0], np.int32))
+    leaving.next()
+    leaving.leave()
     began = time.monotonic()
     stream.send("one", clip=clip(4)[None], more=np.array([9], np.int32))
     (answer,) = stream.rest()

@@ -47,6 +47,7 @@ class Accounts:
         self._began = 0.0
         self._batches: list[int] = []
         self._operators: defaultdict[tuple[str, str], float] = defaultdict(float)
+        self._totals: defaultdict[Metric, float] = defaultdict(float)
 
     def begin(self) -> None:
         """An execution begins."""
@@ -62,19 +63,19 @@ class Accounts:
         """An operator of it was run."""
         self._operators[step.node.display_name, step.node.device] += seconds
 
-    def end(self, requests: Sequence[Named], answers: Mapping[int, object], held: Mapping[Metric, float]) -> None:
+    def end(self, requests: Sequence[Named], answers: Mapping[int, object], readings: Mapping[Metric, float]) -> None:
         """The execution is over.
 
         Args:
             requests: all that it was to answer.
             answers: by their places; a ``Refusal`` is a failure.
-            held: the model's gauges.
+            readings: what the pipeline itself counts: gauges, and counters' totals since it was built.
         """
         seconds = perf_counter() - self._began
         failed = {place: answer for place, answer in answers.items() if isinstance(answer, Refusal)}
         with self.tally as changes:
             self._count(changes, len(requests), failed.values(), seconds)
-            changes.gauges.update(held)
+            self._note(changes, readings)
         for place, refusal in failed.items():
             self._log_failure(requests[place], refusal)
         if self._slow_from is not None and seconds >= self._slow_from:
@@ -92,11 +93,21 @@ class Accounts:
         for refusal in failed:
             counts[Metric.FAILED_REQUESTS, (refusal.fault.value, refusal.operator)] += 1
 
+    def _note(self, changes: Changes, readings: Mapping[Metric, float]) -> None:
+        for metric, value in readings.items():
+            if metric.value.kind == "GAUGE":
+                changes.gauges[metric] = value
+            elif value != self._totals[metric]:
+                # A pipeline that was built anew counts from 0.
+                before = self._totals[metric] if value > self._totals[metric] else 0
+                changes.counts[metric, ()] += value - before
+                self._totals[metric] = value
+
     def _log_failure(self, request: Named, refusal: Refusal) -> None:
         if self._level is not None:
             logger.log(self._level, "%s", failed_request(self._model, self._version, request.id, refusal))
-        if refusal.cause is not None:
-            logger.error("a request failed for an error that is not its own", exc_info=refusal.cause)
+        if refusal.traceback:
+            logger.error("a request failed for an error that is not its own: %s", refusal.traceback)
 
     def _log_slowness(self, requests: Sequence[Named], seconds: float) -> None:
         ids = [request.id for request in requests]

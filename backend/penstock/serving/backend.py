@@ -119,13 +119,10 @@ class _TritonRequest:
 def _response(answer: Answer) -> Any:
     pb_utils = _pb_utils()
     if isinstance(answer, Refusal):
-        codes = {
-            Fault.REQUEST: pb_utils.TritonError.INVALID_ARG,
-            Fault.OPERATOR: pb_utils.TritonError.INVALID_ARG,
-            Fault.CANCELLED: pb_utils.TritonError.CANCELLED,
-            Fault.INTERNAL: pb_utils.TritonError.INTERNAL,
-        }
-        return pb_utils.InferenceResponse(error=pb_utils.TritonError(answer.message, codes[answer.fault]))
+        codes = {Fault.CANCELLED: pb_utils.TritonError.CANCELLED, Fault.INTERNAL: pb_utils.TritonError.INTERNAL}
+        return pb_utils.InferenceResponse(
+            error=pb_utils.TritonError(answer.message, codes.get(answer.fault, pb_utils.TritonError.INVALID_ARG))
+        )
     return pb_utils.InferenceResponse(output_tensors=[_tensor(name, array) for name, array in answer.tensors.items()])
 
 

@@ -56,6 +56,16 @@ class Metric(Enum):
         "Seconds that each operator took the host; one on the GPU is launched in them, and goes on behind.",
         ("operator", "device"),
     )
+    ISOLATED_DECODES = Family(
+        "penstock_isolated_decodes_total",
+        "COUNTER",
+        "What was done in decoders' own processes: to read a file's header is one, to decode it is another.",
+    )
+    DECODER_DEATHS = Family(
+        "penstock_decoder_deaths_total",
+        "COUNTER",
+        "Processes that died of the file that they decoded, or were ended because they took too long.",
+    )
     HOST_BYTES = Family(
         "penstock_host_memory_bytes",
         "GAUGE",

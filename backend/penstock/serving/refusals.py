@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass, field
 from enum import Enum
 
-from penstock.errors import CancelledError, OperatorError, PenstockError
+from penstock.errors import CancelledError, DecoderDiedError, LimitError, OperatorError, PenstockError
 from penstock.serving.requests import RequestError
 
 
@@ -13,6 +14,8 @@ class Fault(Enum):
     """What a request failed of, as metrics and log lines call it."""
 
     REQUEST = "bad_request"
+    LIMIT = "limit"
+    DECODER = "decoder_died"
     OPERATOR = "operator"
     CANCELLED = "cancelled"
     INTERNAL = "internal"
@@ -21,6 +24,8 @@ class Fault(Enum):
 # The first that fits tells the fault; what fits none is an error of ours.
 _FAULTS: tuple[tuple[type[BaseException], Fault], ...] = (
     (CancelledError, Fault.CANCELLED),
+    (LimitError, Fault.LIMIT),
+    (DecoderDiedError, Fault.DECODER),
     (OperatorError, Fault.OPERATOR),
     (RequestError, Fault.REQUEST),
 )
@@ -35,14 +40,14 @@ class Refusal:
         message: for the client.
         operator: the one that failed, as the user wrote it, e.g. ``penstock.fn.crop``; or empty.
         sample: index of the failing sample in its request, where one is at fault.
-        cause: the error, where it is one of ours: the log has its traceback.
+        traceback: of an error that is not the request's own, for the log.
     """
 
     fault: Fault
     message: str
     operator: str = ""
     sample: int | None = None
-    cause: BaseException | None = field(default=None, compare=False)
+    traceback: str = field(default="", compare=False)
 
 
 def refusal_of(error: BaseException, start: int = 0) -> Refusal:
@@ -57,7 +62,7 @@ def refusal_of(error: BaseException, start: int = 0) -> Refusal:
         sample = None if error.sample is None else error.sample - start
         place = "" if sample is None else f" (sample {sample} of this request)"
         return Refusal(fault, f"{error.operator}: {error.reason}{place}", error.operator, sample)
-    cause = error if fault is Fault.INTERNAL else None
-    if isinstance(error, (PenstockError, RequestError)):
-        return Refusal(fault, str(error), cause=cause)
-    return Refusal(fault, f"{type(error).__name__}: {error}", cause=cause)
+    # As text: the error itself would refer to the frames that hold the refusal, and keep the request's memory with them.
+    trace = "".join(traceback.format_exception(error)) if fault is Fault.INTERNAL else ""
+    text = str(error) if isinstance(error, (PenstockError, RequestError)) else f"{type(error).__name__}: {error}"
+    return Refusal(fault, text, traceback=trace)

@@ -164,7 +164,7 @@ class ServedModel:
                 answers[number] = refusal
         for batch in self._batches(accepted):
             self._answer_batch(batch, answers)
-        self.accounts.end(requests, answers, self._held())
+        self.accounts.end(requests, answers, self._readings())
         return [answers[number] for number in range(len(requests))]
 
     def stream(self, request: Request) -> Iterator[Answer]:
@@ -177,7 +177,7 @@ class ServedModel:
                     refusals[0] = answer
                 yield answer
         finally:
-            self.accounts.end([request], refusals, self._held())
+            self.accounts.end([request], refusals, self._readings())
 
     def close(self) -> None:
         """Ends the pipeline's threads."""
@@ -279,15 +279,18 @@ class ServedModel:
         except Exception as error:
             return refusal_of(error)
 
-    def _held(self) -> dict[Metric, float]:
-        """Bytes of memory that are held for batches."""
+    def _readings(self) -> dict[Metric, float]:
+        """What the pipeline counts itself: bytes held, decodes in processes of their own."""
         executor = self._pipeline.executor
-        held: dict[Metric, float] = {Metric.HOST_BYTES: executor.host_pool.reserved}
+        readings: dict[Metric, float] = {Metric.HOST_BYTES: executor.host_pool.reserved}
+        pool = executor.plan.decoding.pool
+        if pool is not None:
+            readings |= {Metric.ISOLATED_DECODES: pool.decodes, Metric.DECODER_DEATHS: pool.deaths}
         if executor.device_id is not None:
             cupy = require_cupy()
             with cupy.cuda.Device(executor.device_id):
-                held[Metric.GPU_BYTES] = cupy.get_default_memory_pool().total_bytes()
-        return held
+                readings[Metric.GPU_BYTES] = cupy.get_default_memory_pool().total_bytes()
+        return readings
 
 
 def joined(answers: Sequence[Answer]) -> Answer:
