@@ -161,6 +161,19 @@ def test_images_are_as_large_as_model_and_pipeline_both_allow(
     assert f"`max_pixels` of the pipeline allows {limit}" in large.message
 
 
+def test_made_up_data_is_not_limited(load: Any, caplog: pytest.LogCaptureFixture) -> None:
+    config = {
+        "name": "sizes",
+        "max_batch_size": 4,
+        "input": [entry("x", "TYPE_STRING", 1)],
+        "output": [entry("size", "TYPE_INT32", 3)],
+        "parameters": {"max_pixels": {"string_value": "10"}},
+    }
+    with caplog.at_level("INFO", "penstock"):
+        load(DECODED % "", config)
+    assert not caplog.records
+
+
 def test_cancelled_requests_are_not_run(load: Any) -> None:
     model = load(SUMS, SUMS_CONFIG)
     gone = numbers(1)

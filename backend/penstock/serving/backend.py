@@ -15,7 +15,7 @@ from penstock.serving.completion import complete_configuration, is_batched
 from penstock.serving.configuration import check_libraries
 from penstock.serving.metrics_page import MetricsPage, MetricsWriter
 from penstock.serving.refusals import Fault, Refusal
-from penstock.serving.served_model import Answer, ServedModel, pipeline_loader
+from penstock.serving.served_model import Answer, ServedModel, pipeline_of
 from penstock.serving.settings import ConfigurationError, settings_of
 
 
@@ -35,7 +35,7 @@ class TritonPythonModel:
         _log_to_triton()
         config = auto_complete_model_config.as_dict()
         folder, settings = Path(_pb_utils().get_model_dir()), settings_of(config)
-        pipeline = pipeline_loader(folder, config, settings)()
+        pipeline = pipeline_of(folder, config, settings.without_limits())
         try:
             check_libraries(pipeline)
             # The configuration is completed in place: what the calls for that do not allow is kept as well.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,9 +135,8 @@ class ServedModel:
         """
         settings = settings_of(config)
         warn_of_unknown(config)
-        load = pipeline_loader(version_folder, config, settings, device_id)
         # Another one is probed: what serves must not have seen made-up data, nor used up random numbers.
-        probed = load()
+        probed = pipeline_of(version_folder, config, settings.without_limits(), device_id)
         try:
             check_libraries(probed)
             check_configuration(config, probed, settings)
@@ -146,7 +145,8 @@ class ServedModel:
                 warn_of_differences(config, probed, settings, seen)
         finally:
             probed.close()
-        return cls(load(), config, settings, Accounts(config["name"], version_folder.name, settings))
+        accounts = Accounts(config["name"], version_folder.name, settings)
+        return cls(pipeline_of(version_folder, config, settings, device_id), config, settings, accounts)
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
         """The answer to each request; they run as one batch, but for those that have many answers: these are joined to one."""
@@ -323,10 +323,10 @@ def _alike(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
     return zip([0, *cuts], [*cuts, len(shapes)])
 
 
-def pipeline_loader(
+def pipeline_of(
     version_folder: Path, config: Mapping[str, Any], settings: Settings, device_id: int | None = None
-) -> Callable[[], Pipeline]:
-    """Loads a new pipeline of a model at each call, set up for serving.
+) -> Pipeline:
+    """A new pipeline of a model, set up for serving and not built yet.
 
     Args:
         version_folder: e.g. ``model_repository/preprocess/1``.
@@ -344,28 +344,23 @@ def pipeline_loader(
         settings.allowed_paths,
         as_dali=config.get("backend") == "dali",
     )
-    folder.files()
     if settings.device == "cpu":
         device_id = None
-
-    def load() -> Pipeline:
-        pipeline = folder.load(
-            device="cpu" if device_id is None else "gpu",
-            device_id=CPU_ONLY_DEVICE_ID if device_id is None else device_id,
-            batch_size=config.get("max_batch_size") or None,
-            num_threads=settings.num_threads,
-            isolate_decoders=settings.isolate_decoders,
-            **_NEVER_PREFETCHED,
+    pipeline = folder.load(
+        device="cpu" if device_id is None else "gpu",
+        device_id=CPU_ONLY_DEVICE_ID if device_id is None else device_id,
+        batch_size=config.get("max_batch_size") or None,
+        num_threads=settings.num_threads,
+        isolate_decoders=settings.isolate_decoders,
+        **_NEVER_PREFETCHED,
+    )
+    pipeline.set_missing(batch_size=1, num_threads=len(os.sched_getaffinity(0)))
+    pipeline.tighten_limits(settings.max_pixels, settings.max_bytes, settings.max_frames)
+    if settings.device == "cpu":
+        pipeline.move_to_cpu()
+    elif pipeline.graph.uses_gpu() and not cuda.device_count():
+        raise ConfigurationError(
+            "the pipeline has operators on a GPU, and here is none that can be used; `penstock serve --device cpu` runs them "
+            "on the CPU"
         )
-        pipeline.set_missing(batch_size=1, num_threads=len(os.sched_getaffinity(0)))
-        pipeline.tighten_limits(settings.max_pixels, settings.max_bytes, settings.max_frames)
-        if settings.device == "cpu":
-            pipeline.move_to_cpu()
-        elif pipeline.graph.uses_gpu() and not cuda.device_count():
-            raise ConfigurationError(
-                "the pipeline has operators on a GPU, and here is none that can be used; `penstock serve --device cpu` runs them "
-                "on the CPU"
-            )
-        return pipeline
-
-    return load
+    return pipeline

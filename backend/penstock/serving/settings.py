@@ -7,7 +7,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any
 
 from penstock.errors import PenstockError, did_you_mean
@@ -145,6 +145,10 @@ class Settings:
         "paths, separated by colons",
         "Accepted for DALI's backend: there are no operators in C++ libraries.",
     )
+
+    def without_limits(self) -> Settings:
+        """The same, for a pipeline that decodes our own data only."""
+        return replace(self, max_pixels=None, max_bytes=None, max_frames=None)
 
 
 def declared() -> Iterator[Field[Any]]:
