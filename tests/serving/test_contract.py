@@ -19,6 +19,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from served import HEADER, add_model, ask
 
+# The first test waits for the server, and that for two processes of each model.
+pytestmark = pytest.mark.timeout(300)
+
 TWO_LINES = 'backend: "penstock"\n'
 CROPPED = """
 @pipeline_def(batch_size=8)
