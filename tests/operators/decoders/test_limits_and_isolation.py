@@ -452,3 +452,22 @@ def test_a_tiff_of_32_bits_is_converted_without_a_table_of_all_values(layout: st
         np.testing.assert_allclose(pixels[..., 0], expected, atol=1e-6 if dtype == types.FLOAT else 0.5)
     (same,) = decoded(lambda x: fn.decoders.image(x, dtype=types.UINT32), tiff)
     np.testing.assert_array_equal(same[..., 0], values)
+
+
+def test_frames_of_which_ffmpeg_says_that_they_are_damaged_are_errors() -> None:
+    # FFmpeg leaves parts of them as the memory happened to be, which may be somebody else's picture.
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format="mpeg") as file:
+        stream = file.add_stream("mpeg1video", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for number in range(6):
+            plane = np.add.outer(np.arange(48) * (number + 2), np.arange(64) * 3).astype(np.uint8)
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(np.stack([plane] * 3, -1), format="rgb24")))
+        file.mux(stream.encode())
+    data = np.frombuffer(buffer.getvalue(), np.uint8)
+    start = data.tobytes().index(b"\0\0\1\1")  # the first slice of the first picture
+    damaged = data.copy()
+    damaged[start + 108 : start + 135] = 0xFF
+    assert failures(lambda x: fn.decoders.video(x, frames=[0]), [data]) == {}
+    (error,) = failures(lambda x: fn.decoders.video(x, frames=[0]), [damaged]).values()
+    assert "Frame 0 of the video" in str(error)
