@@ -154,6 +154,18 @@ def test_closing_ends_the_workers_and_fails_what_waits() -> None:
         read(pool, jpeg2000())
 
 
+def test_a_forked_process_leaves_the_workers_alone(pool: DecoderPool) -> None:
+    read(pool, jpeg2000())
+    (first,) = pool.pids()
+    child = os.fork()
+    if child == 0:
+        pool.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert is_running(first)
+    assert read(pool, jpeg2000())[0] == "jpeg2k"
+
+
 def test_nothing_is_left_open() -> None:
     DecoderPool(1).close()
     before = set(os.listdir("/proc/self/fd"))

@@ -13,6 +13,7 @@ import av
 import numpy as np
 import pytest
 import soundfile
+from astropy.io import fits
 from lz4 import block
 from PIL import Image
 
@@ -20,6 +21,7 @@ from penstock import Pipeline, fn, pipeline_def, types
 from penstock.errors import DecoderDiedError, LimitError, OperatorError
 from penstock.kernels.codecs.headers import images
 from penstock.kernels.codecs.headers.announced import Announced
+from penstock.pipeline import experimental
 
 HEIGHT, WIDTH = 40, 60
 
@@ -196,6 +198,15 @@ def test_fused_decoders_have_the_same_limits() -> None:
             assert isinstance(failed[0], LimitError)
 
 
+def test_pipelines_in_debug_mode_have_the_same_limits() -> None:
+    @experimental.pipeline_def(batch_size=1, num_threads=1, device_id=None, debug=True, max_pixels=100)
+    def pipeline() -> Any:
+        return fn.decoders.image(fn.external_source(source=lambda: [_LARGE], batch=True))
+
+    with pytest.raises(LimitError):
+        pipeline().run()
+
+
 def test_a_fed_video_has_the_same_limits() -> None:
     @pipeline_def(batch_size=2, num_threads=1, device_id=None, exec_async=False, exec_pipelined=False, max_frames=5)
     def pipeline() -> Any:
@@ -233,7 +244,15 @@ def test_readers_that_decode_have_the_same_limits(tmp_path: Path) -> None:
     def speech() -> Any:
         return fn.readers.nemo_asr(manifest_filepaths=[str(tmp_path / "list.json")], downmix=False)[0]
 
+    fits.ImageHDU(np.zeros((10, 20), np.int16)).writeto(tmp_path / "a.fits")
+    fits.CompImageHDU(np.zeros((10, 20), np.int16)).writeto(tmp_path / "b.fits")
+
+    def sky(name: str) -> Callable[[], Any]:
+        return lambda: fn.experimental.readers.fits(files=[str(tmp_path / name)], hdu_indices=[2])
+
     cases: list[tuple[Callable[[], Any], str, int]] = [
+        (sky("a.fits"), "max_bytes", 400),
+        (sky("b.fits"), "max_bytes", 400),
         (sequence, "max_pixels", _PIXELS),
         (sequence, "max_bytes", 6 * _PIXELS),
         (numpy, "max_bytes", 400),
@@ -452,3 +471,22 @@ def test_a_tiff_of_32_bits_is_converted_without_a_table_of_all_values(layout: st
         np.testing.assert_allclose(pixels[..., 0], expected, atol=1e-6 if dtype == types.FLOAT else 0.5)
     (same,) = decoded(lambda x: fn.decoders.image(x, dtype=types.UINT32), tiff)
     np.testing.assert_array_equal(same[..., 0], values)
+
+
+def test_frames_of_which_ffmpeg_says_that_they_are_damaged_are_errors() -> None:
+    # FFmpeg leaves parts of them as the memory happened to be, which may be somebody else's picture.
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format="mpeg") as file:
+        stream = file.add_stream("mpeg1video", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for number in range(6):
+            plane = np.add.outer(np.arange(48) * (number + 2), np.arange(64) * 3).astype(np.uint8)
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(np.stack([plane] * 3, -1), format="rgb24")))
+        file.mux(stream.encode())
+    data = np.frombuffer(buffer.getvalue(), np.uint8)
+    start = data.tobytes().index(b"\0\0\1\1")  # the first slice of the first picture
+    damaged = data.copy()
+    damaged[start + 108 : start + 135] = 0xFF
+    assert failures(lambda x: fn.decoders.video(x, frames=[0]), [data]) == {}
+    (error,) = failures(lambda x: fn.decoders.video(x, frames=[0]), [damaged]).values()
+    assert "Frame 0 of the video" in str(error)

@@ -116,6 +116,7 @@ class Video:
             )
         self._decoded: Any = None
         self._next = 0
+        self._is_damaged = False
 
     @contextlib.contextmanager
     def _telling(self, action: str) -> Iterator[None]:
@@ -147,6 +148,11 @@ class Video:
             first, *others = places[index]
             with self._telling("decode"):
                 frame = self._frame(index)
+                if self._is_damaged:
+                    # FFmpeg leaves parts of such frames as the memory happened to be.
+                    raise CorruptVideoError(
+                        f"Frame {index} of the video ({self._name}) is damaged, or builds on data that are missing"
+                    )
                 if (frame.height, frame.width) != self.shape[:2]:
                     raise CorruptVideoError(
                         f"Frame {index} of the video ({self._name}) has {frame.height}x{frame.width} pixels, not "
@@ -163,8 +169,11 @@ class Video:
         if self._decoded is None or index < self._next or key > self._next:
             self._container.seek(self._points[key], stream=self._stream)
             self._decoded = self._container.decode(self._stream)
+            self._is_damaged = False
         wanted = self._points[index]
         for frame in self._decoded:
+            # What builds on a damaged frame is damaged, up to the next frame that stands by itself.
+            self._is_damaged = frame.is_corrupt or (self._is_damaged and not frame.key_frame)
             if frame.pts is not None and frame.pts >= wanted:
                 self._next = index + 1
                 return frame

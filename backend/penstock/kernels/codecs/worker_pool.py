@@ -75,6 +75,7 @@ class DecoderPool:
         self._places = threading.Semaphore(max(most, 1))
         self._lock = threading.Lock()
         self._closed = False
+        self._owner = os.getpid()
 
     def run(
         self,
@@ -127,6 +128,8 @@ class DecoderPool:
 
     def close(self) -> None:
         """Ends the workers; tasks that are at work fail."""
+        if os.getpid() != self._owner:
+            return  # A forked copy of the owner: the workers are not its own.
         with self._lock:
             self._closed = True
             idle, self._free = self._free, []

@@ -26,8 +26,9 @@ class _Request:
 class VideoDecoder(Operator):
     """Decodes videos to sequences of frames: uint8, layout FHWC, RGB.
 
-    Any format that FFmpeg reads is decoded on the CPU (DALI does so with VP8, VP9 and MJPEG alone). It needs PyAV:
-    ``pip install penstock[video]``.
+    What FFmpeg reads in the usual containers (MP4, MOV, Matroska, WebM, AVI, Ogg, FLV, MPEG, ASF and others) is decoded on
+    the CPU; DALI does so with VP8, VP9 and MJPEG alone. Frames that are damaged, or build on such, are errors. It needs
+    PyAV: ``pip install penstock[video]``.
 
     >>> clips = fn.decoders.video(encoded, start_frame=10, sequence_length=16, stride=2)  # doctest: +SKIP
     """

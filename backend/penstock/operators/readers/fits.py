@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import Any
 
 import numpy as np
 
+from penstock.errors import LimitError
+from penstock.kernels.codecs.limits import UNLIMITED, Limits
 from penstock.operators.readers._paths import PathReader, path_arguments
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS
-from penstock.schema import Argument, OutputSpec, Schema, register_operator
+from penstock.schema import Argument, OutputSpec, Sample, Schema, register_operator
 from penstock.schema.libraries import ASTROPY
 from penstock.types import NO_TYPE, numpy_dtype
 
@@ -51,6 +54,12 @@ class Fits(PathReader):
         return [OutputSpec(NO_TYPE)] * len(self.args["hdu_indices"])
 
     def read(self, item: str) -> list[np.ndarray]:
+        return self._read(item, UNLIMITED)
+
+    def read_sample(self, item: str, sample: Sample) -> list[np.ndarray]:
+        return self._read(item, sample.workspace.decoding.limits)
+
+    def _read(self, item: str, limits: Limits) -> list[np.ndarray]:
         try:
             from astropy.io import fits
         except ImportError as error:
@@ -59,8 +68,8 @@ class Fits(PathReader):
         content = io.BytesIO(self.files.read(self.path(item)).tobytes())
         try:
             with fits.open(content) as file:
-                arrays = [_image(file, unit, item) for unit in self.args["hdu_indices"]]
-        except _UnitError:
+                arrays = [_image(file, unit, item, limits) for unit in self.args["hdu_indices"]]
+        except (_UnitError, LimitError):
             raise
         except Exception as error:
             # Damaged files make astropy raise errors of nearly all kinds.
@@ -73,9 +82,12 @@ class _UnitError(ValueError):
     """A file has no such unit, or one that is no image."""
 
 
-def _image(file: Any, unit: int, item: str) -> np.ndarray:
+def _image(file: Any, unit: int, item: str, limits: Limits) -> np.ndarray:
     if unit > len(file):
         raise _UnitError(f"'{item}' has {len(file)} header-data units, but unit {unit} is wanted")
+    if file[unit - 1].is_image:
+        bits = abs(int(file[unit - 1].header.get("BITPIX", 8)))
+        limits.check_bytes(math.prod(file[unit - 1].shape) * bits // 8, f"Unit {unit} of '{item}'")
     data = file[unit - 1].data
     if data is None or data.dtype.names:
         raise _UnitError(f"Unit {unit} of '{item}' holds no image")
