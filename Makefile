@@ -34,6 +34,12 @@ demo: setup  ## Start Triton, send held-out digits over HTTP and gRPC, show pred
 test: setup  ## All tests (make test ARGS="-k resize" for some)
 	$(BIN)/python -m pytest $(ARGS)
 
+# The kernels of JPEG once more with the bounds of arrays checked, and memory between pages that nobody may touch.
+.PHONY: fuzz
+fuzz: setup  ## Mutated files through all decoders as they are served (make fuzz ARGS="--cases 1000000")
+	PYTHONPATH=backend $(BIN)/python tests/fuzz/run.py $(ARGS)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/checked_kernels PYTHONPATH=backend $(BIN)/python tests/fuzz/run.py --formats jpeg --fences
+
 .PHONY: conformance
 conformance: $(COMPARES)/.ready  ## Penstock and real DALI side by side: a table of cases, equal and different
 	@PYTHONPATH=backend $(COMPARES)/bin/python tests/conformance/compare.py $(ARGS)

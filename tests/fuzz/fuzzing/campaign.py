@@ -23,6 +23,8 @@ from fuzzing.settings import Settings
 from fuzzing.worker import READY, Job, Report, Worker, quiet, serve
 
 _fork = multiprocessing.get_context("fork")
+# Cases of lost processes are still run one by one for so many seconds when the time is over.
+_GRACE = 60.0
 _MOST_KEPT = 4
 """Cases that are kept of each kind of failure."""
 
@@ -128,8 +130,10 @@ class Campaign:
         slots = [_Slot(self._folder / f"worker{number}.log") for number in range(processes)]
         try:
             while True:
-                late = bool(seconds) and time.monotonic() - started > seconds
-                self._give_out(slots, 0 if late else count)
+                late = time.monotonic() - started - seconds if seconds else 0.0
+                if late > _GRACE:
+                    self._retries.clear()
+                self._give_out(slots, 0 if late > 0 else count)
                 busy = [slot for slot in slots if slot.job is not None]
                 if not busy:
                     break

@@ -7,6 +7,7 @@ import json
 import struct
 import tarfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -126,12 +127,14 @@ def data_sets() -> Iterator[tuple[str, Files]]:
     yield "tfrecord", _tfrecord(images)
     yield "mxnet", _recordio(images)
     yield "webdataset", _archive(images)
-    yield "coco", _coco(images[0])
+    if find_spec("pycocotools"):
+        yield "coco", _coco(images[0])
     yield "file_list", {"a.bin": images[0], "list.txt": b"a.bin 0\na.bin 7\n"}
     arrays = [data for _, data in npy_seeds()][:9]
     yield "numpy", {"a.npy": arrays[3]}
-    yield "caffe", _datums(images)
-    yield "caffe2", _protos(images)
+    if find_spec("lmdb"):
+        yield "caffe", _datums(images)
+        yield "caffe2", _protos(images)
     pngs = [data for name, data in image_seeds() if name == "png"][4:6]
     yield "sequence", {f"stream/{number}.png": png for number, png in enumerate(pngs)}
     for number, (_, clip) in enumerate(video_seeds()):

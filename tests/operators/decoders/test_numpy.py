@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from penstock import Pipeline, fn, types
+from penstock.serving.fed_runner import FedRunner
+from penstock.tensors import TensorListCPU
 
 
 def _npy(array: Any) -> np.ndarray:
@@ -67,3 +69,15 @@ def test_arrays_that_differ(other: np.ndarray, message: str, size: int) -> None:
 def test_malformed(encoded: np.ndarray, message: str) -> None:
     with pytest.raises(RuntimeError, match=message):
         _decode([[encoded]])
+
+
+def test_served_arrays_settle_nothing_for_later_ones() -> None:
+    pipe = Pipeline(1, 1, None, exec_async=False, exec_pipelined=False, prefetch_queue_depth=1)
+    with pipe:
+        encoded = fn.external_source(name="encoded", ndim=1, dtype=types.UINT8)
+        pipe.set_outputs(fn.decoders.numpy(encoded))
+    pipe.build()
+    runner = FedRunner(pipe)
+    for array in (np.zeros(3, np.int8), np.ones((2, 3), np.float32), np.array(7)):
+        result = runner.run({"encoded": TensorListCPU.of_samples([_npy(array)], "")}, 1)
+        np.testing.assert_array_equal(np.array(result.outputs[0].samples[0]), array)

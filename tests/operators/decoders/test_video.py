@@ -146,3 +146,25 @@ def test_sequences_spread_over_whole_videos(clip: str, tmp_path: Path) -> None:
 def test_other_colour_spaces_are_refused(clip: str) -> None:
     with pytest.raises(RuntimeError, match="RGB"):
         _run(lambda: fn.experimental.readers.video(filenames=[clip], sequence_length=1, image_type=types.GRAY))
+
+
+_SESSION = b"v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=x\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=video 5004 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n"
+
+
+@pytest.mark.parametrize("isolate", ["none", "auto"])
+@pytest.mark.parametrize("content", [b"ffconcat version 1.0\nfile 'clip.mp4'\n", _SESSION])
+def test_bytes_that_name_other_videos(
+    clip: str, content: bytes, isolate: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "clip.mp4").write_bytes(Path(clip).read_bytes())
+    (tmp_path / "list").write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None, isolate_decoders=isolate)
+    def pipeline() -> Any:
+        return fn.decoders.video(fn.readers.file(files=["list"])[0])
+
+    pipe = pipeline()
+    with pytest.raises(RuntimeError, match="Failed to (create|open)"):
+        pipe.run()
+    pipe.close()

@@ -63,6 +63,12 @@ def test_channels_and_resampling(manifest: str) -> None:
     np.testing.assert_allclose(audio[1][100:-100, 0], np.sin(np.arange(4000) * 0.1)[100:-100], atol=2e-3)
 
 
+def test_recording_without_a_moment(manifest: str) -> None:
+    Path(manifest).write_text(json.dumps(json.loads(Path(manifest).read_text().splitlines()[0]) | {"duration": 0}))
+    audio, _, _ = _run(lambda: fn.readers.nemo_asr(manifest_filepaths=manifest, sample_rate=4000.0), 1)
+    assert audio[0].shape == (0,)
+
+
 def test_manifest_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{}\n")
     with pytest.raises(ValueError, match="No files found"):

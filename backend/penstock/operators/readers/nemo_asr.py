@@ -171,7 +171,7 @@ class NemoAsr(Reader):
         signal = file.read(count, dtype="float32", always_2d=True)
         if self.args["downmix"]:
             signal = signal.mean(axis=1)
-        if resampled:
+        if resampled and signal.size:
             scale = wanted / file.samplerate
             signal = resample_signal(signal, scale, math.ceil(len(signal) * scale), self._lobes)
         output = np.empty(signal.shape, dtype)

@@ -1,0 +1,114 @@
+"""Readers on damaged data sets: errors that say what is wrong, of a type that can be caught."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import numpy as np
+import pytest
+import soundfile
+from astropy.io import fits
+
+from penstock import fn, pipeline_def
+
+
+def _refused(define: Callable[[], Any], message: str) -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def pipeline() -> Any:
+        outputs = define()
+        return tuple(outputs) if isinstance(outputs, list) else outputs
+
+    with pytest.raises(ValueError, match=message):
+        pipeline().run()
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (b"", "no whole record"),
+        (b"\x0a", "no whole record"),
+        (struct.pack("<II", 0xCED7230A, 4) + b"abcd", "no whole labels"),
+        (struct.pack("<II", 0xCED7230A, 27) + struct.pack("<IfQQ", 5, 0, 0, 0) + b"abc", "no whole labels"),
+    ],
+)
+def test_mxnet(tmp_path: Path, record: bytes, message: str) -> None:
+    (tmp_path / "a.rec").write_bytes(record)
+    (tmp_path / "a.idx").write_text("0\t0\n")
+    _refused(lambda: fn.readers.mxnet(path=str(tmp_path / "a.rec"), index_path=str(tmp_path / "a.idx")), message)
+
+
+def test_caffe(tmp_path: Path) -> None:
+    with lmdb.open(str(tmp_path / "db"), map_size=1 << 20) as database, database.begin(write=True) as transaction:
+        transaction.put(b"0", b"\x08\xff")
+    _refused(lambda: fn.readers.caffe(path=str(tmp_path / "db")), "a number is cut short")
+
+
+@pytest.mark.parametrize("line", ["a.bin 99999999999", "a\0b 3"])
+def test_file_list(tmp_path: Path, line: str) -> None:
+    (tmp_path / "a.bin").write_bytes(b"a")
+    (tmp_path / "list.txt").write_text(f"{line}\n")
+    _refused(lambda: fn.readers.file(file_list=str(tmp_path / "list.txt")), "Incorrect format of the list file")
+
+
+@pytest.mark.parametrize("entry", [{"offset": None}, {"duration": None}, {"offset": float("nan")}, {"text": 5}])
+def test_manifest(tmp_path: Path, entry: dict[str, Any]) -> None:
+    soundfile.write(tmp_path / "a.wav", np.zeros(100), 8000)
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps({"audio_filepath": str(tmp_path / "a.wav"), **entry}))
+    _refused(lambda: fn.readers.nemo_asr(manifest_filepaths=str(manifest)), "No files found")
+
+
+def test_recording(tmp_path: Path) -> None:
+    (tmp_path / "a.wav").write_bytes(b"RIFF no sound at all")
+    (tmp_path / "manifest.json").write_text(json.dumps({"audio_filepath": str(tmp_path / "a.wav")}))
+    _refused(lambda: fn.readers.nemo_asr(manifest_filepaths=str(tmp_path / "manifest.json")), "a.wav")
+
+
+def test_sky(tmp_path: Path) -> None:
+    path = tmp_path / "a.fits"
+    fits.HDUList([fits.PrimaryHDU(), fits.CompImageHDU(np.zeros((20, 20), np.int16))]).writeto(path)
+    path.write_bytes(path.read_bytes().replace(b"ZBITPIX", b"XBITPIX"))
+    _refused(lambda: fn.experimental.readers.fits(files=[str(path)]), "a.fits' cannot be read")
+
+
+def _annotations(folder: Path, **changes: Any) -> dict[str, str]:
+    """A data set of one image with one object; changes are of the image, or of the object."""
+    (folder / "a.jpg").write_bytes(b"a")
+    image = {"id": 1, "file_name": "a.jpg", "height": 20, "width": 30}
+    thing = {"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "segmentation": [[1, 1, 5, 1, 5, 5]]}
+    content = {
+        "images": [{key: changes.get(key, value) for key, value in image.items()}],
+        "annotations": [{key: changes.get(key, value) for key, value in thing.items()}],
+        "categories": [{"id": 1}],
+    }
+    (folder / "a.json").write_text(json.dumps(content))
+    return {"file_root": str(folder), "annotations_file": str(folder / "a.json")}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"height": 2**40}, {"width": "a"}, {"file_name": 3}, {"bbox": ["a", 0, 1, 1]}, {"segmentation": [[1, 2, 3]]}],
+)
+def test_annotations(tmp_path: Path, changes: dict[str, Any]) -> None:
+    arguments = _annotations(tmp_path, **changes)
+    _refused(lambda: fn.readers.coco(polygon_masks=True, **arguments), "does not hold annotations")
+
+
+@pytest.mark.parametrize(
+    "segmentation",
+    [
+        [[0, 0, 1e12, 0, 1e12, 1e12]],
+        {"size": [20, 30], "counts": [10, -5]},
+        {"size": [20, 30], "counts": [10, 10**9]},
+        {"size": [20, 30], "counts": "oooooo"},
+        {"counts": None},
+    ],
+)
+def test_masks(tmp_path: Path, segmentation: Any) -> None:
+    arguments = _annotations(tmp_path, segmentation=segmentation)
+    _refused(lambda: fn.readers.coco(pixelwise_masks=True, **arguments), "mask of an object of 'a.jpg' cannot be read")
