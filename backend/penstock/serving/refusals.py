@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from dataclasses import dataclass, field
 from enum import Enum
@@ -61,7 +62,9 @@ def refusal_of(error: BaseException, start: int = 0) -> Refusal:
     if isinstance(error, OperatorError):
         sample = None if error.sample is None else error.sample - start
         place = "" if sample is None else f" (sample {sample} of this request)"
-        return Refusal(fault, f"{error.operator}: {error.reason}{place}", error.operator, sample)
+        # Some operators name the sample as the batch counts it, which is nothing to a client whose neighbours are in it.
+        reason = error.reason if sample is None else re.sub(rf"#{error.sample}\b", f"#{sample}", error.reason)
+        return Refusal(fault, f"{error.operator}: {reason}{place}", error.operator, sample)
     # As text: the error itself would refer to the frames that hold the refusal, and keep the request's memory with them.
     trace = "".join(traceback.format_exception(error)) if fault is Fault.INTERNAL else ""
     text = str(error) if isinstance(error, (PenstockError, RequestError)) else f"{type(error).__name__}: {error}"
