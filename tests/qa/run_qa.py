@@ -192,7 +192,7 @@ class Runner:
                 folder / "model_repository",
                 environment=self.server_python,
                 backends=("penstock", "dali"),
-                device=self.device,
+                settings={"device": self.device},
                 flags=suite.flags,
             ) as server:
                 self._call(suite.test, folder, GRPC_ADDR=server.grpc_url)

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 _console = Console(highlight=False)
 
-_SETTINGS = {"max_pixels": "N|none", "max_bytes": "N|none", "max_frames": "N|none", "isolate_decoders": "auto|all|none"}
+_SETTINGS = {
+    "device": "auto|cpu",
+    "max_pixels": "N|none",
+    "max_bytes": "N|none",
+    "max_frames": "N|none",
+    "isolate_decoders": "auto|all|none",
+}
 """The settings of all models that have an option here, and what they are shown to take."""
 
 
@@ -58,6 +64,9 @@ def _check_setting(context: click.Context, option: click.Parameter, text: str | 
 @click.option(
     "--python-env", type=click.Path(path_type=Path), help="Environment to serve from (a folder or its Python)."
 )
+@click.option(
+    "--as", "also", type=click.Choice(["dali"]), help="Also take models whose backend is `dali`, as they are."
+)
 @_setting_options
 @click.option("--gpu-pool-mb", type=int, default=1024, show_default=True, help="GPU memory for outputs in flight.")
 @click.option("--keep-going", is_flag=True, help="Serve the other models if some cannot be loaded.")
@@ -74,6 +83,7 @@ def command(
     gpu_pool_mb: int,
     keep_going: bool,
     verbose: bool,
+    also: str | None,
     **options: Any,
 ) -> None:
     """Serve the models of REPOSITORY with Triton, until Ctrl-C.
@@ -89,6 +99,7 @@ def command(
                                                             clients load and unload models
     penstock serve models --cache-config=local,size=104857600
                                                             answers are kept for models that ask for it
+    penstock serve models --as dali --device cpu            a repository of the DALI backend, on a machine without a GPU
     penstock serve models --max-pixels 50000000 --backend-config=penstock,num_threads=4
                                                             settings of all models; their own parameters go first
 
@@ -99,6 +110,7 @@ def command(
     the current one, else `.venv-serve` or `.venv` here, else the one that `penstock setup` makes when no folder is
     named.
     """
+    from penstock.serving.installation import BACKEND
     from penstock.serving.server import LocalServer
 
     given = {name: options.pop(name) for name in _SETTINGS}
@@ -107,6 +119,7 @@ def command(
         repository,
         environment=python_env,
         flags=flags,
+        backends=[BACKEND, *filter(None, [also])],
         settings={name: text for name, text in given.items() if text is not None},
         gpu_pool_bytes=gpu_pool_mb << 20,
         allow_failures=keep_going,

@@ -38,6 +38,7 @@ class TritonPythonModel:
         pipeline = pipeline_of(folder, config, settings.without_limits())
         try:
             check_libraries(pipeline)
+            pipeline.build()
             # The configuration is completed in place: what the calls for that do not allow is kept as well.
             complete_configuration(config, pipeline, settings, is_batched(config, _configuration_text(folder.parent)))
         finally:

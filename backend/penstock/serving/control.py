@@ -123,6 +123,13 @@ class Control:
             connection.close()
 
 
+# What to do about some of Triton's own refusals.
+_ADVICE = {
+    "has kind KIND_GPU but no GPUs|specifies invalid or unsupported gpu id": "`penstock serve --device cpu` runs it on the CPU",
+    "unable to find backend library for backend 'dali'": "`penstock serve --as dali` takes such models",
+}
+
+
 def readable(text: str) -> str:
     """An error of Triton without its dressing: log prefixes, repeated causes and tracebacks.
 
@@ -132,7 +139,10 @@ def readable(text: str) -> str:
     text = re.sub(r"^[EWI]\d{4} [\d:.]+ \d+ \S+:\d+\] ", "", text).strip().strip('"')
     text = re.split(r"(?:\\n|\n)+At:(?:\\n|\n)", text)[0]
     text = re.sub(r"^(?:(?:Internal|Unavailable): )+(?=\S)", "", text)
-    return re.sub(r"^(?:\w+Error: )?Invalid argument: ", "", text).replace("\\n", "\n").strip()
+    text = re.sub(r"^(?:\w+Error: )?Invalid argument: ", "", text).replace("\\n", "\n").strip()
+    return next(
+        (f"{text.rstrip(' :')} ({advice})" for cause, advice in _ADVICE.items() if re.search(cause, text)), text
+    )
 
 
 def _error_of(text: str) -> str:

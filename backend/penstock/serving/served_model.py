@@ -140,6 +140,8 @@ class ServedModel:
         try:
             check_libraries(probed)
             check_configuration(config, probed, settings)
+            # What its operators refuse already, they refuse at each request; a probe only tries.
+            probed.build()
             seen = probe(probed, configured_inputs(config))
             if seen is not None:
                 warn_of_differences(config, probed, settings, seen)

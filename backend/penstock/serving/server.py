@@ -27,9 +27,11 @@ from penstock.serving.control import Control, ModelState, ServerError, readable
 from penstock.serving.environment import Environment, count_gpus, describe, find_environment
 from penstock.serving.flags import ALL_MODELS, Flags
 from penstock.serving.installation import BACKEND, Installation, check_stub, find_installation, lay_out
-from penstock.serving.settings import SERVER_SETTINGS
+from penstock.serving.settings import SERVER_SETTINGS, settings_of
+from penstock.serving.stub_launcher import lay_out_launcher
 from penstock.serving.stubs import Stub, Stubs, describe_end
 from penstock.serving.supervisor import Report, Supervisor
+from penstock.serving.without_gpus import Mirrors
 
 __all__ = ["LocalServer", "ModelState", "ServerError"]
 
@@ -99,6 +101,7 @@ class LocalServer:
         self._environment = environment
         self._given_ports = {"HTTP": http_port, "gRPC": grpc_port, "metrics": metrics_port}
         self._settings = dict(settings or {})
+        self._mirrors: Mirrors | None = None
         self._backends = tuple(backends)
         self._gpu_pool_bytes = gpu_pool_bytes
         self._allow_failures = allow_failures
@@ -186,7 +189,10 @@ class LocalServer:
         self.log.write_bytes(b"")
         atexit.register(self._stop_at_exit, os.getpid())
         try:
-            self._variables = _variables(environment) | {SERVER_SETTINGS: self._all_settings()}
+            if settings_of({}, {SERVER_SETTINGS: self._all_settings()}).device == "cpu":
+                self._mirrors = Mirrors(self._own_repositories, self._folder / "mirrors")
+                self.repositories = [*self._mirrors.folders, *self._flags.repositories]
+            self._variables = self._all_variables(environment, lay_out_launcher(self._folder / "launcher"))
             if self._installation.from_wheel:
                 check_stub(self._installation, self._variables)
             self._backend_directory = lay_out(self._installation, self._folder, self._backends)
@@ -229,6 +235,9 @@ class LocalServer:
         if supervisor is not None:
             supervisor.stop()
         self._end(patience)
+        if self._mirrors is not None:
+            self._mirrors.close()
+            self._mirrors = None
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
@@ -273,6 +282,11 @@ class LocalServer:
             # An installed Triton brings the Python that its stub was made for: the machine's own.
             environment = describe(self._environment or shutil.which("python3") or "python3")
         return environment, find_installation(environment)
+
+    def _all_variables(self, environment: Environment, launcher: Path) -> dict[str, str]:
+        variables = _variables(environment) | {SERVER_SETTINGS: self._all_settings()}
+        variables["PATH"] = os.pathsep.join([str(launcher), variables["PATH"]])
+        return variables | (self._mirrors.variables if self._mirrors is not None else {})
 
     def _all_settings(self) -> str:
         """The settings of the server, as the models read them."""
@@ -361,7 +375,7 @@ class LocalServer:
     def _own_flags(self) -> dict[str, str | Sequence[str]]:
         assert self._installation is not None
         own: dict[str, str | Sequence[str]] = {
-            "--model-repository": [str(repository) for repository in self._own_repositories],
+            "--model-repository": [str(folder) for folder in self.repositories[: len(self._own_repositories)]],
             "--backend-directory": str(self._backend_directory),
             "--http-address": self.host,
             "--http-port": str(self.ports["HTTP"]),
