@@ -157,7 +157,7 @@ def test_images_are_as_large_as_model_and_pipeline_both_allow(
     model = load(DECODED % own, config)
     small, large = model.answer([Asked({"x": [png(limit // 10, 10)]}), Asked({"x": [png(limit // 10, 11)]})])
     assert small.tensors["size"].tolist() == [[limit // 10, 10, 3]]
-    assert large.fault is Fault.OPERATOR
+    assert large.fault is Fault.LIMIT
     assert f"`max_pixels` of the pipeline allows {limit}" in large.message
 
 
