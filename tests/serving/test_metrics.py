@@ -22,7 +22,7 @@ from tritonclient.utils import InferenceServerException
 from penstock.errors import CancelledError, DecoderDiedError, LimitError, operator_error
 from penstock.serving.accounting import Accounts
 from penstock.serving.metrics import Metric
-from penstock.serving.refusals import refusal_of
+from penstock.serving.refusals import Fault, refusal_of
 from penstock.serving.server import LocalServer
 from penstock.serving.settings import Settings
 
@@ -63,7 +63,7 @@ parameters { key: "slow_execution_seconds" value { string_value: "0" } }
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
-    quiet = CONFIG.replace('"error"', '"none"').replace('"0"', '"none"')
+    quiet = CONFIG.replace('"error"', '"none"').replace('"0"', '"none"').replace("count: 2", "count: 1")
     models = {"halves": (HALVES, CONFIG), "quiet": (HALVES, quiet), "pictures": (PICTURES, PICTURES_CONFIG)}
     for name, (source, config) in models.items():
         add_model(repository, name, config, source)
@@ -239,3 +239,9 @@ def test_who_wants_no_lines_gets_none(server: LocalServer, client: Any) -> None:
     (line,) = lines(server, "slow_execution", requests="told")
     assert line["samples"] == "1"
     assert line["slowest"].startswith("penstock.")
+
+
+def test_what_is_counted_is_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "watching-a-server.md").read_text(encoding="utf-8")
+    missing = [name for name in (*(m.value.name for m in Metric), *(f.value for f in Fault)) if f"`{name}`" not in text]
+    assert not missing

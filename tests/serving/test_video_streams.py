@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import queue
 import re
@@ -18,7 +19,10 @@ import pytest
 import tritonclient.grpc
 from tritonclient.utils import InferenceServerException
 
+from penstock import fn, pipeline_def
+from penstock.serving.fed_runner import FedRunner
 from penstock.serving.server import LocalServer
+from penstock.tensors import TensorListCPU
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -200,8 +204,8 @@ def test_an_error_on_the_way_ends_its_stream_alone(stream: Stream) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (np.zeros((1, 100), np.uint8), "Failed to create video decoder"),
-        (clip(3)[None, :200], "Failed to create video decoder"),
+        (np.zeros((1, 100), np.uint8), "Failed to open the video"),
+        (clip(3)[None, :200], "Failed to open the video"),
     ],
 )
 def test_what_is_no_video_is_refused(stream: Stream, data: np.ndarray, message: str) -> None:
@@ -249,7 +253,7 @@ def test_a_model_that_is_not_decoupled_answers_with_the_whole_video(server: Loca
     answer = infer(server, "whole", clip(33)[None]).as_numpy("OUTPUT")
     assert answer.shape == (7, 5, HEIGHT, WIDTH, 3)
     assert [numbers(sequence)[0] for sequence in answer] == [0, 5, 10, 15, 20, 25, 30]
-    with pytest.raises(InferenceServerException, match="Failed to create video decoder"):
+    with pytest.raises(InferenceServerException, match="Failed to open the video"):
         infer(server, "whole", np.zeros((1, 50), np.uint8))
 
 
@@ -263,3 +267,17 @@ def test_decoded_videos_are_split_along_their_outer_axis(server: LocalServer) ->
     assert images.shape == (12 + 7, HEIGHT, WIDTH, 3)
     assert numbers(images[:12]) == list(range(12))
     assert numbers(images[12:], 60) == list(range(7))
+
+
+def test_what_is_left_of_a_stream_is_gone_before_the_next() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, exec_async=False, exec_pipelined=False)
+    def define() -> Any:
+        return fn.experimental.inputs.video(name="clip", sequence_length=2, device="cpu")
+
+    with define() as pipeline:
+        runner = FedRunner(pipeline)
+        batches = {"clip": TensorListCPU([clip(10)])}
+        with contextlib.closing(runner.stream(batches)) as left:
+            assert len(next(left).outputs[0]) == 2
+        assert not runner.sources["clip"].has_data()
+        assert [len(result.outputs[0]) for result in runner.stream(batches)] == [2, 2, 1]

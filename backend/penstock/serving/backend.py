@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import logging
@@ -64,7 +65,8 @@ class TritonPythonModel:
             return [_response(answer) for answer in self._model.answer(asked)]
         if self._model.streams:
             for request in asked:
-                request.send(self._model.stream(request))
+                with contextlib.closing(self._model.stream(request)) as answers:
+                    request.send(answers)
         else:
             for request, answer in zip(asked, self._model.answer(asked)):
                 request.send([answer])

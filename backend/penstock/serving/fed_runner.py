@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 
 from penstock.errors import PenstockError
@@ -73,7 +73,7 @@ class FedRunner:
 
     def stream(
         self, batches: Mapping[str, TensorList], watching: Callable[[int], Watch] | None = None
-    ) -> Iterator[Result]:
+    ) -> Generator[Result, None, None]:
         """What the pipeline makes of a sample that lasts for several runs, run after run, until all of it was given.
 
         Args:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -169,15 +170,18 @@ class ServedModel:
         self.accounts.end(requests, answers, self._readings())
         return [answers[number] for number in range(len(requests))]
 
-    def stream(self, request: Request) -> Iterator[Answer]:
+    def stream(self, request: Request) -> Generator[Answer, None, None]:
         """The answers to one request, as they are made, until all that it brought was given; a refusal is the last one."""
         self.accounts.begin()
         refusals: dict[int, Answer] = {}
         try:
-            for answer in self._answers(request):
-                if isinstance(answer, Refusal):
-                    refusals[0] = answer
-                yield answer
+            with closing(self._answers(request)) as answers:
+                for answer in answers:
+                    if isinstance(answer, Refusal):
+                        refusals[0] = answer
+                    yield answer
+                    if refusals:
+                        return
         finally:
             self.accounts.end([request], refusals, self._readings())
 
@@ -241,7 +245,7 @@ class ServedModel:
 
     # -- one stream ------------------------------------------------------------------------------------------------
 
-    def _answers(self, request: Request) -> Iterator[Answer]:
+    def _answers(self, request: Request) -> Generator[Answer, None, None]:
         refusal, samples = self._accept(request, bool(self._cancellation.among([request])))
         if refusal is not None:
             yield refusal
@@ -251,16 +255,18 @@ class ServedModel:
                 Fault.REQUEST, f"a request must hold one sample to be given in parts, this one holds {len(samples[0])}"
             )
             return
-        batches = {spec.name: to_batch(given, spec) for spec, given in zip(self._inputs, samples)}
         given = 0
         try:
-            for result in self._runner.stream(batches, lambda count: self._watch([(request, count)])):
-                if result.failures:
-                    yield refusal_of(result.failures[min(result.failures)], -given)
-                    return
-                for start, stop in _alike(result, self._order):
-                    yield self._part(request, result, start, stop)
-                given += len(result.outputs[0])
+            batches = {spec.name: to_batch(one, spec) for spec, one in zip(self._inputs, samples)}
+            # What is left of it must be gone before the next one begins, also where nobody takes all of the answers.
+            with closing(self._runner.stream(batches, lambda count: self._watch([(request, count)]))) as results:
+                for result in results:
+                    if result.failures:
+                        yield refusal_of(result.failures[min(result.failures)], -given)
+                        return
+                    for start, stop in _alike(result, self._order):
+                        yield self._part(request, result, start, stop)
+                    given += len(result.outputs[0])
         except Exception as error:
             yield refusal_of(error, -given)
 

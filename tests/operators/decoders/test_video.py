@@ -165,6 +165,6 @@ def test_bytes_that_name_other_videos(
         return fn.decoders.video(fn.readers.file(files=["list"])[0])
 
     pipe = pipeline()
-    with pytest.raises(RuntimeError, match="Failed to (create|open)"):
+    with pytest.raises(RuntimeError, match=r"Failed to (create|open)"):
         pipe.run()
     pipe.close()
