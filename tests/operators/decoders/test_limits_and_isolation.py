@@ -387,12 +387,22 @@ def test_only_what_is_not_trusted_is_isolated_where_that_is_asked_for() -> None:
     assert _run_counted(decode_audio, [sound("WAV"), sound("FLAC")], "auto") == (0, 0)
 
 
-def test_a_damaged_file_is_the_same_error_wherever_it_is_decoded() -> None:
-    files = [image("TIFF")[:-3000], image("JPEG2000")[:-300], image("GIF")[:-300], image("PNG")]
-    here = failures(fn.decoders.image, files)
-    assert list(here) == [0, 1, 2]
-    apart = failures(fn.decoders.image, files, isolate_decoders="auto")
-    assert {index: error.reason for index, error in apart.items()} == {i: error.reason for i, error in here.items()}
+@pytest.mark.parametrize(
+    ("define", "files"),
+    [
+        (fn.decoders.image, [image("TIFF")[:-3000], image("JPEG2000")[:-300], image("GIF")[:-300]]),
+        (decode_audio, [sound("OGG")[:60], sound("AIFF")[:20], np.arange(99, dtype=np.uint8)]),
+        (fn.decoders.video, [clip()[:200], np.arange(99, dtype=np.uint8)]),
+    ],
+    ids=["images", "recordings", "videos"],
+)
+def test_a_damaged_file_is_the_same_error_wherever_it_is_decoded(
+    define: Callable[[Any], Any], files: list[np.ndarray]
+) -> None:
+    here = failures(define, files)
+    assert len(here) == len(files)
+    for index, error in failures(define, files, isolate_decoders="auto").items():
+        assert (type(error), error.reason) == (type(here[index]), here[index].reason)
 
 
 def test_a_file_that_kills_its_decoder_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
