@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,25 @@ def test_mutated_files(tmp_path: Path) -> None:
         "lz4",
         "video",
     }
+
+
+def test_mutated_jpegs_between_fences(tmp_path: Path) -> None:
+    """The kernels of JPEG, whose pointers nothing checks, stay within their memory (`make fuzz` checks arrays as well)."""
+    summary = _fuzz(tmp_path, "--cases", "3000", "--seed", "12", "--formats", "jpeg", "--fences")
+    assert not summary["failures"], json.dumps(summary["failures"], indent=1)
+    assert summary["formats"]["jpeg"]["ok"] > 500
+
+
+@pytest.mark.parametrize(("place", "deadly"), [(92, False), (93, True), (-1, True)])
+def test_fences_are_deadly(place: int, deadly: bool) -> None:
+    program = (
+        f"import sys; sys.path.insert(0, {str(HERE)!r}); from fuzzing.fences import fenced; import ctypes\n"
+        "at_end, at_start = fenced(100), fenced(100)\n"
+        f"memory = at_end if {place} > 0 else at_start\n"
+        f"ctypes.string_at(memory.ctypes.data + {place}, 8)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False)
+    assert done.returncode == (-signal.SIGSEGV if deadly else 0)
 
 
 def test_what_no_decoder_may_do_is_seen(tmp_path: Path) -> None:

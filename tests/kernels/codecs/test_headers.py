@@ -218,6 +218,7 @@ HOSTILE = {
     "webp: another first chunk": (webp_of(b"ICCP", bytes(16)), "ICCP"),
     "webp: no key frame": (webp_of(b"VP8 ", bytes(16)), "key frame"),
     "webp: no signature": (webp_of(b"VP8L", bytes(16)), "signature"),
+    "webp: a chunk beyond the end": (webp_of(b"VP8X", bytes(10)) + b"EXIF\xff\xff\xff\xffII*\0", "beyond"),
     "webp: more pixels than there may be": (webp_of(b"VP8X", bytes(4) + b"\xff" * 6 + bytes(6)), "size is"),
 }
 

@@ -1,4 +1,4 @@
-"""WebP: the container's first chunk.
+"""WebP: the container's chunks.
 
 Source: RFC 9649 (WebP), sections 2.3 to 2.7 and 3.4; RFC 6386 (VP8), section 9.1.
 """
@@ -12,6 +12,7 @@ from penstock.kernels.codecs.headers.announced import Announced, check
 SIGNATURE = b"RIFF"
 KIND = b"WEBP"
 _FIRST_CHUNK = 12
+_CHUNK = struct.Struct("<4sI").unpack_from
 _VP8_START = b"\x9d\x01\x2a"
 _VP8L_SIGNATURE = 0x2F
 
@@ -35,4 +36,21 @@ def check_webp(data: memoryview) -> Announced:
         check(width * height < 1 << 32, f"WebP: its size is {height}x{width}")
         channels = 4
     check(width > 0 and height > 0, f"WebP: its size is {height}x{width}")
+    _check_chunks(data)
     return Announced(height, width, channels)
+
+
+def _check_chunks(data: memoryview) -> None:
+    """Raises CorruptImageError for a chunk that reaches beyond the file: nvImageCodec 0.9 reserves as much as it announces.
+
+    It looks for EXIF behind the container's end as well, where anything may stand.
+    """
+    size = len(data)
+    (inside,) = struct.unpack_from("<I", data, 4)
+    position = _FIRST_CHUNK
+    while position + 8 <= size:
+        name, length = _CHUNK(data, position)
+        known = position < 8 + inside or name == b"EXIF"
+        fits = position + 8 + length <= size
+        check(fits or not known, f"WebP: its chunk {name!r} at byte {position} reaches beyond its {size} bytes")
+        position += 8 + length + length % 2
