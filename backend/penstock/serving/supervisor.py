@@ -11,7 +11,7 @@ import functools
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -237,12 +237,15 @@ class _Models:
         """Decides whether a process that has gone has died on its model; if so, the model is helped."""
         model = self._model_of(stub)
         ended = stub.ended()
+        # Before the state is asked: the other way round, a model that was ready and is unloaded just now lacks its process.
+        living = set(self._server.stubs()) - self._retired.keys()
         state = self._state_of(model) if model else ""
         if model is None or state not in ("READY", "LOADING") or stub.instance == model:
             del self._suspects[stub]  # the model was unloaded; or this was a helper that completed its configuration
         elif state == "LOADING":
-            return  # perhaps with a process that replaces this one
-        elif self._is_complete(model, stub):
+            # Perhaps with a process that replaces this one: the time to miss it begins when the model is ready.
+            self._suspects[stub] = time.monotonic()
+        elif self._is_complete(model, stub, living):
             if ended is None:
                 del self._suspects[stub]
         elif ended is not None or seconds > 1.0:
@@ -316,13 +319,13 @@ class _Models:
             return "READY" if self._server.control.configuration(model) is not None else ""
         return next((state for state in ("LOADING", "READY") if state in states), "UNAVAILABLE")
 
-    def _is_complete(self, model: str, stub: Stub) -> bool:
-        """The model has a process for each instance of its configuration, without this one."""
+    def _is_complete(self, model: str, stub: Stub, living: Iterable[Stub]) -> bool:
+        """The model has a living process for each instance of its configuration."""
         config = self._server.control.configuration(model)
         if config is None:
             return False
         wanted = sum(int(group["count"]) * max(len(group["gpus"]), 1) for group in config["instance_group"])
-        return sum(other.model_file == stub.model_file for other in self._stubs) >= wanted
+        return sum(other.model_file == stub.model_file for other in living) >= wanted
 
 
 class _Poll:
