@@ -152,7 +152,6 @@ SUITES = (
         missing="needs torchvision's weights and the backend onnxruntime, which the wheel lacks",
     ),
     Suite("qa/L0_segmentation", missing="its PyTorch model runs on a GPU only (.cuda()); needs torchvision's weights"),
-    Suite("docs/examples/identity", test="", missing="the same as L0_identity"),
 )
 
 
