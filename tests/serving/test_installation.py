@@ -55,6 +55,18 @@ def test_an_installed_triton_comes_first_and_gets_our_backend(
     assert not (tmp_path / "unused").exists()
 
 
+def test_another_backend_of_a_name_is_left_alone(installed: Installation, tmp_path: Path) -> None:
+    dali = installed.backends / "dali"
+    dali.mkdir()
+    (dali / "libtriton_dali.so").touch()
+    with pytest.raises(InstallationError, match="dali' is another backend of that name: move it"):
+        lay_out(installed, tmp_path, ("penstock", "dali"))
+    assert [path.name for path in dali.iterdir()] == ["libtriton_dali.so"]
+    dali.rename(installed.backends.parent / "dali")
+    lay_out(installed, tmp_path, ("penstock", "dali"))
+    assert (installed.backends / "dali" / "model.py").is_file()
+
+
 def test_a_directory_that_cannot_be_written(wheel: Installation, tmp_path: Path) -> None:
     (tmp_path / "backends").write_text("a file, where a folder should go")
     with pytest.raises(InstallationError, match=r"backend directory '.*backends' cannot be written"):

@@ -177,6 +177,15 @@ def test_a_shorter_last_sequence_has_an_answer_of_its_own(stream: Stream) -> Non
     assert [answer.as_numpy("added").reshape(-1).tolist() for answer in answers] == [[7, 7], [7], [7]]
 
 
+def test_what_goes_with_a_video_is_one_sample_or_one_for_each_of_a_batch(stream: Stream) -> None:
+    # The last batch is of one sequence: the first sample is for that.
+    stream.send("one", clip=clip(12)[None], more=np.array([7, 9], np.int32))
+    assert [answer.as_numpy("added").reshape(-1).tolist() for answer in stream.rest()] == [[7, 9], [7]]
+    stream.send("one", clip=clip(12)[None], more=np.array([7, 8, 9], np.int32))
+    (error,) = stream.rest()
+    assert "input 'more' holds 3 samples: give one, or 2" in str(error)
+
+
 @pytest.mark.parametrize("model", ["one", "brighter"])
 def test_streams_at_the_same_time_are_not_mixed(server: LocalServer, model: str) -> None:
     with Stream(server) as first, Stream(server) as second:

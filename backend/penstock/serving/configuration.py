@@ -19,7 +19,7 @@ from penstock.serving.entries import (
     own_dims_of,
     tensor_dims,
 )
-from penstock.serving.probing import TensorInfo, declared_inputs, declared_outputs, source_steps
+from penstock.serving.probing import TensorInfo, declared_inputs, declared_outputs, lasting_sources, source_steps
 from penstock.serving.requests import InputSpec, OutputSpec, sample_of
 from penstock.serving.settings import ConfigurationError, Settings
 from penstock.types import UINT8, dtype_name, numpy_dtype
@@ -112,11 +112,12 @@ def input_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Setting
     strange = settings.defaults.keys() - declared.keys()
     if strange:
         raise ConfigurationError(f"the parameter 'defaults' names {sorted(strange)}: the inputs are {list(declared)}")
-    said = configured_inputs(config)
-    return [
+    said, lasting = configured_inputs(config), lasting_sources(pipeline)
+    specs = [
         _input_spec(entry, declared[entry["name"]], said[entry["name"]], repeating, settings)
         for entry in config["input"]
     ]
+    return [replace(spec, lasting=spec.name in lasting) for spec in specs]
 
 
 def _input_spec(

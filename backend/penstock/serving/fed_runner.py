@@ -77,7 +77,8 @@ class FedRunner:
         """What the pipeline makes of a sample that lasts for several runs, run after run, until all of it was given.
 
         Args:
-            batches: for each source one sample; those that do not last hold for all samples that are made of the one that does.
+            batches: for each source one sample; those that do not last hold for all samples that are made of the one that does,
+                or, where there are several, each for one in a batch of those.
             watching: who watches over a run of so many samples; it may stop it, and the stream with it.
 
         Raises:
@@ -95,7 +96,7 @@ class FedRunner:
                 for name, source in sources.items():
                     if not source.lasting:
                         source.drop()
-                        source.feed(_repeated(batches[name], count), tickets[name])
+                        source.feed(_beside(batches[name], count), tickets[name])
                 result = self._run(tickets, count, watching(count) if watching else None, in_between=True)
                 yield result
                 if result.stopped:
@@ -135,9 +136,10 @@ class FedRunner:
             self._pipeline.close()
 
 
-def _repeated(batch: TensorList, count: int) -> TensorList:
-    """A batch of one sample as one of so many that are all the same memory."""
-    return type(batch).of_samples(list(batch.samples) * count, batch.layout())
+def _beside(batch: TensorList, count: int) -> TensorList:
+    """A batch of one sample as one of so many that are all the same memory; of one of more, so many."""
+    samples = list(batch.samples)
+    return type(batch).of_samples(samples * count if len(samples) == 1 else samples[:count], batch.layout())
 
 
 def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, FedOperator], count: int) -> None:

@@ -113,7 +113,7 @@ def lay_out(installation: Installation, folder: Path, names: Sequence[str] = (BA
         names: what models' configurations may call our backend.
 
     Raises:
-        InstallationError: the directory cannot be written.
+        InstallationError: the directory cannot be written, or has another backend of such a name.
     """
     target = folder / "backends" if installation.from_wheel else installation.backends
     try:
@@ -141,6 +141,12 @@ def _lay_out_python(installation: Installation, folder: Path) -> None:
 
 
 def _lay_out_ours(folder: Path) -> None:
+    native = folder / f"libtriton_{folder.name}.so"
+    if native.exists():
+        # Triton would take that one, and so does whoever put it there.
+        raise InstallationError(
+            f"'{folder}' is another backend of that name: move it out of '{folder.parent}' for Penstock to take its place"
+        )
     entry = Path(__file__).parents[1] / "model.py"
     target = folder / entry.name
     if target.is_file() and target.read_bytes() == entry.read_bytes():

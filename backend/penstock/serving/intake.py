@@ -14,6 +14,9 @@ class Intake:
     What a request leaves out of the inputs that are optional is its parameter of that name; else the input's default; else,
     where the pipeline's source says ``repeat_last``, the samples of the last request that had the input.
 
+    Where an input's sample lasts for several runs, it is one, and the other inputs hold one for all samples that are made of
+    it, or one for each in a batch of those.
+
     Args:
         inputs: of the model.
         limit: the most samples that a request may hold.
@@ -22,6 +25,7 @@ class Intake:
     def __init__(self, inputs: Sequence[InputSpec], limit: int) -> None:
         self._inputs = inputs
         self._limit = limit
+        self._lasting = {spec.name for spec in inputs if spec.lasting}
         self._last: dict[str, list[Any]] = {}
 
     def samples_of(self, request: Request) -> list[list[Any]]:
@@ -43,6 +47,8 @@ class Intake:
         return samples
 
     def _count(self, given: Mapping[str, list[Any]]) -> int:
+        if self._lasting:
+            return self._check_parts(given)
         counts = {len(samples) for samples in given.values()} or {1}
         if len(counts) != 1:
             raise RequestError(f"the inputs hold different numbers of samples: {sorted(counts)}")
@@ -50,6 +56,18 @@ class Intake:
         if not 0 < count <= self._limit:
             raise RequestError(f"a request must hold from 1 to {self._limit} samples, this one holds {count}")
         return count
+
+    def _check_parts(self, given: Mapping[str, list[Any]]) -> int:
+        for name, samples in given.items():
+            if name in self._lasting and len(samples) != 1:
+                raise RequestError(
+                    f"a request must hold one sample to be given in parts, this one holds {len(samples)}"
+                )
+            if len(samples) not in (1, self._limit):
+                raise RequestError(
+                    f"input '{name}' holds {len(samples)} samples: give one, or {self._limit}, as many as a batch of parts has"
+                )
+        return 1
 
     def _instead(self, spec: InputSpec, request: Request, count: int) -> list[Any]:
         if not spec.optional:

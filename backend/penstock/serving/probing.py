@@ -49,8 +49,13 @@ def source_steps(pipeline: Pipeline) -> Iterator[OpNode]:
 
 def streams(pipeline: Pipeline) -> bool:
     """Whether what a request brings lasts for several runs, as a video does that is given in sequences."""
-    kinds = (operator_class(op.schema.name) for op in source_steps(pipeline))
-    return any(issubclass(kind, FedOperator) and kind.lasting for kind in kinds)
+    return bool(lasting_sources(pipeline))
+
+
+def lasting_sources(pipeline: Pipeline) -> set[str]:
+    """The names of the operators of which a sample that they are fed lasts for several runs."""
+    kinds = {op.name: operator_class(op.schema.name) for op in source_steps(pipeline)}
+    return {name for name, kind in kinds.items() if issubclass(kind, FedOperator) and kind.lasting}
 
 
 def declared_inputs(pipeline: Pipeline) -> list[TensorInfo]:

@@ -250,11 +250,6 @@ class ServedModel:
         if refusal is not None:
             yield refusal
             return
-        if len(samples[0]) != 1:
-            yield Refusal(
-                Fault.REQUEST, f"a request must hold one sample to be given in parts, this one holds {len(samples[0])}"
-            )
-            return
         given = 0
         try:
             batches = {spec.name: to_batch(one, spec) for spec, one in zip(self._inputs, samples)}

@@ -1,0 +1,59 @@
+"""The program that starts models' processes in place of a shell, called as Triton calls it."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from penstock.serving.stub_launcher import lay_out_launcher
+
+REST = "penstock_ab12_0 1048576 1048576 77 /tmp/backends/python 336 {model} /tmp/backends/penstock"
+
+
+@pytest.fixture
+def stub(tmp_path: Path) -> Path:
+    """A stub that tells its arguments, and what it finds in its environment."""
+    path = tmp_path / "triton_python_backend_stub"
+    path.write_text('#!/bin/sh\nprintf "%s\\n" "$@" "$MARK" "$PATH"\n')
+    path.chmod(0o755)
+    return path
+
+
+def call(tmp_path: Path, *words: str) -> list[str]:
+    """What the program says, called with such words."""
+    launcher = lay_out_launcher(tmp_path / "launcher")
+    variables = os.environ | {"PATH": f"{launcher}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", *words], env=variables, capture_output=True, text=True, check=True, cwd=tmp_path)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    "file", ["dali.py", "$(touch executed).py", "a'b.py", 'a"b', "a b;touch executed", "`touch executed`"]
+)
+@pytest.mark.parametrize("model", ["plain", "$(touch executed)", "two words"])
+def test_names_are_handed_over_as_they_are(file: str, model: str, stub: Path, tmp_path: Path) -> None:
+    told = call(tmp_path, "-c", f" exec {stub} /models/m/1/{file} {REST.format(model=model)}")
+    assert told[:1] + told[7:8] == [f"/models/m/1/{file}", model]
+    assert told[1:7] == ["penstock_ab12_0", "1048576", "1048576", "77", "/tmp/backends/python", "336"]
+    assert told[8] == "/tmp/backends/penstock"
+    assert not (tmp_path / "executed").exists()
+    # The model's own programs find the shell that everybody has.
+    assert told[10] == os.environ["PATH"]
+
+
+def test_an_environment_of_the_models_own_is_activated(stub: Path, tmp_path: Path) -> None:
+    (tmp_path / "activate").write_text("export MARK=activated\n")
+    command = (
+        f"source {tmp_path}/activate && exec env LD_LIBRARY_PATH=/x:$LD_LIBRARY_PATH {stub} /m/1/$(touch executed).py"
+    )
+    told = call(tmp_path, "-c", f"{command} {REST.format(model='m')}")
+    assert told[0] == "/m/1/$(touch executed).py"
+    assert told[9] == "activated"
+    assert not (tmp_path / "executed").exists()
+
+
+def test_all_else_is_left_to_the_shell(tmp_path: Path) -> None:
+    assert call(tmp_path, "-c", 'echo "$1 $0"', "b", "a") == ["a b"]
+    (tmp_path / "script.sh").write_text("echo $((1 + 1))\n")
+    assert call(tmp_path, "script.sh") == ["2"]
