@@ -386,6 +386,8 @@ def resample_normalized(
 
 def _fill_around(planes: np.ndarray, channels: int, height: int, width: int, normalization: Normalization) -> None:
     """Fills what of ``planes`` (C', h, w) is beside an image of so many channels, rows and columns."""
+    if planes.shape == (channels, height, width):
+        return
     (top, left), fills = normalization.place, np.broadcast_to(np.float32(normalization.fill), len(planes))
     fill = converted_fill(fills, planes.dtype)[:, None, None]
     bottom, right = top + height, left + width

@@ -522,6 +522,8 @@ class Resampling(Sampling):
 def rows_at(source: Pixels, read: Region, first: int) -> tuple[np.ndarray, tuple[int, ...]]:
     """A contiguous array of what is read and where its dimensions H and W, the first of which is ``first``, begin."""
     behind = first + 2
+    if not first and source.array.flags.c_contiguous and source.array.shape[behind:] == read.extents[behind:]:
+        return source.array, source.origin[:2]
     outer = Region(
         (*read.anchor[:first], *source.origin[first:]),
         (*read.extents[:first], *source.array.shape[first:]),

@@ -284,9 +284,11 @@ def _groups(links: Sequence[_Link]) -> Iterator[list[_Link]]:
 
 def _segment(links: tuple[_Link, ...], window: Region) -> _Segment:
     windows, part_read = _pulled(links, window)
+    part = _part_at_a_time(links, windows)
+    if part >= 1:
+        return _Segment(links, window, part_read, (_Strip(window, windows),))
     axes = _axes_in_order(links, len(window.extents))
-    height = _strip_volume(links, windows)
-    strips = tuple(_Strip(piece, _pulled(links, piece)[0]) for piece in _pieces(window, axes, height))
+    strips = tuple(_Strip(piece, _pulled(links, piece)[0]) for piece in _pieces(window, axes, part))
     return _Segment(links, window, part_read, strips)
 
 
@@ -309,10 +311,12 @@ def _axes_in_order(links: Sequence[_Link], ndim: int) -> list[int]:
     return axes
 
 
-def _strip_volume(links: Sequence[_Link], windows: Sequence[Region]) -> float:
-    """The part of the whole that a strip may be."""
+def _part_at_a_time(links: Sequence[_Link], windows: Sequence[Region]) -> float:
+    """The part of the whole that a strip may be; 1 or more: all."""
+    if len(links) == 1:
+        return 1.0
     most = max(math.prod(window.extents) * link.dtype.itemsize for link, window in zip(links, windows))
-    return _STRIP / most if len(links) > 1 and most > _STRIP else 1.0
+    return _STRIP / most
 
 
 def _pieces(window: Region, axes: Sequence[int], part: float) -> Iterator[Region]:
