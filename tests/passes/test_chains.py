@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from penstock import Pipeline, fn, pipeline_def, types
+from penstock.errors import OperatorError
 from penstock.schema.fused import FusedOperator
 
 RNG = np.random.default_rng(0)
@@ -193,3 +194,140 @@ def test_chains_of_all_kinds_give_equal_results(name: str, source: Callable[[], 
     for _ in range(2):
         assert_equal(one.run()[0], other.run()[0])
     assert set(counts_of(one)) == STEP_BY_STEP.get(name, {"fused"})
+
+
+@pytest.mark.parametrize("layout", ["FHWC", "CHW", "FCHW", None])
+def test_stacks_and_planes_give_equal_results(layout: str | None) -> None:
+    shapes = {"FHWC": (3, 60, 70, 3), "CHW": (3, 60, 70), "FCHW": (2, 3, 60, 70), None: (60, 70, 3)}
+    data = [RNG.integers(0, 255, shapes[layout], np.uint8) for _ in range(4)]
+
+    def chain(image: Any) -> Any:
+        image = fn.crop(fn.resize(image, size=[100, 90]), crop=(80, 70), crop_pos_x=uniform(0, 1))
+        return fn.crop_mirror_normalize(fn.flip(image), mean=MEAN, crop=(60, 50), output_layout=layout or "CHW")
+
+    def source() -> Any:
+        return fn.external_source(lambda: data, layout=layout)
+
+    one, other = (pipeline_of(chain, source, **passes) for passes in ({}, {"passes": []}))
+    assert_equal(one.run()[0], other.run()[0])
+    assert set(counts_of(one)) == {"fused"}
+
+
+def test_frames_and_volumes_are_computed_step_by_step_and_counted() -> None:
+    frames = [RNG.integers(0, 255, (2, 40, 50, 3), np.uint8) for _ in range(4)]
+    for layout, reason in (("FHWC", "frames"), ("DHWC", "volumes")):
+
+        def source(layout: str = layout) -> Any:
+            return fn.external_source(lambda: frames, layout=layout)
+
+        def chain(image: Any, frames: bool = layout == "FHWC") -> Any:
+            size = [30, 30] if frames else [2, 30, 30]
+            return fn.crop(fn.brightness(fn.resize(image, size=size), brightness=1.2), crop=(20, 20))
+
+        one, other = (pipeline_of(chain, source, **passes) for passes in ({}, {"passes": []}))
+        assert_equal(one.run()[0], other.run()[0])
+        assert set(counts_of(one)) == {reason}
+
+
+def outcome(pipeline: Pipeline) -> tuple[list[Any], dict[int, str]]:
+    """What a batch gives, failed samples put aside with their errors."""
+    pipeline._feed_from_sources()
+    result = pipeline.executor.run_once(isolate=True)
+    arrays = [(sample.shape, np.array(sample).tobytes()) for sample in result.outputs[0].samples]
+    good = [array for index, array in enumerate(arrays) if index not in result.failures]
+    return good, {index: str(error) for index, error in result.failures.items()}
+
+
+def damaged(index: int) -> Callable[[], Any]:
+    """The files, one of which ends early."""
+    files = list(FILES)
+    files[index] = files[index][: len(files[index]) // 2] if index != 1 else np.zeros(10, np.uint8)
+    return lambda: fn.decoders.image(fn.external_source(lambda: files))
+
+
+FAILING: dict[str, Callable[[Any], Any]] = {
+    "a window outside of some": lambda x: fn.flip(fn.crop(fn.resize(x, resize_shorter=200.0), crop=(290, 100))),
+    "extents of the batch": lambda x: fn.pad(fn.resize(x, resize_longer=uniform(90.0, 150.0))),
+    "added channels": lambda x: fn.crop_mirror_normalize(
+        x, crop=(250, 200), pad_output=True, fill_values=[9.0], out_of_bounds_policy="pad"
+    ),
+    "division by zero": lambda x: fn.cast(fn.resize(x, size=[90, 95]), dtype=types.INT32) // types.Constant(0),
+    "a type": lambda x: fn.crop(fn.resize(fn.cast(x, dtype=types.INT32), size=[50, 60]), crop=(10, 10)),
+    "fill values": lambda x: fn.crop(
+        fn.flip(x), crop=(300, 90), out_of_bounds_policy="pad", fill_values=[1.0, 2.0], crop_pos_x=0.0
+    ),
+    "fill values that are cut off": lambda x: fn.crop(
+        fn.crop(x, crop=(300, 90), out_of_bounds_policy="pad", fill_values=[1.0, 2.0]), crop=(20, 20)
+    ),
+}
+
+
+@pytest.mark.parametrize("index", [0, 1, 3])
+@pytest.mark.parametrize("name", FAILING)
+def test_samples_fail_as_they_do_one_by_one(name: str, index: int) -> None:
+    outcomes = []
+    for passes in ({}, {"passes": []}):
+        pipeline = pipeline_of(FAILING[name], damaged(index), **passes)
+        try:
+            outcomes.append(outcome(pipeline))
+        except OperatorError as error:
+            outcomes.append(([], {-1: str(error)}))
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][1]
+
+
+@pytest.mark.parametrize("source", [images, decoded, damaged(0), damaged(3)])
+@pytest.mark.parametrize("name", FAILING)
+def test_batches_fail_as_they_do_one_by_one(name: str, source: Callable[[], Any]) -> None:
+    messages = []
+    for passes in ({}, {"passes": []}):
+        pipeline = pipeline_of(FAILING[name], source, **passes)
+        try:
+            pipeline.run()
+            messages.append("")
+        except OperatorError as error:
+            messages.append(f"{error.operator} {error.sample} {error.origin[-1].line} {error}")
+    assert messages[0] == messages[1]
+
+
+def test_checkpoints_are_those_of_the_operators_one_by_one() -> None:
+    def chain(image: Any) -> Any:
+        return fn.flip(fn.random_resized_crop(image, size=[50, 60]), horizontal=fn.random.coin_flip())
+
+    def source() -> Any:
+        return fn.external_source(lambda info: IMAGES[info.idx_in_batch], batch=False, layout="HWC")
+
+    settings = {"enable_checkpointing": True}
+    one, other = (pipeline_of(chain, source, **settings, **passes) for passes in ({}, {"passes": []}))
+    for pipeline in (one, other):
+        pipeline.run()
+    for saved, passes in ((one.checkpoint(), {"passes": []}), (other.checkpoint(), {})):
+        resumed = pipeline_of(chain, source, checkpoint=saved, **settings, **passes)
+        assert_equal(resumed.run()[0], other.run()[0] if passes else one.run()[0])
+
+
+def test_a_window_that_is_decoded_at_random_keeps_its_numbers() -> None:
+    def source() -> Any:
+        return fn.decoders.image_random_crop(fn.external_source(lambda: FILES))
+
+    def chain(image: Any) -> Any:
+        return normalized(fn.random_resized_crop(image, size=[50, 60])), fn.random.uniform()
+
+    one, other = (pipeline_of(chain, source, **passes) for passes in ({}, {"passes": []}))
+    for _ in range(3):
+        for x, y in zip(one.run(), other.run()):
+            assert_equal(x, y)
+    assert set(counts_of(one)) == {"fused"}
+
+
+def test_what_is_needed_elsewhere_or_kept_is_not_left_out() -> None:
+    def used_twice(image: Any) -> Any:
+        resized = fn.resize(image, size=[50, 60])
+        return fn.flip(resized), resized
+
+    def kept(image: Any) -> Any:
+        return fn.flip(fn.resize(image, size=[50, 60], preserve=True))
+
+    for chain in (used_twice, kept):
+        operators = pipeline_of(chain, images).executor.plan.operators
+        assert not any(isinstance(step.operator, FusedOperator) for step in operators)

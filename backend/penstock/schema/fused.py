@@ -17,7 +17,7 @@ import numpy as np
 from penstock.errors import Frame, operator_error
 from penstock.schema.image_chain import NotFusable
 from penstock.schema.operator import Operator, OutputSpec, Sample, SampleFailure, Shape, Workspace
-from penstock.tensors import TensorListCPU, TensorListGPU
+from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 from penstock.types import numpy_dtype
 
 
@@ -120,6 +120,9 @@ class FusedOperator(Operator):
         """Which data these operators compute step by step all the same, as users are told."""
         return ()
 
+    def check_input(self, batch: TensorList) -> None:
+        """Raises NotFusable where such data cannot be computed at once, or need not."""
+
     def check_batch(self, steps: Sequence[Workspace]) -> None:
         """Raises NotFusable where this batch, whose shapes are inferred, cannot be computed at once."""
 
@@ -161,6 +164,7 @@ class FusedOperator(Operator):
                 step.samples = []
 
     def _run_at_once(self, workspace: Workspace, steps: Sequence[_Step]) -> None:
+        self.check_input(workspace.inputs[0])
         shapes, spec = self._infer_steps(steps)
         self.check_batch(steps)
         last = steps[-1]

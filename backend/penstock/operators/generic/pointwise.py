@@ -8,10 +8,11 @@ from math import prod
 
 import numpy as np
 
-from penstock.schema import Operator, Sample, Schema, Workspace, register_operator
+from penstock.schema import Operator, Sample, Schema, register_operator
 from penstock.schema.fused import FirstStepFailed, FusedOperator
 from penstock.schema.image_chain import NotFusable
 from penstock.schema.pointwise import PointwiseOperator
+from penstock.tensors import TensorList
 from penstock.types import numpy_dtype
 
 _PIECE = 3 << 16
@@ -38,10 +39,9 @@ class Pointwise(FusedOperator):
     def exceptions(cls, operators: Sequence[Operator]) -> tuple[str, ...]:
         return ("frames",) if any(operator.schema.sequences for operator in operators) else ()
 
-    def _run_at_once(self, workspace: Workspace, steps: Sequence[Workspace]) -> None:
-        if all(map(_is_small, workspace.inputs[0].shapes)):
+    def check_input(self, batch: TensorList) -> None:
+        if all(map(_is_small, batch.shapes)):
             raise NotFusable("small samples")
-        super()._run_at_once(workspace, steps)
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         output = samples[-1].outputs[0]

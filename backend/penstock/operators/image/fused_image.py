@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
-from penstock.schema import Operator, Sample, Schema, Workspace, register_operator
+from penstock.schema import Operator, Sample, Schema, register_operator
 from penstock.schema.fused import FirstStepFailed, FusedOperator
 from penstock.schema.image_chain import (
     ChainOperator,
@@ -23,6 +23,7 @@ from penstock.schema.image_chain import (
     Store,
 )
 from penstock.schema.pointwise import PointwiseOperator
+from penstock.tensors import TensorList
 from penstock.types import numpy_dtype
 
 _MOST_KNOWN = 256
@@ -125,8 +126,8 @@ class FusedImage(FusedOperator):
 
     # -- one sample ---------------------------------------------------------------------------------------------------
 
-    def check_batch(self, steps: Sequence[Workspace]) -> None:
-        if not self._source and steps[0].inputs[0].ndim() < 3:
+    def check_input(self, batch: TensorList) -> None:
+        if self._source is None and batch.ndim() < 3:
             raise NotFusable("fewer than three dimensions")
 
     @property
