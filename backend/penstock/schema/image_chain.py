@@ -174,6 +174,10 @@ class ChainOperator(Operator):
 class PixelSource(Operator):
     """The base of operators that make images, of H, W and C, and can make a part of one: the decoders."""
 
+    def begins_chain(self) -> bool:
+        """Whether its images are worth being made where they are used."""
+        return True
+
     def decode_into(self, sample: Sample, output: np.ndarray) -> None:
         """Makes a whole image."""
         raise NotImplementedError

@@ -114,6 +114,10 @@ class ImageDecoder(PixelSource):
         """The window (in H, W) of an upright image of ``height`` x ``width`` pixels; None for all of it."""
         return None
 
+    def begins_chain(self) -> bool:
+        # Windows are small, so that a batch of them takes little memory, and decoding one after the other is quicker.
+        return type(self).window is ImageDecoder.window
+
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         check_encoded(workspace)
         return [OutputSpec(self.args["dtype"], "HWC", 3)]

@@ -50,9 +50,6 @@ class ImageRandomCrop(ImageDecoder):
 
     def run(self, workspace: Workspace) -> None:
         super().run(workspace)
-        self.finish(workspace)
-
-    def finish(self, workspace: Workspace) -> None:
         self._produced += workspace.batch_size
 
     def state(self) -> Any:

@@ -109,7 +109,7 @@ class FusedImage(FusedOperator):
     @classmethod
     def joins(cls, operator: Operator, is_first: bool) -> bool:
         if isinstance(operator, PixelSource):
-            return is_first
+            return is_first and operator.begins_chain()
         return isinstance(operator, ChainOperator) and operator.joins_chain()
 
     @classmethod
