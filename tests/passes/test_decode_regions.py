@@ -65,7 +65,7 @@ def pipeline_of(passes: list[str], files: list[np.ndarray], window: Window, **de
     pipeline: Pipeline = define(passes=passes)
     pipeline.build()
     names = [step.node.schema.name for step in pipeline.executor.plan.operators]
-    assert ("_fused__ImageRegion" in names) is ("decode_regions" in passes)
+    assert ("_fused__Image" in names) is ("decode_regions" in passes)
     return pipeline
 
 

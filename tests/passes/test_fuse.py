@@ -109,7 +109,7 @@ def test_what_is_copied_to_the_gpu_is_fused_before() -> None:
     def improved(also_resized: bool) -> list[str]:
         return [op.schema.name for op in improve(define(also_resized).graph).operators]
 
-    assert improved(False) == ["ExternalSource", "_fused__ResizeNormalize"]
+    assert improved(False) == ["ExternalSource", "_fused__Image"]
     assert improved(True) == ["ExternalSource", "Resize", "CropMirrorNormalize"]
 
 
@@ -132,7 +132,7 @@ def decoding(fused: bool, data: list[np.ndarray], **arguments: Any) -> Pipeline:
     pipeline = define(passes=None if fused else [name for name in ordered_passes() if name != "fuse"])
     pipeline.build()
     names = [step.node.schema.name for step in pipeline.executor.plan.operators]
-    assert ("_fused__ImageResizeNormalize" in names) is fused
+    assert ("_fused__Image" in names) is fused
     return pipeline
 
 

@@ -99,7 +99,7 @@ def test_passes_are_chosen_by_name(passes: Any, what: set[str]) -> None:
     pipeline = folding_and_fusing(passes=passes)
     operators = operators_of(pipeline)
     assert ("_ArithmeticGenericOp" not in operators) is ("folded" in what)
-    assert ("_fused__ResizeNormalize" in operators) is ("fused" in what)
+    assert ("_fused__Image" in operators) is ("fused" in what)
     assert {change.what for applied in apply_passes(pipeline.graph, passes) for change in applied.changes} == what
 
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 def command(path: Path, names: str | None) -> None:
     """Show what is done to a pipeline's graph before it runs.
 
-    For each pass, in order: how many operators there were before and after, and which it pruned, shared, folded or fused.
+    For each pass, in order: how many operators there were before and after, and which it pruned, shared, folded or fused,
+    and for which data fused operators run step by step all the same.
     `penstock show` shows the graph as it was written.
 
     PATH is a file (Python, json, or DALI's wire format), or a model or version folder of a repository.
@@ -64,7 +65,8 @@ def command(path: Path, names: str | None) -> None:
 def _lines(changes: tuple[Change, ...]) -> Iterator[str]:
     for change in changes:
         into = "" if change.into is None else f" into {_named(change.into)}"
-        yield f"{change.what} {' + '.join(map(_named, change.operators))}{into}"
+        exceptions = f"; step by step all the same: {', '.join(change.exceptions)}" if change.exceptions else ""
+        yield f"{change.what} {' + '.join(map(_named, change.operators))}{into}{exceptions}"
 
 
 def _named(op: OpNode) -> str:

@@ -43,6 +43,7 @@ class OpNode:
         sites: where the user called it.
         payload: what belongs to it and is no argument: a callback, a source.
         detached: it was called outside of any pipeline.
+        steps: the operators that it stands for, where a pass has put it in their place.
     """
 
     schema: Schema
@@ -57,6 +58,7 @@ class OpNode:
     sites: tuple[CallSite, ...] = ()
     payload: Any = None
     detached: bool = False
+    steps: tuple[OpNode, ...] = ()
     outputs: list[DataNode] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -4,88 +4,165 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.passes.rewriting import Change, Rewritten, with_replacements
 from penstock.schema import Operator, Schema, all_schemas, find_schema, operator_class
-from penstock.schema.fused import FusedOperator, fused_argument
+from penstock.schema.fused import FusedOperator, further_input, fused_argument, split_argument
+from penstock.schema.image_chain import ChainOperator, PixelSource
 
 
 def fuse(graph: Graph) -> Rewritten:
     """The graph in which operators that have one operator for all of them are that operator."""
-    return fuse_chains(graph, "fuse")
+    listed = fuse_listed(graph, "fuse")
+    composed = fuse_composed(listed.graph, "fuse")
+    return Rewritten(composed.graph, listed.changes + composed.changes)
 
 
-def fuse_chains(graph: Graph, by: str) -> Rewritten:
-    """The graph with each chain that some fused operator of the pass ``by`` declares; longer chains go first."""
+def fuse_listed(graph: Graph, by: str) -> Rewritten:
+    """The graph with each chain that some fused operator of the pass ``by`` lists; longer chains go first."""
     chains = {s.name: s.fuses for s in all_schemas() if s.fuses and s.fused_by == by}
     rules = sorted(chains, key=lambda name: len(chains[name]), reverse=True)
     changes: list[Change] = []
     while True:
-        uses = Counter(node.name for node in all_uses(graph))
+        uses = _uses(graph)
         replacements = {}
         # From the outputs on, so that a chain is found by its end.
         for op in reversed(graph.operators):
             able = (rule for rule in rules if op.device in find_schema(rule).devices)
-            found = ((rule, _chain(chains[rule], op, uses)) for rule in able)
+            found = ((rule, _listed_chain(chains[rule], op, uses)) for rule in able)
             rule, chain = next(((rule, chain) for rule, chain in found if chain), ("", []))
-            fused = fused_chain(find_schema(rule), chain) if chain else None
+            fused = _fused(find_schema(rule), chain) if chain else None
             if fused is not None:
                 replacements[op.name] = fused.outputs[0]
-                changes.append(Change("fused", tuple(chain), fused))
+                changes.append(_change(chain, fused))
                 break
         if not replacements:
             return Rewritten(graph, tuple(changes))
         graph = with_replacements(graph, replacements)
 
 
-def all_uses(graph: Graph) -> Iterable[DataNode]:
-    """Each node as often as something needs it."""
+def fuse_composed(graph: Graph, by: str, only_windows: bool = False) -> Rewritten:
+    """The graph with each chain, as long as can be, of operators that the fused operator of the pass ``by`` composes.
+
+    Args:
+        graph: what is improved.
+        by: the name of the pass.
+        only_windows: only sources of pixels with the windows that are taken of them.
+    """
+    rule = next(schema for schema in all_schemas() if schema.fuses == () and schema.fused_by == by)
+    uses = _uses(graph)
+    changes: list[Change] = []
+    taken: set[OpNode] = set()
+    for op in reversed(graph.operators):
+        chain = [] if op in taken else _composed_chain(rule, op, uses, only_windows)
+        fused = _fused(rule, [link.node for link in chain]) if len(chain) > 1 else None
+        if fused is not None:
+            taken.update(link.node for link in chain)
+            changes.append(_change([link.node for link in chain], fused))
+    for change in changes:
+        assert change.into is not None
+        graph = with_replacements(graph, {change.into.name: change.into.outputs[0]})
+    return Rewritten(graph, tuple(changes))
+
+
+def _uses(graph: Graph) -> Counter[str]:
+    """How often something needs each node, by its name."""
+    return Counter(node.name for node in _all_uses(graph))
+
+
+def _all_uses(graph: Graph) -> Iterable[DataNode]:
     yield from graph.outputs
     yield from graph.sinks
     for op in graph.operators:
         yield from op.all_inputs()
 
 
-def _chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[str]) -> list[OpNode]:
+def _listed_chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[str]) -> list[OpNode]:
     """The operators of a chain that ends with ``last``; empty where there is none, or something speaks against it."""
     chain: list[OpNode] = []
     op: OpNode | None = last
     for allowed in reversed(names):
-        if (
-            op is None
-            or op.schema.name not in allowed
-            or op.preserved
-            or op.device != last.device
-            or len(op.outputs) != 1
-        ):
+        if op is None or op.schema.name not in allowed or op.device != last.device or not _can_be_left_out(op):
             return []
-        if chain:
-            between = chain[0].inputs[0]
-            if uses[between.name] != 1 or between.device != op.outputs[0].device:
-                return []
+        if chain and not _flows_only(op, chain[0], uses):
+            return []
         chain.insert(0, op)
         op = op.inputs[0].source if len(op.inputs) == 1 else None
     return chain
 
 
-def fused_chain(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
+def _can_be_left_out(op: OpNode) -> bool:
+    return not op.preserved and len(op.outputs) == 1
+
+
+def _flows_only(op: OpNode, into: OpNode, uses: Counter[str]) -> bool:
+    """Whether what an operator makes is the first input of another one, and nothing else needs it."""
+    between = into.inputs[0]
+    return between.source is op and uses[between.name] == 1 and between.device == op.outputs[0].device
+
+
+@dataclass(frozen=True)
+class _Link:
+    """An operator in a chain, which may be a chain that was fused before."""
+
+    node: OpNode
+    operators: tuple[Operator, ...]
+
+
+def _composed_chain(rule: Schema, last: OpNode, uses: Counter[str], only_windows: bool) -> list[_Link]:
+    """The longest chain that ends with ``last``; none where it is of one operator, or of no use."""
+    kind = cast(type[FusedOperator], operator_class(rule.name))
+    chain: list[_Link] = []
+    op: OpNode | None = last
+    while op is not None and op.device in rule.devices and _can_be_left_out(op):
+        if chain and not _flows_only(op, chain[0].node, uses):
+            break
+        operators = _operators(op)
+        is_first = bool(operators) and kind.joins(operators[0], True) and not kind.joins(operators[0], False)
+        if not operators or not all(
+            _fits(kind, operator, is_first and not position, only_windows)
+            for position, operator in enumerate(operators)
+        ):
+            break
+        chain.insert(0, _Link(op, operators))
+        op = None if is_first else op.inputs[0].source if op.inputs else None
+    joined = [operator for link in chain for operator in link.operators]
+    if only_windows and not (joined and isinstance(joined[0], PixelSource)):
+        return []
+    return chain if kind.takes(joined) else []
+
+
+def _fits(kind: type[FusedOperator], operator: Operator, is_first: bool, only_windows: bool) -> bool:
+    return kind.joins(operator, is_first) and (not only_windows or is_first or _takes_windows(operator))
+
+
+def _takes_windows(operator: Operator) -> bool:
+    return isinstance(operator, ChainOperator) and operator.takes_windows
+
+
+def _change(chain: Sequence[OpNode], fused: OpNode) -> Change:
+    kind = cast(type[FusedOperator], operator_class(fused.schema.name))
+    return Change("fused", tuple(chain), fused, kind.exceptions(fused.payload[1]))
+
+
+def _fused(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
     """The operator that does what all of ``chain`` do; None where one of them refuses its arguments, or it does."""
-    last = chain[-1]
-    try:
-        operators = tuple(_operator(op) for op in chain)
-    except Exception:
-        # It refuses them when the plan is made too, and is reported there with its place in the pipeline.
-        return None
+    steps: list[OpNode] = []
+    operators: list[Operator] = []
+    arguments: dict[str, DataNode] = {}
+    for number, op in enumerate(chain):
+        own = _operators(op)
+        if not own:
+            return None
+        arguments |= _arguments(op, len(steps), with_inputs=number > 0)
+        steps += op.steps or (op,)
+        operators += own
     if not cast(type[FusedOperator], operator_class(rule.name)).takes(operators):
         return None
-    arguments = {
-        fused_argument(position, name): node
-        for position, op in enumerate(chain)
-        for name, node in op.argument_inputs.items()
-    }
-    payload = (tuple(chain), operators)
+    last = chain[-1]
     return OpNode(
         rule,
         last.name,
@@ -96,11 +173,34 @@ def fused_chain(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
         last.display_name,
         last.named,
         sites=last.sites,
-        payload=payload,
+        payload=(tuple(steps), tuple(operators)),
+        steps=tuple(steps),
     )
 
 
-def _operator(op: OpNode) -> Operator:
-    operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, -1, op.schema)
-    operator.bind(op.payload)
-    return operator
+def _arguments(op: OpNode, position: int, with_inputs: bool) -> dict[str, DataNode]:
+    """What a fused operator takes as arguments for one of its operators, or for several that were fused before."""
+    if op.steps:
+        return {
+            fused_argument(position + place, name): node
+            for (place, name), node in ((split_argument(full), node) for full, node in op.argument_inputs.items())
+        }
+    given = dict(op.argument_inputs)
+    if with_inputs:
+        given |= {further_input(number): node for number, node in enumerate(op.inputs[1:])}
+    return {fused_argument(position, name): node for name, node in given.items()}
+
+
+def _operators(op: OpNode) -> tuple[Operator, ...]:
+    """The operators that a node stands for; none where it refuses its arguments.
+
+    It refuses them when the plan is made too, and is reported there with its place in the pipeline.
+    """
+    if op.steps:
+        return tuple(op.payload[1])
+    try:
+        operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, -1, op.schema)
+        operator.bind(op.payload)
+    except Exception:
+        return ()
+    return (operator,)

@@ -17,11 +17,13 @@ class Change:
         what: in one word: ``pruned``, ``folded``, ``shared``, ``fused``.
         operators: those that are gone.
         into: what does their work now, or None.
+        exceptions: the data for which they run one by one all the same.
     """
 
     what: str
     operators: tuple[OpNode, ...]
     into: OpNode | None = None
+    exceptions: tuple[str, ...] = ()
 
 
 class Rewritten(NamedTuple):

@@ -491,7 +491,7 @@ class Pipeline:
         self._sources = _sources_of(improved)
         _warn_of_unused_outputs(self._sources, improved)
         seed = self._seed if self._checkpoint is None else checkpoint_seed(self._checkpoint, self._seed)
-        plan = Plan(improved, seed, self._decoding(), self._files)
+        plan = Plan(improved, seed, self._decoding(), self._files, graph)
         depth = max(self._depths) if self._exec_pipelined and self._exec_async else 0
         self._executor = Executor(
             plan, self._batch_size or 0, self._num_threads or 1, self._device_id, depth, self._affinity()

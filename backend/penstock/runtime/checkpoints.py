@@ -21,7 +21,7 @@ VERSION = 1
 
 def operator_states(executor: Executor) -> dict[str, Any]:
     """What each operator with state is in, by its name."""
-    states = {step.node.name: step.operator.state() for step in executor.plan.operators}
+    states = {name: operator.state() for name, operator in executor.plan.named_operators()}
     return {name: state for name, state in states.items() if state is not None}
 
 
@@ -67,7 +67,7 @@ def restore_checkpoint(pipeline: Pipeline, checkpoint: str | bytes) -> Any:
     """
     document = _parsed(checkpoint)
     executor = pipeline.executor
-    steps = {step.node.name: step for step in executor.plan.operators}
+    operators = dict(executor.plan.named_operators())
     expected, found = operator_states(executor).keys(), document["operators"].keys()
     if expected != found:
         raise SerializationError(
@@ -75,7 +75,7 @@ def restore_checkpoint(pipeline: Pipeline, checkpoint: str | bytes) -> Any:
             f"it holds the states of {sorted(found)}, this pipeline has operators with state {sorted(expected)}"
         )
     for name, state in document["operators"].items():
-        steps[name].operator.restore(state)
+        operators[name].restore(state)
     executor.iteration = document["batches"]
     pipeline._epoch = pipeline._consumer_epoch = document["epoch"]
     pipeline._consumer_iteration = document["iteration"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,19 +58,27 @@ class Plan:
         seed: of the pipeline; None: a fresh one.
         decoding: how its operators decode what strangers may have encoded.
         files: those that the operators may touch.
+        written: the graph before the passes, whose order tells which operator draws which numbers; None: ``graph``.
 
     Attributes:
         seed: that random operators derive theirs from.
         outputs: the slots of the pipeline's outputs.
     """
 
-    def __init__(self, graph: Graph, seed: int | None, decoding: Decoding = FREELY, files: Files = ANYWHERE) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        seed: int | None,
+        decoding: Decoding = FREELY,
+        files: Files = ANYWHERE,
+        written: Graph | None = None,
+    ) -> None:
         self.decoding = decoding
         self._files = files
         self.steps: list[Step | Transfer] = []
         self._slots: dict[tuple[str, str], int] = {}
         self.seed = secrets.randbits(32) if seed is None or seed < 0 else seed
-        self.seeds = operator_seeds(graph.operators, self.seed)
+        self._seeds = _seeds_by_name(graph, graph if written is None else written, self.seed)
         for op in graph.operators:
             self._add(op)
         self.outputs = [self._slot_of(node) for node in graph.outputs]
@@ -82,6 +90,12 @@ class Plan:
         """The steps that are operators."""
         return [step for step in self.steps if isinstance(step, Step)]
 
+    def named_operators(self) -> Iterator[tuple[str, Operator]]:
+        """The operators that were written, by their nodes' names, also those that run as parts of others."""
+        for step in self.operators:
+            parts = list(step.operator.parts())
+            yield from parts or [(step.node.name, step.operator)]
+
     @property
     def is_prompt(self) -> bool:
         """Whether running it costs the host next to nothing: all is done on the GPU, behind its back."""
@@ -90,7 +104,9 @@ class Plan:
     def _add(self, op: OpNode) -> None:
         inputs = [self._slot_of(node) for node in op.inputs]
         arguments = {name: self._slot_of(node) for name, node in op.argument_inputs.items()}
-        operator = construct(op, self.seeds.get(op, -1), self._files, self.decoding)
+        operator = construct(op, self._seeds.get(op.name, -1), self._files, self.decoding)
+        for name, part in operator.parts():
+            part.seed = self._seeds.get(name, -1)
         outputs = [self._new_slot(node.name, node.device) for node in op.outputs]
         self.steps.append(Step(op, operator, inputs, arguments, outputs))
 
@@ -127,6 +143,13 @@ def construct(op: OpNode, seed: int, files: Files = ANYWHERE, decoding: Decoding
         return operator
     except Exception as error:
         raise operator_error(error, op.display_name, op.device, None, op.origin) from error
+
+
+def _seeds_by_name(graph: Graph, written: Graph, seed: int) -> dict[str, int]:
+    """The seeds of the random operators of ``graph``, and of those that it has as parts of others, in the order as written."""
+    left = {op.name for fused in graph.operators for op in (fused, *fused.steps)}
+    seeds = operator_seeds([op for op in written.operators if op.name in left], seed)
+    return {op.name: own for op, own in seeds.items()}
 
 
 def operator_seeds(operators: Sequence[OpNode], seed: int) -> dict[OpNode, int]:

@@ -1,26 +1,30 @@
 """Operators that do the work of several in one: made by a pass, never by users.
 
-A fused operator names, in its schema, the operators that it stands for. It holds one of each, has them check types and infer
-shapes as if they ran one after the other, and then computes all at once; where it cannot, it runs them in turn. So it
-changes no result and no error.
+A fused operator holds the operators that it stands for. It has them check types and infer shapes as if they ran one after the
+other, and then computes all at once; where it cannot, or where one of them fails, it runs them in turn. So it changes no result
+and no error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 import numpy as np
 
 from penstock.errors import Frame, operator_error
+from penstock.schema.image_chain import NotFusable
 from penstock.schema.operator import Operator, OutputSpec, Sample, SampleFailure, Shape, Workspace
-from penstock.tensors import TensorListCPU, TensorListGPU
+from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
+from penstock.types import numpy_dtype
 
 
 class FusedNode(Protocol):
     """What a fused operator needs to know of each node that it stands for."""
 
+    name: str
     device: str
     arguments: dict[str, Any]
     display_name: str
@@ -34,11 +38,23 @@ def fused_argument(position: int, name: str) -> str:
     return f"{position:04}:{name}"
 
 
+def split_argument(full: str) -> tuple[int, str]:
+    """The position and the name that :func:`fused_argument` has put together."""
+    position, _, name = full.partition(":")
+    return int(position), name
+
+
+def further_input(number: int) -> str:
+    """How an operator's positional input beside the first goes among its arguments; sorted, it comes before them."""
+    return f"#{number}"
+
+
 @dataclass
 class _Step(Workspace):
     """What one of the fused operators sees: failures of samples name it."""
 
     node: FusedNode | None = None
+    further: list[Any] = field(default_factory=list)
 
     def fail(self, index: int, error: BaseException) -> None:
         assert self.node is not None
@@ -47,6 +63,14 @@ class _Step(Workspace):
 
 def _blamed_on(node: FusedNode, error: BaseException, sample: int | None) -> BaseException:
     return operator_error(error, node.display_name, node.device, sample, node.origin)
+
+
+class FirstStepFailed(Exception):
+    """Carries the error that the first step raised on a sample, which no other step can have come before."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
 
 
 class ArrayOperator(Operator):
@@ -64,8 +88,11 @@ class ArrayOperator(Operator):
 class FusedOperator(Operator):
     """The base of fused operators.
 
-    Concrete ones tell whether a batch can be computed at once (``can_fuse``), and compute it (``compute_fused`` for a sample
-    on CPU, ``compute_fused_batch`` on GPU), from the steps' samples, which hold each step's plan.
+    Concrete ones tell whether a batch can be computed at once (``check_batch``), and compute it (``compute_fused`` for a
+    sample on CPU, ``compute_fused_batch`` on GPU), from the steps' samples, which hold each step's plan.
+
+    Attributes:
+        counts: how many samples were computed at once ("fused"), and how many step by step, by the reason.
     """
 
     def bind(self, payload: Any) -> None:
@@ -74,6 +101,7 @@ class FusedOperator(Operator):
         self.operators: Sequence[Operator]
         self.nodes, self.operators = payload
         self.repeatable = all(operator.repeatable for operator in self.operators)
+        self.counts: Counter[str] = Counter()
 
     # -- what concrete operators fill in ---------------------------------------------------------------------------
 
@@ -82,23 +110,43 @@ class FusedOperator(Operator):
         """Whether operators with these arguments can ever be computed at once."""
         return True
 
-    def can_fuse(self, steps: Sequence[Workspace]) -> bool:
-        """Whether this batch, whose shapes are inferred, can be computed at once."""
-        raise NotImplementedError
+    @classmethod
+    def joins(cls, operator: Operator, is_first: bool) -> bool:
+        """Whether the operator can be part of a chain that no schema lists; ``is_first``: as its first."""
+        return False
+
+    @classmethod
+    def exceptions(cls, operators: Sequence[Operator]) -> tuple[str, ...]:
+        """Which data these operators compute step by step all the same, as users are told."""
+        return ()
+
+    def check_input(self, batch: TensorList) -> None:
+        """Raises NotFusable where such data cannot be computed at once, or need not."""
+
+    def check_batch(self, steps: Sequence[Workspace]) -> None:
+        """Raises NotFusable where this batch, whose shapes are inferred, cannot be computed at once."""
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
-        """Computes the last step's output of one sample, on CPU."""
+        """Computes the last step's output of one sample, on CPU.
+
+        Raises:
+            FirstStepFailed: with what the first step raised. After any other error, the steps are run one by one.
+            NotFusable: this sample is to be computed step by step.
+        """
         raise NotImplementedError
 
     def compute_fused_batch(self, steps: Sequence[Workspace]) -> None:
         """Computes the last step's outputs of the batch, on the current CuPy stream."""
         raise NotImplementedError
 
-    def error_of(self, position: int, error: BaseException, sample: int) -> BaseException:
-        """The error to raise where the step at ``position`` fails on a sample; others are blamed on the last step."""
-        return _blamed_on(self.nodes[position], error, sample)
-
     # -- what is the same for all ------------------------------------------------------------------------------------
+
+    def parts(self) -> Iterable[tuple[str, Operator]]:
+        return [(node.name, operator) for node, operator in zip(self.nodes, self.operators)]
+
+    def reset(self) -> None:
+        for operator in self.operators:
+            operator.reset()
 
     def run(self, workspace: Workspace) -> None:
         if self.repeats(workspace):
@@ -107,27 +155,20 @@ class FusedOperator(Operator):
         steps[0].inputs = list(workspace.inputs)
         try:
             self._run_at_once(workspace, steps)
+        except NotFusable as reason:
+            self.counts[str(reason)] += workspace.batch_size
+            self._run_in_turn(workspace)
         finally:
             # Samples and workspaces know each other: apart, their buffers are free as soon as nobody wants them.
             for step in steps:
                 step.samples = []
 
     def _run_at_once(self, workspace: Workspace, steps: Sequence[_Step]) -> None:
-        for position, (operator, step) in enumerate(zip(self.operators, steps)):
-            try:
-                specs = operator.describe(step)
-            except Exception as error:
-                raise _blamed_on(self.nodes[position], error, None) from error
-            (shapes,) = operator.infer_batch(step, 1)
-            if position + 1 < len(steps):
-                steps[position + 1].inputs = [_without_data(specs[0], shapes, workspace.device)]
-                steps[position + 1].failures = step.failures
-        if not self.can_fuse(steps):
-            self._run_in_turn(workspace)
-            return
+        self.check_input(workspace.inputs[0])
+        shapes, spec = self._infer_steps(steps)
+        self.check_batch(steps)
         last = steps[-1]
-        workspace.outputs = last.outputs = [workspace.allocate(shapes, specs[0])]
-        workspace.failures = last.failures
+        outputs = last.outputs = [workspace.allocate(shapes, spec)]
 
         def compute_batch(whole: Workspace) -> None:
             steps[0].inputs, last.outputs = whole.inputs, whole.outputs
@@ -135,29 +176,102 @@ class FusedOperator(Operator):
 
         if workspace.device == "cpu":
             self._compute_samples(steps, shapes)
-        elif last.live:
+        workspace.outputs, workspace.failures = outputs, last.failures
+        if workspace.device != "cpu" and last.live:
             self.launch(workspace, compute_batch)
+        for operator, step in zip(self.operators, steps):
+            operator.finish(step)
+
+    def _infer_steps(self, steps: Sequence[_Step]) -> tuple[list[Shape], OutputSpec]:
+        """The shapes and the type of what comes out, each step's samples with their plans.
+
+        Raises:
+            NotFusable: a step refuses something: run in turn, it does so when the steps before it are done.
+        """
+        shapes: list[Shape] = []
+        for position, (operator, step) in enumerate(zip(self.operators, steps)):
+            known = len(step.failures)
+            try:
+                operator.check_inputs(step)
+                if operator.sees_frames(step):
+                    raise NotFusable("frames")
+                spec, *_ = operator.describe(step)
+                (shapes,) = operator.infer_batch(step, 1)
+            except NotFusable:
+                raise
+            except Exception as error:
+                raise NotFusable("failures") from error
+            if position and len(step.failures) > known:
+                raise NotFusable("failures")
+            if position + 1 < len(steps):
+                following = steps[position + 1]
+                step.outputs = [_without_data(spec, shapes, step.device)]
+                following.inputs = [*step.outputs, *following.further]
+                following.failures = step.failures
+        return shapes, spec
 
     def _compute_samples(self, steps: Sequence[_Step], shapes: Sequence[Shape]) -> None:
         last = steps[-1]
-        earlier = [list(step.samples) for step in steps[:-1]]
+        columns = [list(step.samples) for step in steps]
+        reasons: list[str | None] = [None] * last.batch_size
+        in_turn: list[BaseException] = []
 
         def task(index: int) -> None:
-            sample = last.samples[index]
-            if sample is None:
+            samples = [samples[index] for samples in columns]
+            if samples[-1] is None or in_turn:
                 return
             try:
-                self.compute_fused([*(samples[index] for samples in earlier), sample])
+                reasons[index] = self._compute_sample(samples)
+            except FirstStepFailed as failure:
+                if last.isolate and any(operator.depends_on_batch for operator in self.operators):
+                    in_turn.append(failure)
+                else:
+                    steps[0].fail(index, failure.cause)
+                    last.samples[index] = None
             except Exception as error:
-                last.fail(index, error)
+                in_turn.append(error)
 
-        last.parallel(task, last.batch_size, [_volume(shape) for shape in shapes])
+        try:
+            last.parallel(task, last.batch_size, [_volume(shape) for shape in shapes])
+        except SampleFailure:
+            if not in_turn:
+                raise
+        if in_turn:
+            raise NotFusable("failures") from in_turn[0]
+        self.counts.update(reason for reason in reasons if reason is not None)
+
+    def _compute_sample(self, samples: Sequence[Sample]) -> str:
+        """Computes a sample; tells how that was done, as it is counted."""
+        try:
+            self.compute_fused(samples)
+        except NotFusable as reason:
+            self._compute_in_turn(samples)
+            return str(reason)
+        return "fused"
+
+    def _compute_in_turn(self, samples: Sequence[Sample]) -> None:
+        """Computes one sample step by step."""
+        for position, (operator, sample) in enumerate(zip(self.operators, samples)):
+            if position + 1 < len(samples):
+                following, index = samples[position + 1], sample.index
+                dtype = following.workspace.inputs[0].dtype
+                held = np.empty(following.shapes[0], numpy_dtype(dtype))
+                sample.workspace.outputs[0].samples[index] = held
+            try:
+                operator.compute(sample)
+            except Exception as error:
+                if position == 0:
+                    raise FirstStepFailed(error) from error
+                raise
+        for sample in samples[:-1]:
+            sample.workspace.outputs[0].samples[sample.index] = None
 
     def _run_in_turn(self, workspace: Workspace) -> None:
-        inputs, failures = list(workspace.inputs), workspace.failures
+        inputs, failures = list(workspace.inputs), dict(workspace.failures)
         for position, operator in enumerate(self.operators):
             step = self._step(workspace, position)
-            step.inputs, step.failures = inputs, failures
+            step.inputs = [*inputs, *step.further]
+            step.failures = failures
             try:
                 operator.run(step)
             except SampleFailure:
@@ -174,10 +288,14 @@ class FusedOperator(Operator):
         prefix = fused_argument(position, "")
         step = _Step(**{field.name: getattr(workspace, field.name) for field in fields(Workspace)})
         step.node = self.nodes[position]
-        step.arguments = {
+        given = {
             name.removeprefix(prefix): batch for name, batch in workspace.arguments.items() if name.startswith(prefix)
         }
-        step.inputs, step.outputs, step.samples, step.state = [], [], [], None
+        further = sorted(name for name in given if name.startswith(further_input(0)[0]))
+        step.further = [given.pop(name) for name in further]
+        step.arguments = given
+        step.inputs, step.outputs, step.samples, step.state, step.plans = [], [], [], None, None
+        step.failures = dict(workspace.failures)
         return step
 
 
@@ -193,4 +311,5 @@ def _without_data(spec: OutputSpec, shapes: Sequence[Shape], device: str) -> Any
     kind = TensorListCPU if device == "cpu" else TensorListGPU
     batch = kind.of_samples([], spec.layout, spec.dtype, spec.ndim)
     batch.shapes = list(shapes)
+    batch.samples.extend([None] * len(batch.shapes))
     return batch

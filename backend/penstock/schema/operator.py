@@ -211,6 +211,8 @@ class Operator:
     repeatable: bool = True
     # Run over the frames of sequences, it gives frames of the input's shape: so there may be none.
     keeps_frame_shape: bool = False
+    # What becomes of a sample may depend on which others of its batch have not failed.
+    depends_on_batch: bool = False
     # The arguments on which nothing depends but `run_values`.
     varying_arguments: frozenset[str] = frozenset()
 
@@ -317,15 +319,12 @@ class Operator:
 
     def run(self, workspace: Workspace) -> None:
         """Runs the operator on a batch: describe, infer, allocate, compute."""
-        if self.schema.sequences:
-            workspace.inputs = [self._frames_named(batch, index) for index, batch in enumerate(workspace.inputs)]
-        self._check_layouts(workspace)
-        self._check_lists(workspace)
+        self.check_inputs(workspace)
         if self.schema.sequences and self._has_frames(workspace):
             from penstock.schema.sequence import run_over_frames
 
             run_over_frames(self, workspace)
-        elif self.schema.sequences and any(map(_of_frames, workspace.arguments.values())):
+        elif self.sees_frames(workspace):
             from penstock.schema.sequence import run_over_inner_frames
 
             if any(batch.layout().startswith("C") for batch in workspace.inputs):
@@ -338,6 +337,26 @@ class Operator:
                 self.run_batch(workspace)
         else:
             self.run_batch(workspace)
+
+    def check_inputs(self, workspace: Workspace) -> None:
+        """Names the dimensions of inputs without a layout, and raises for layouts, ranks and lists that are not taken."""
+        if self.schema.sequences:
+            workspace.inputs = [self._frames_named(batch, index) for index, batch in enumerate(workspace.inputs)]
+        self._check_layouts(workspace)
+        self._check_lists(workspace)
+
+    def sees_frames(self, workspace: Workspace) -> bool:
+        """Whether the samples, or values of arguments, are taken apart into frames."""
+        return self.schema.sequences and (
+            self._has_frames(workspace) or any(map(_of_frames, workspace.arguments.values()))
+        )
+
+    def finish(self, workspace: Workspace) -> None:
+        """Ends a batch that was computed, in whichever way: what changes from batch to batch goes on to the next."""
+
+    def parts(self) -> Iterable[tuple[str, Operator]]:
+        """The operators that it stands for, by the names of their nodes; none where it is itself what was written."""
+        return ()
 
     def _frames_named(self, batch: Any, index: int) -> Any:
         """An input; one without a layout gets the first that is declared for its rank, where that is one of frames."""

@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from penstock.schema.operator import Operator, Sample
+from penstock.kernels.windows import Region
+from penstock.schema.image_chain import ChainOperator, Pixels, PointwiseMap
+from penstock.schema.operator import Sample, Shape
 
 
-class PointwiseOperator(Operator):
+class PointwiseOperator(ChainOperator):
     """The base of operators that can compute a part of a sample at a time, so that a chain of them runs piece by piece."""
+
+    # How many elements, along the last dimension, are computed together.
+    group: int = 1
 
     def is_pointwise(self) -> bool:
         """Whether its arguments leave it so, with one input."""
         return True
+
+    def joins_chain(self) -> bool:
+        return self.is_pointwise()
+
+    def stage(self, sample: Sample) -> PointwiseMap:
+        return ElementMap(self, sample.shapes[0])
 
     def compute_elements(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
         """Computes, on CPU, what :meth:`compute` gives for some elements: contiguous arrays of shape (n,).
 
         Args:
             sample: whose shapes are inferred; its data may not be there.
-            source: of the input's type.
+            source: of the input's type; whole groups.
             target: of the output's type.
         """
         raise NotImplementedError(f"{type(self).__name__} does not compute element by element")
+
+
+@dataclass(frozen=True)
+class ElementMap(PointwiseMap):
+    """A pointwise operator on one sample."""
+
+    operator: PointwiseOperator
+    shape: Shape
+
+    def covers(self, window: Region) -> Region:
+        if self.operator.group == 1:
+            return window
+        return Region((*window.anchor[:-1], 0), (*window.extents[:-1], self.shape[-1]))
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        self.operator.compute_elements(sample, source.contiguous(window).reshape(-1), target.reshape(-1))

@@ -46,6 +46,9 @@ class RandomOperator(Operator):
 
     def run(self, workspace: Workspace) -> None:
         super().run(workspace)
+        self.finish(workspace)
+
+    def finish(self, workspace: Workspace) -> None:
         self._produced += workspace.batch_size
 
     def stream(self, sample: Sample) -> Stream:

@@ -40,6 +40,16 @@ def _float_to_integer(like: Any) -> Any:
         # The value that conversion instructions give for what has no value.
         of_nan = lowest if like.signed else 1 << 63
 
+    if like.bitwidth <= 16 and not like.signed:
+        # What is no number is not above 0 either, and nothing is rounded down.
+        def narrow_unsigned(value, like):  # type: ignore[no-untyped-def]
+            inside = value if value > low else type(value)(low)
+            inside = inside if inside < high else type(value)(high)
+            whole = np.int32(inside)
+            return type(like)(whole + np.int32(inside - type(value)(whole) >= half))
+
+        return narrow_unsigned
+
     if like.bitwidth <= 16:
         # Without branches, so that loops are vectorized; numbers of 16 bits and their halves are exact in either float.
         def narrow(value, like):  # type: ignore[no-untyped-def]

@@ -16,7 +16,7 @@ from numba import njit
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.halves import round_to_halves
-from penstock.kernels.cpu.normalize import normalized
+from penstock.kernels.cpu.normalize import converted_fill, normalized
 from penstock.kernels.cpu.simd import add_product, at, load, load_pixels, rounded, store, zeros
 from penstock.kernels.filters import Taps
 
@@ -34,14 +34,16 @@ class Normalization:
         mean, factor: float32, of shape (C,).
         shift: added last.
         planar: the output is (C', h, w), else (h, w, C').
-        fill: of the channels that the output has beyond C.
+        fill: of what the output has beside the image and beyond C: one value, or float32 of shape (C',).
+        place: where the image lies in the rows and columns of the output.
     """
 
     mean: np.ndarray
     factor: np.ndarray
     shift: float = 0.0
     planar: bool = True
-    fill: float = 0.0
+    fill: np.ndarray | float = 0.0
+    place: tuple[int, int] = (0, 0)
 
 
 @njit(**_OPTIONS)
@@ -177,10 +179,23 @@ def _round(line, like):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _resample_to_planes(  # type: ignore[no-untyped-def]
-    source, channels, v_starts, v_weights, h_starts, h_weights, between, mean, factor, shift, target, like
+    source,
+    channels,
+    v_starts,
+    v_weights,
+    h_starts,
+    h_weights,
+    between,
+    mean,
+    factor,
+    shift,
+    target,
+    top,
+    left,
+    width,
+    like,
 ):
-    """source (H, W * C) -> target (C', h, w), of which the first C channels are written."""
-    width = target.shape[2]
+    """source (H, W * C) -> target (C', h, w), of whose first C channels the part from ``top`` and ``left`` on is written."""
     first, count, row, line = _buffers(channels, h_starts, h_weights, width)
     flat, stride = source.ravel(), source.shape[1]
     plane = np.empty(width, np.float32)
@@ -191,9 +206,9 @@ def _resample_to_planes(  # type: ignore[no-untyped-def]
             offset, scale = mean[c], factor[c]
             for x in range(width):
                 plane[x] = normalized(at(line, x * channels + c), offset, scale, shift)
-            out = target[c, y]
+            out = target[c, top + y]
             for x in range(width):
-                out[x] = converted(plane[x], like)
+                out[left + x] = converted(plane[x], like)
 
 
 # Pixels that are normalized at a time.
@@ -202,42 +217,68 @@ _LANES = 8
 
 @njit(**_OPTIONS)
 def _resample_to_three_planes(  # type: ignore[no-untyped-def]
-    source, channels, v_starts, v_weights, h_starts, h_weights, between, mean, factor, shift, target, like
+    source,
+    channels,
+    v_starts,
+    v_weights,
+    h_starts,
+    h_weights,
+    between,
+    mean,
+    factor,
+    shift,
+    target,
+    top,
+    left,
+    width,
+    like,
 ):
     """:func:`_resample_to_planes` for three channels, to float32 and of a width of at least ``_LANES``."""
-    width = target.shape[2]
     first, count, row, line = _buffers(3, h_starts, h_weights, width)
     flat, stride = source.ravel(), source.shape[1]
     mean_r, mean_g, mean_b = mean[0], mean[1], mean[2]
     factor_r, factor_g, factor_b = factor[0], factor[1], factor[2]
     for y in range(v_starts.size):
         _sum_line(flat, stride, 3, v_starts[y], v_weights[y], first, count, h_starts, h_weights, row, line)
-        red, green, blue = target[0, y], target[1, y], target[2, y]
+        red, green, blue = target[0, top + y], target[1, top + y], target[2, top + y]
         x = 0
         while x < width:
             x = min(x, width - _LANES)
             r, g, b = load_pixels(line, x * 3, _LANES, 3, False)
-            store(red, x, (rounded(r, between) - mean_r) * factor_r + shift)
-            store(green, x, (rounded(g, between) - mean_g) * factor_g + shift)
-            store(blue, x, (rounded(b, between) - mean_b) * factor_b + shift)
+            store(red, left + x, (rounded(r, between) - mean_r) * factor_r + shift)
+            store(green, left + x, (rounded(g, between) - mean_g) * factor_g + shift)
+            store(blue, left + x, (rounded(b, between) - mean_b) * factor_b + shift)
             x += _LANES
 
 
 @njit(**_OPTIONS)
 def _resample_to_pixels(  # type: ignore[no-untyped-def]
-    source, channels, v_starts, v_weights, h_starts, h_weights, between, mean, factor, shift, target, like
+    source,
+    channels,
+    v_starts,
+    v_weights,
+    h_starts,
+    h_weights,
+    between,
+    mean,
+    factor,
+    shift,
+    target,
+    top,
+    left,
+    width,
+    like,
 ):
-    """source (H, W * C) -> target (h, w, C'), of which the first C channels are written."""
-    width = target.shape[1]
+    """source (H, W * C) -> target (h, w, C'), of whose first C channels the part from ``top`` and ``left`` on is written."""
     first, count, row, line = _buffers(channels, h_starts, h_weights, width)
     flat, stride = source.ravel(), source.shape[1]
     for y in range(v_starts.size):
         _sum_line(flat, stride, channels, v_starts[y], v_weights[y], first, count, h_starts, h_weights, row, line)
         _round(line, between)
-        out = target[y]
+        out = target[top + y]
         for x in range(width):
             for c in range(channels):
-                out[x, c] = converted(normalized(at(line, x * channels + c), mean[c], factor[c], shift), like)
+                out[left + x, c] = converted(normalized(at(line, x * channels + c), mean[c], factor[c], shift), like)
 
 
 @njit(**_OPTIONS)
@@ -319,13 +360,12 @@ def resample_normalized(
         resample_normalized(source, vertical, horizontal, between, normalization, wide, columns_first)
         round_to_halves(wide, target)
         return
-    channels = source.shape[2]
-    added = target[channels:] if normalization.planar else target[..., channels:]
-    if added.size:
-        added[...] = normalization.fill
+    channels, (top, left) = source.shape[2], normalization.place
+    height, width = vertical.starts.size, horizontal.starts.size
+    _fill_around(target if normalization.planar else target.transpose(2, 0, 1), channels, height, width, normalization)
     rows, vertical, horizontal = _ordered(source, vertical, horizontal, columns_first)
     kernel = _resample_to_planes if normalization.planar else _resample_to_pixels
-    if normalization.planar and channels == 3 and target.dtype == np.float32 and target.shape[2] >= _LANES:
+    if normalization.planar and channels == 3 and target.dtype == np.float32 and width >= _LANES:
         kernel = _resample_to_three_planes
     kernel(
         rows,
@@ -337,8 +377,30 @@ def resample_normalized(
         normalization.factor,
         np.float32(normalization.shift),
         target,
+        top,
+        left,
+        width,
         target.dtype.type(0),
     )
+
+
+def _fill_around(planes: np.ndarray, channels: int, height: int, width: int, normalization: Normalization) -> None:
+    """Fills what of ``planes`` (C', h, w) is beside an image of so many channels, rows and columns."""
+    if planes.shape == (channels, height, width):
+        return
+    (top, left), fills = normalization.place, np.broadcast_to(np.float32(normalization.fill), len(planes))
+    fill = converted_fill(fills, planes.dtype)[:, None, None]
+    bottom, right = top + height, left + width
+    image, values = planes[:channels], fill[:channels]
+    for part, value in (
+        (planes[channels:], fill[channels:]),
+        (image[:, :top], values),
+        (image[:, bottom:], values),
+        (image[:, top:bottom, :left], values),
+        (image[:, top:bottom, right:], values),
+    ):
+        if part.size:
+            part[...] = value
 
 
 def _ordered(

@@ -17,38 +17,54 @@ _LANES = 16
 
 
 @njit(**_OPTIONS)
-def _split(source, outer, pixels, target):  # type: ignore[no-untyped-def]
-    """source (outer, pixels, 3) -> target (outer, 3, pixels), both flat, of at least ``_LANES`` pixels."""
+def _split(source, outer, pixels, stride, target):  # type: ignore[no-untyped-def]
+    """source (outer, pixels, 3) -> target (outer, 3, pixels), both flat, of at least ``_LANES`` pixels.
+
+    ``stride`` is from plane to plane of the target: ``pixels``, or more where it is a part of one image.
+    """
     for begin in range(0, outer * pixels * 3, pixels * 3):
         p = 0
         while p < pixels:
             # The last block overlaps the one before it rather than to be shorter.
             p = min(p, pixels - _LANES)
-            copy_split(source, begin + p * 3, target, begin + p, pixels, _LANES)
+            copy_split(source, begin + p * 3, target, begin + p, stride, _LANES)
             p += _LANES
 
 
 @njit(**_OPTIONS)
-def _join(source, outer, pixels, target):  # type: ignore[no-untyped-def]
-    """source (outer, 3, pixels) -> target (outer, pixels, 3), both flat, of at least ``_LANES`` pixels."""
+def _join(source, outer, pixels, stride, target):  # type: ignore[no-untyped-def]
+    """source (outer, 3, pixels) -> target (outer, pixels, 3), both flat, of at least ``_LANES`` pixels.
+
+    ``stride`` is from plane to plane of the source: ``pixels``.
+    """
     for begin in range(0, outer * pixels * 3, pixels * 3):
         p = 0
         while p < pixels:
             p = min(p, pixels - _LANES)
-            copy_joined(source, begin + p, pixels, target, begin + p * 3, _LANES)
+            copy_joined(source, begin + p, stride, target, begin + p * 3, _LANES)
             p += _LANES
 
 
 def transpose(source: np.ndarray, permutation: Sequence[int], target: np.ndarray) -> None:
-    """``target[...] = source.transpose(permutation)``; of one type, ``target`` is contiguous."""
+    """``target[...] = source.transpose(permutation)``, of one type; quickest where both are contiguous."""
     kernel, outer = _kernel_for(source.shape, list(permutation))
     pixels = source.size // max(3 * outer, 1)
-    if kernel is None or pixels < _LANES or not source.flags.c_contiguous:
+    flat = target.reshape(-1) if target.flags.c_contiguous else _rows_of_planes(target, kernel, outer)
+    if kernel is None or flat is None or pixels < _LANES or not source.flags.c_contiguous:
         np.copyto(target, source.transpose(permutation))
         return
     # Elements are moved as they are, so that types of one size share one kernel.
     bits = f"u{source.itemsize}"
-    kernel(source.reshape(-1).view(bits), outer, pixels, target.reshape(-1).view(bits))
+    stride = pixels if target.flags.c_contiguous else target.strides[0] // target.itemsize
+    kernel(source.reshape(-1).view(bits), outer, pixels, stride, flat.view(bits))
+
+
+def _rows_of_planes(target: np.ndarray, kernel: Any, outer: int) -> np.ndarray | None:
+    """Some rows of the three planes of one image, as one flat array with what is between them; None for anything else."""
+    if kernel is not _split or outer != 1 or not target.size or not target[0].flags.c_contiguous:
+        return None
+    size = (2 * target.strides[0] + target[0].nbytes) // target.itemsize
+    return np.lib.stride_tricks.as_strided(target, (size,), (target.itemsize,))
 
 
 def _kernel_for(shape: tuple[int, ...], permutation: list[int]) -> tuple[Any, int]:

@@ -14,7 +14,7 @@ _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 
 # The position in the input is computed anew after so many pixels, and between by adding up, as the reference does.
-_TILE = 256
+TILE = 256
 
 
 @njit(**_OPTIONS)
@@ -27,13 +27,14 @@ def _start_2d(m, x, y):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _nearest_2d(source, m, has_fill, fill, target, like):  # type: ignore[no-untyped-def]
+def _nearest_2d(source, m, has_fill, fill, first_row, first_column, target, like):  # type: ignore[no-untyped-def]
+    """The part of the output that begins at ``first_row`` and ``first_column``, a multiple of ``TILE``."""
     height, width, channels = source.shape
     for y in range(target.shape[0]):
         fx = fy = np.float32(0)
         for x in range(target.shape[1]):
-            if x % _TILE == 0:
-                fx, fy = _start_2d(m, x, y)
+            if x % TILE == 0:
+                fx, fy = _start_2d(m, first_column + x, first_row + y)
             sx, sy = math.floor(fx), math.floor(fy)
             fx += m[0, 0]
             fy += m[1, 0]
@@ -56,7 +57,8 @@ def between(a, b, d, e, fx, fy, like):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _linear_2d(source, m, has_fill, fill, target, like):  # type: ignore[no-untyped-def]
+def _linear_2d(source, m, has_fill, fill, first_row, first_column, target, like):  # type: ignore[no-untyped-def]
+    """The part of the output that begins at ``first_row`` and ``first_column``, a multiple of ``TILE``."""
     height, width, channels = source.shape
     half = np.float32(0.5)
     # Flat, and with unsigned positions: numba would ask of signed ones whether they count from the end.
@@ -66,8 +68,8 @@ def _linear_2d(source, m, has_fill, fill, target, like):  # type: ignore[no-unty
     for y in range(target.shape[0]):
         px = py = np.float32(0)
         for x in range(target.shape[1]):
-            if x % _TILE == 0:
-                px, py = _start_2d(m, x, y)
+            if x % TILE == 0:
+                px, py = _start_2d(m, first_column + x, first_row + y)
             sx, sy = px - half, py - half
             px += m[0, 0]
             py += m[1, 0]
@@ -123,7 +125,7 @@ def _warp_3d(source, m, linear, has_fill, fill, target, like):  # type: ignore[n
         for y in range(target.shape[1]):
             px = py = pz = np.float32(0)
             for x in range(target.shape[2]):
-                if x % _TILE == 0:
+                if x % TILE == 0:
                     px, py, pz = _start_3d(m, 0, x, y, z), _start_3d(m, 1, x, y, z), _start_3d(m, 2, x, y, z)
                 sx, sy, sz = px - shift, py - shift, pz - shift
                 px += m[0, 0]
@@ -143,8 +145,16 @@ def _warp_3d(source, m, linear, has_fill, fill, target, like):  # type: ignore[n
                     target[z, y, x, c] = converted(total, like)
 
 
-def warp(source: np.ndarray, matrix: np.ndarray, linear: bool, fill: float | None, target: np.ndarray) -> None:
-    """Warps an image (H, W, C) or a volume (D, H, W, C).
+def warp(
+    source: np.ndarray,
+    matrix: np.ndarray,
+    linear: bool,
+    fill: float | None,
+    target: np.ndarray,
+    first_row: int = 0,
+    first_column: int = 0,
+) -> None:
+    """Warps an image (H, W, C) or a volume (D, H, W, C), or makes a part of a warped image.
 
     Args:
         source: contiguous.
@@ -152,6 +162,7 @@ def warp(source: np.ndarray, matrix: np.ndarray, linear: bool, fill: float | Non
         linear: interpolate; else the nearest pixel is taken.
         fill: what lies outside of the source; None: the nearest pixel of its border.
         target: its dtype tells how results are rounded.
+        first_row, first_column: where in the warped image the target begins; the column is a multiple of :data:`TILE`.
     """
     value = np.float32(0 if fill is None else fill)
     like = target.dtype.type(0)
@@ -159,4 +170,6 @@ def warp(source: np.ndarray, matrix: np.ndarray, linear: bool, fill: float | Non
     if source.ndim == 4:
         _warp_3d(source, m, linear, fill is not None, value, target, like)
     else:
-        (_linear_2d if linear else _nearest_2d)(source, m, fill is not None, value, target, like)
+        (_linear_2d if linear else _nearest_2d)(
+            source, m, fill is not None, value, first_row, first_column, target, like
+        )

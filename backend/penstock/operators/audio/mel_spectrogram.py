@@ -10,6 +10,7 @@ import numpy as np
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.schema import Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator
+from penstock.schema.image_chain import NotFusable
 from penstock.types import FLOAT
 
 if TYPE_CHECKING:
@@ -50,10 +51,10 @@ class MelSpectrogram(FusedOperator):
         hidden=True,
     )
 
-    def can_fuse(self, steps: Sequence[Workspace]) -> bool:
+    def check_batch(self, steps: Sequence[Workspace]) -> None:
         spectra, bands = steps[:2]
-        frequencies_first = bands.state == 0
-        return frequencies_first and all(sample.plan is not None for sample in spectra.live)
+        if bands.state != 0 or any(sample.plan is None for sample in spectra.live):
+            raise NotFusable("spectra of another layout or power")
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         from penstock.kernels.cpu import fft

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.schema import Operator, OutputSpec, Sample, Workspace
+from penstock.schema import OutputSpec, Sample, Workspace
+from penstock.schema.pointwise import PointwiseOperator
 from penstock.types import FLOAT, FLOAT16, INT16, INT32, UINT8, DALIDataType, dtype_name
 
 _INPUTS = (UINT8, INT16, INT32, FLOAT)
 _MATRIX_TYPES = (*_INPUTS, FLOAT16)
 
 
-class LinearColourOperator(Operator):
+class LinearColourOperator(PointwiseOperator):
     """The base of operators whose output pixels are linear in the input pixels."""
 
     plans_by_shape = True
@@ -37,20 +38,20 @@ class LinearColourOperator(Operator):
         raise NotImplementedError
 
     def compute(self, sample: Sample) -> None:
+        self.compute_elements(sample, np.ascontiguousarray(sample.inputs[0]), sample.outputs[0])
+
+    def compute_elements(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
         from penstock.kernels.cpu.colour import scale_add, transform
         from penstock.kernels.cpu.halves import round_to_halves
 
         matrix, offset = sample.plan
-        source = np.ascontiguousarray(sample.inputs[0])
         if source.dtype == np.float16:
             source = source.astype(np.float32)
         if matrix.size == 1:
-            scale_add(source, float(matrix[0, 0]), float(offset[0]), sample.outputs[0])
+            scale_add(source, float(matrix[0, 0]), float(offset[0]), target)
+        elif target.dtype != np.float16:
+            transform(source, matrix, offset, target)
         else:
-            target = sample.outputs[0]
-            if target.dtype != np.float16:
-                transform(source, matrix, offset, target)
-                return
             wide = np.empty(target.shape, np.float32)
             transform(source, matrix, offset, wide)
             round_to_halves(wide, target)
@@ -68,6 +69,7 @@ class ColourMatrixOperator(LinearColourOperator):
     """The base of operators that mix the three channels."""
 
     input_types = output_types = _MATRIX_TYPES
+    group = 3
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         if sample.shapes[0][-1] != 3:

@@ -7,10 +7,9 @@ import numpy as np
 from penstock.kernels.colour import full_range, half_range
 from penstock.operators.color._linear import LinearColourOperator
 from penstock.schema import Argument, Input, Sample, Schema, register_operator
-from penstock.schema.pointwise import PointwiseOperator
 
 
-class _BrightnessContrast(LinearColourOperator, PointwiseOperator):
+class _BrightnessContrast(LinearColourOperator):
     """``shift * range + brightness * (center + contrast * (x - center))``, in the output's range."""
 
     def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
@@ -21,12 +20,6 @@ class _BrightnessContrast(LinearColourOperator, PointwiseOperator):
         centre = sample["contrast_center"] if sample.given("contrast_center") else half_range(dtype_in)
         shift = self._value(sample, "brightness_shift", 0.0) * full_range(dtype_out)
         return np.array([[brightness * contrast]]), np.array([shift + brightness * (centre - contrast * centre)])
-
-    def compute_elements(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
-        from penstock.kernels.cpu.colour import scale_add
-
-        matrix, offset = sample.plan
-        scale_add(source, float(matrix[0, 0]), float(offset[0]), target)
 
     def _value(self, sample: Sample, name: str, default: float) -> float:
         return sample[name] if name in self.args else default

@@ -11,8 +11,10 @@ import numpy as np
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.image_codec import decode, decode_for_now
 from penstock.kernels.codecs.image_header import read_header
+from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.windows import Region
-from penstock.schema import Argument, Deprecation, Operator, OutputSpec, Sample, Workspace
+from penstock.schema import Argument, Deprecation, OutputSpec, Sample, Workspace
+from penstock.schema.image_chain import PixelSource
 from penstock.tensors import TensorListGPU
 from penstock.types import FLOAT, INT8, INT16, INT32, RGB, UINT8, UINT16, UINT32, DALIDataType, dtype_name, numpy_dtype
 
@@ -95,7 +97,7 @@ def _spans(window: Region) -> str:
 _WORTH_CUTTING = 0.8
 
 
-class ImageDecoder(Operator):
+class ImageDecoder(PixelSource):
     """The base of the image decoders; a concrete one says which window of each image it wants."""
 
     _gpu: Any = None
@@ -111,6 +113,10 @@ class ImageDecoder(Operator):
     def window(self, sample: Sample, height: int, width: int) -> Region | None:
         """The window (in H, W) of an upright image of ``height`` x ``width`` pixels; None for all of it."""
         return None
+
+    def begins_chain(self) -> bool:
+        # Windows are small, so that a batch of them takes little memory, and decoding one after the other is quicker.
+        return type(self).window is ImageDecoder.window
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         check_encoded(workspace)
@@ -140,13 +146,15 @@ class ImageDecoder(Operator):
 
     def decode_into(self, sample: Sample, output: np.ndarray) -> None:
         """Decodes the image of a sample whose shape is inferred into an array of that shape."""
-        header, region = sample.plan
+        self._decode(sample, sample.plan[1], output)
+
+    def _decode(self, sample: Sample, region: Region | None, output: np.ndarray) -> None:
         if not output.size:
             return
         try:
             decode(
                 encoded_bytes(sample),
-                header,
+                sample.plan[0],
                 output,
                 self.output_type,
                 self.args["adjust_orientation"],
@@ -156,6 +164,21 @@ class ImageDecoder(Operator):
             )
         except PenstockError as error:
             raise undecodable(error, sample) from None
+
+    def decode_part_into(self, sample: Sample, part: Region, output: np.ndarray) -> bool:
+        """Decodes a part (in H, W) of what :meth:`decode_into` gives into an array of its own, where that is exact."""
+        header, window = sample.plan
+        if not output.size or window is not None or output.dtype != numpy_dtype(self.args["dtype"]):
+            return False
+        height, width, _ = header.shape(self.output_type, self.args["adjust_orientation"])
+        if part.extents == (height, width):
+            self._decode(sample, None, output)
+            return True
+        orientation = header.placed(self.args["adjust_orientation"])
+        if not decodes_alone(encoded_bytes(sample), header, orientation.stored_region(part, height, width)):
+            return False
+        self._decode(sample, part, output)
+        return True
 
     def decode_part(self, sample: Sample, part: Region) -> np.ndarray | None:
         """A part (in H, W) of what :meth:`decode_into` gives, in memory that this thread's next image is decoded into.

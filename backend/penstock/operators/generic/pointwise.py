@@ -8,13 +8,15 @@ from math import prod
 
 import numpy as np
 
-from penstock.schema import Sample, Schema, Workspace, register_operator
-from penstock.schema.fused import FusedOperator
+from penstock.schema import Operator, Sample, Schema, register_operator
+from penstock.schema.fused import FirstStepFailed, FusedOperator
+from penstock.schema.image_chain import NotFusable
 from penstock.schema.pointwise import PointwiseOperator
+from penstock.tensors import TensorList
 from penstock.types import numpy_dtype
 
-_PIECE = 1 << 18
-"""Elements that go through the whole chain at a time. Smaller pieces fit the caches better, but cost more calls than that gains."""
+_PIECE = 3 << 16
+"""Elements, whole pixels, that go through the chain at a time. Smaller pieces fit the caches better, but cost more calls."""
 
 _LEAST = 1 << 14
 """Elements of the largest sample from which on that pays."""
@@ -29,21 +31,17 @@ class Pointwise(FusedOperator):
     def setup(self) -> None:
         self._local = threading.local()
 
-    def run(self, workspace: Workspace) -> None:
-        if self._sees_frames(workspace) or all(map(_is_small, workspace.inputs[0].shapes)):
-            self._run_in_turn(workspace)
-        else:
-            super().run(workspace)
+    @classmethod
+    def joins(cls, operator: Operator, is_first: bool) -> bool:
+        return isinstance(operator, PointwiseOperator) and operator.is_pointwise()
 
-    def _sees_frames(self, workspace: Workspace) -> bool:
-        """Whether some operator would take the samples apart into frames first."""
-        if not any(operator.schema.sequences for operator in self.operators):
-            return False
-        layouts = [workspace.inputs[0].layout(), *(batch.layout() for batch in workspace.arguments.values())]
-        return not layouts[0] or any(layout.startswith("F") for layout in layouts)
+    @classmethod
+    def exceptions(cls, operators: Sequence[Operator]) -> tuple[str, ...]:
+        return ("frames",) if any(operator.schema.sequences for operator in operators) else ()
 
-    def can_fuse(self, steps: Sequence[Workspace]) -> bool:
-        return True
+    def check_input(self, batch: TensorList) -> None:
+        if all(map(_is_small, batch.shapes)):
+            raise NotFusable("small samples")
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         output = samples[-1].outputs[0]
@@ -64,7 +62,9 @@ class Pointwise(FusedOperator):
         try:
             operator.compute_elements(sample, source, target)
         except Exception as error:
-            raise self.error_of(position, error, sample.index) from error
+            if position == 0:
+                raise FirstStepFailed(error) from error
+            raise
 
     def _buffer(self, which: int, size: int, dtype: np.dtype) -> np.ndarray:
         """One of this thread's two buffers, which data between operators take turns in."""

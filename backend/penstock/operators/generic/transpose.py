@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.kernels.windows import Region
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.image_chain import ChainOperator, Pixels, Store
+from penstock.schema.operator import Shape
 
 
 @register_operator
-class Transpose(Operator):
+class Transpose(ChainOperator):
     """Reorders the dimensions of each sample; by default reverses them."""
 
     schema = Schema(
@@ -59,6 +66,10 @@ class Transpose(Operator):
         data = sample.inputs[0]
         transpose(data, self.permutation(data.ndim), sample.outputs[0])
 
+    def stage(self, sample: Sample) -> Store:
+        permutation = tuple(self.permutation(len(sample.shapes[0])))
+        return Transposed(permutation, tuple(sample.shapes[0][axis] for axis in permutation))
+
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import WindowCopy, copy_alike
@@ -68,3 +79,22 @@ class Transpose(Operator):
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         plans = [None] * len(samples)
         copy_alike(sources, targets, plans, lambda _, source, target: WindowCopy(source, target, permutation))
+
+
+@dataclass(frozen=True)
+class Transposed(Store):
+    """A transposition of one sample."""
+
+    permutation: tuple[int, ...]
+    shape: Shape
+
+    writes_views = True
+
+    def reads(self, window: Region) -> Region:
+        places = [self.permutation.index(axis) for axis in range(len(self.permutation))]
+        return Region(tuple(window.anchor[p] for p in places), tuple(window.extents[p] for p in places))
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        from penstock.kernels.cpu.transpose import transpose
+
+        transpose(source.part(self.reads(window)), self.permutation, target)

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.resize_shapes import round_half_away
-from penstock.schema import Operator, OutputSpec, Sample, Workspace
+from penstock.kernels.windows import Region
+from penstock.schema import OutputSpec, Sample, Workspace
+from penstock.schema.image_chain import ChainOperator, NotFusable, Pixels, Sampling
+from penstock.schema.operator import Shape
 from penstock.types import FLOAT, INT16, INT32, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name, numpy_dtype
 
 
@@ -27,8 +30,10 @@ class WarpPlan:
     extents: tuple[int, ...]
 
 
-class WarpingOperator(Operator):
+class WarpingOperator(ChainOperator):
     """The base of operators that map output to input coordinates by a matrix."""
+
+    step_by_step = ("volumes",)
 
     def setup(self) -> None:
         if self.args["interp_type"] not in (INTERP_NN, INTERP_LINEAR):
@@ -77,12 +82,13 @@ class WarpingOperator(Operator):
 
     def _fill(self, workspace: Workspace) -> float | None:
         """The fill value, as both the input's and the output's type can hold it."""
-        fill = self.args["fill_value"]
+        fill, given = self.args["fill_value"], self.args["dtype"]
         if fill is None:
             return None
-        for batch in (workspace.inputs[0], workspace.outputs[0]):
-            if batch.dtype != FLOAT:
-                info = np.iinfo(numpy_dtype(batch.dtype))
+        dtype = workspace.inputs[0].dtype
+        for held in (dtype, dtype if given is None else given):
+            if held != FLOAT:
+                info = np.iinfo(numpy_dtype(held))
                 fill = float(np.clip(math.copysign(math.floor(abs(fill) + 0.5), fill), info.min, info.max))
         return fill
 
@@ -101,3 +107,44 @@ class WarpingOperator(Operator):
         linear = self.args["interp_type"] == INTERP_LINEAR
         source = np.ascontiguousarray(sample.inputs[0])
         warp(source, sample.plan.matrix, linear, self._fill(sample.workspace), sample.outputs[0])
+
+    def stage(self, sample: Sample) -> Sampling:
+        shape = sample.shapes[0]
+        if len(shape) != 3 or sample.plan.matrix is None:
+            raise NotFusable("volumes")
+        linear = self.args["interp_type"] == INTERP_LINEAR
+        output = (*sample.plan.extents, shape[-1])
+        return Warping(sample.plan.matrix, linear, self._fill(sample.workspace), shape, output)
+
+
+@dataclass(frozen=True)
+class Warping(Sampling):
+    """An image, warped; any part of the output may depend on all of it.
+
+    Attributes:
+        matrix: output to input coordinates.
+        linear: pixels are interpolated.
+        fill: what lies outside, or None.
+        shape_in, shape: of the input and of the output.
+    """
+
+    matrix: np.ndarray
+    linear: bool
+    fill: float | None
+    shape_in: Shape
+    shape: Shape
+
+    def covers(self, window: Region) -> Region:
+        from penstock.kernels.cpu.warp import TILE
+
+        (top, left, _), (height, width, _) = window.anchor, window.extents
+        return Region((top, left // TILE * TILE, 0), (height, width + left % TILE, self.shape[2]))
+
+    def reads(self, window: Region) -> Region:
+        return Region((0, 0, 0), self.shape_in)
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        from penstock.kernels.cpu.warp import warp
+
+        pixels = source.contiguous(self.reads(window))
+        warp(pixels, self.matrix, self.linear, self.fill, target, *window.anchor[:2])

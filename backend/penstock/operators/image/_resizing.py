@@ -13,7 +13,10 @@ import numpy as np
 from penstock.kernels.filters import Taps, nearest, taps
 from penstock.kernels.resize_shapes import MODES, AxisPlan, AxisPlans, plan_axes
 from penstock.kernels.windows import Region
-from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
+from penstock.operators.image._stores import NormalizingStore
+from penstock.schema import Argument, OutputSpec, Sample, Workspace
+from penstock.schema.image_chain import ChainOperator, NotFusable, Pixels, Placement, Sampling, Stage, Store
+from penstock.schema.operator import Shape
 from penstock.types import (
     FLOAT,
     INT16,
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     from penstock.kernels.cpu.resample import Normalization
     from penstock.kernels.cuda.launch import Located
     from penstock.kernels.cuda.resample import Normalized
-    from penstock.schema.operator import Shape
     from penstock.tensors import TensorListGPU
 
 IMAGE_LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW")
@@ -213,7 +215,7 @@ def _ones(count: int) -> np.ndarray:
     return np.ones((count, 1), np.float32)
 
 
-class ResizingOperator(Operator):
+class ResizingOperator(ChainOperator):
     """The base of operators that resize the D, H and W dimensions of images."""
 
     def setup(self) -> None:
@@ -423,8 +425,163 @@ class ResizingOperator(Operator):
         first, _ = sample.workspace.state
         resample(np.ascontiguousarray(sample.inputs[0]), sample.outputs[0], first, sample.plan)
 
+    step_by_step = ("volumes",)
+
+    def image_plans(self, workspace: Workspace) -> ImagePlans | None:
+        """How all samples are resized, where they were planned at once, for GPU."""
+        plans: ImagePlans | None = workspace.plans
+        return plans
+
+    def stage(self, sample: Sample) -> Resampling:
+        first, count = sample.workspace.state
+        if count != 2:
+            raise NotFusable("volumes")
+        return Resampling(sample.plan, first, sample.shapes[0], between_type(self, sample))
+
     def compute_batch(self, workspace: Workspace) -> None:
         resample_batch(workspace)
+
+
+def between_type(operator: ResizingOperator, sample: Sample) -> np.dtype:
+    """The type of the resized image."""
+    given = operator.args["dtype"]
+    return numpy_dtype(sample.workspace.inputs[0].dtype if given is None else given)
+
+
+@dataclass(frozen=True)
+class Resampling(Sampling):
+    """A sample of two spatial axes, resized.
+
+    Attributes:
+        plan: of the spatial axes.
+        first: the first of them among all dimensions.
+        shape_in: of the input.
+        dtype: of the output.
+    """
+
+    plan: ResamplePlan
+    first: int
+    shape_in: Shape
+    dtype: np.dtype
+
+    @functools.cached_property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return (*self.shape_in[: self.first], *self.plan.extents, *self.shape_in[self.first + 2 :])
+
+    def covers(self, window: Region) -> Region:
+        behind = self.first + 2
+        return Region(
+            (*window.anchor[:behind], *(0,) * len(self.shape[behind:])),
+            (*window.extents[:behind], *self.shape[behind:]),
+        )
+
+    def reads(self, window: Region) -> Region:
+        spans = [_span(table) for table in self._tables(window)]
+        anchor, extents = list(window.anchor), list(window.extents)
+        for axis, (start, stop) in enumerate(spans, self.first):
+            anchor[axis], extents[axis] = start, stop - start
+        return Region(tuple(anchor), tuple(extents))
+
+    def _tables(self, window: Region) -> list[Taps]:
+        axes = range(self.first, self.first + 2)
+        parts = [slice(window.anchor[axis], window.anchor[axis] + window.extents[axis]) for axis in axes]
+        return [Taps(table.starts[part], table.weights[part]) for table, part in zip(self.plan.tables, parts)]
+
+    def narrowed(self, placement: Placement) -> Sampling | None:
+        spatial = range(self.first, self.first + 2)
+        whole = all(
+            placement.anchor[axis] == 0 and placement.shape[axis] == extent and not placement.mirrored[axis]
+            for axis, extent in enumerate(self.shape)
+            if axis not in spatial
+        )
+        if not whole:
+            return None
+        windows = [
+            Window(placement.anchor[axis], placement.anchor[axis] + placement.shape[axis], placement.mirrored[axis])
+            for axis in spatial
+        ]
+        return replace(self, plan=self.plan.cropped(windows))
+
+    def stored_by(self, store: Store) -> ResampledStore | None:
+        if not isinstance(store, NormalizingStore) or not store.is_of_images or self.first != len(self.shape) - 3:
+            return None
+        inside, place = store.place_of_image()
+        windows = [
+            Window(part.start, part.stop, mirrored)
+            for part, mirrored in zip(inside[self.first :], (False, store.plan.mirror))
+        ]
+        return ResampledStore(self.plan.cropped(windows), self, store, (place[self.first], place[self.first + 1]))
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        read = self.reads(window)
+        pixels, origin = rows_at(source, read, self.first)
+        tables = [_shifted(table, -start) for table, start in zip(self._tables(window), origin)]
+        resample_planes(pixels, target, self.first, self.plan, tables)
+
+
+def rows_at(source: Pixels, read: Region, first: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    """A contiguous array of what is read and where its dimensions H and W, the first of which is ``first``, begin."""
+    behind = first + 2
+    if not first and source.array.flags.c_contiguous and source.array.shape[behind:] == read.extents[behind:]:
+        return source.array, source.origin[:2]
+    outer = Region(
+        (*read.anchor[:first], *source.origin[first:]),
+        (*read.extents[:first], *source.array.shape[first:]),
+    )
+    pixels = source.part(outer)
+    if pixels.flags.c_contiguous and pixels.shape[behind:] == read.extents[behind:]:
+        return pixels, source.origin[first:behind]
+    return source.contiguous(read), read.anchor[first:behind]
+
+
+@dataclass(frozen=True)
+class ResampledStore(Stage):
+    """Images resized, cropped, mirrored, normalized and stored in one pass.
+
+    Attributes:
+        plan: of the part that is kept.
+        resampling, store: the stages that it does.
+        place: where the part lies in H and W of the output.
+    """
+
+    plan: ResamplePlan
+    resampling: Resampling
+    store: NormalizingStore
+    place: tuple[slice, ...]
+
+    is_whole = True
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.store.shape
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether nothing of the output is filled but added channels."""
+        return self.store.is_inside
+
+    def covers(self, window: Region) -> Region:
+        return Region((0,) * len(self.shape), self.shape)
+
+    def reads(self, window: Region) -> Region:
+        first, shape, part = self.resampling.first, self.resampling.shape_in, self.plan.part_read
+        outer = (0,) * first
+        return Region((*outer, *part.anchor, 0), (*shape[:first], *part.extents, shape[-1]))
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        from penstock.kernels.cpu.resample import Normalization
+
+        plan, place = self.store.plan, self.place
+        pixels, origin = rows_at(source, self.reads(window), self.resampling.first)
+        normalization = Normalization(
+            plan.mean,
+            plan.factor,
+            plan.shift,
+            self.store.is_planar,
+            plan.fill,
+            (place[0].start, place[1].start),
+        )
+        resample_and_normalize(pixels, target, self.plan, self.resampling.dtype, normalization, origin)
 
 
 def _plan_empty(extents: Sequence[int], requested: Sequence[float]) -> list[AxisPlan]:
@@ -504,7 +661,16 @@ def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResampleP
         kernels.resample_axis(source, first, plan.taps_of(0), middle)
         source, first = middle, first + 1
         plan = replace(plan, axes=plan.axes[1:], filters=plan.filters[1:], windows=plan.windows[1:])
-    vertical, horizontal = plan.taps_of(0), plan.taps_of(1)
+    resample_planes(source, target, first, plan, (plan.taps_of(0), plan.taps_of(1)))
+
+
+def resample_planes(
+    source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan, tables: Sequence[Taps]
+) -> None:
+    """Resamples H and W, which begin at dimension ``first``, of a contiguous array by these tables of the plan."""
+    from penstock.kernels.cpu import resample as kernels
+
+    vertical, horizontal = tables
     nearest_only = all(kind == INTERP_NN for kind in plan.filters)
     for plane, result in zip(_planes(source, first), _planes(target, first)):
         if nearest_only:
@@ -532,7 +698,7 @@ def resample_and_normalize(
             float32, float16, uint8 or int8.
         plan: of two axes.
         between: the type that the resized images would have: the source's, or float32.
-        normalization: mean, factor, shift of the C channels; fill of those added.
+        normalization: what follows.
         origin: where ``source``, which may be a part of the image, begins in it.
     """
     from penstock.kernels.cpu import resample as kernels

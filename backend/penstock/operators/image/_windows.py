@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.kernels.windows import Region, crop_anchor, cut_off, fill_per_channel
 from penstock.schema import Argument, Deprecation, Operator, Sample, Workspace
+from penstock.schema.image_chain import Pixels, Placement
+from penstock.schema.operator import Shape
 from penstock.types import BOOL, FLOAT, FLOAT16, UINT8, DALIDataType, dtype_name
 
 if TYPE_CHECKING:
@@ -169,6 +172,77 @@ def copy_region(
     if not part.size:
         return
     target[place] = part if part.dtype == target.dtype else _converted(part, target.dtype)
+
+
+@dataclass(frozen=True)
+class Window(Placement):
+    """A region of a sample, as :func:`copy_region` takes it, or a mirrored copy of the sample.
+
+    Attributes:
+        fill: what lies outside: one value, or one for each channel.
+        channel_axis: the dimension of channels, or None.
+    """
+
+    anchor: tuple[int, ...]
+    shape: Shape
+    shape_in: Shape
+    mirrored: tuple[bool, ...]
+    converts: bool = False
+    fill: Sequence[float] = ()
+    channel_axis: int | None = None
+
+    writes_views = True
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        region = self.source_region(window)
+        inside, place = region.overlap(self.shape_in)
+        extents = tuple(s.stop - s.start for s in inside)
+        if extents != target.shape:
+            _fill(target, self._fill_of(window), self.channel_axis)
+        if not all(extents):
+            return
+        part = source.part(Region(tuple(s.start for s in inside), extents))
+        if any(self.mirrored):
+            _copy_mirrored(part, self.mirrored, target[self._turned(place, window)])
+        else:
+            target[place] = part if part.dtype == target.dtype else _converted(part, target.dtype)
+
+    def _fill_of(self, window: Region) -> Sequence[float]:
+        if self.channel_axis is None or len(self.fill) == 1:
+            return self.fill
+        first = window.anchor[self.channel_axis]
+        return self.fill[first : first + window.extents[self.channel_axis]]
+
+    def _turned(self, place: tuple[slice, ...], window: Region) -> tuple[slice, ...]:
+        """Where in the window a part lies, given where it lies before mirroring."""
+        triples = zip(place, window.extents, self.mirrored)
+        return tuple(slice(size - p.stop, size - p.start) if turned else p for p, size, turned in triples)
+
+
+def region_copy(
+    region: Region,
+    shape: Shape,
+    fill: Sequence[float],
+    channel_axis: int | None,
+    converts: bool = False,
+) -> Window:
+    """A region of a sample of ``shape``; raises RuntimeError where something is to be filled, and the values are too many."""
+    if not region.inside(shape):
+        channels = None if channel_axis is None else region.extents[channel_axis]
+        fill = fill_per_channel(fill, channels).tolist()
+    return Window(region.anchor, region.extents, shape, (False,) * len(shape), converts, fill, channel_axis)
+
+
+def _copy_mirrored(part: np.ndarray, mirrored: Sequence[bool], target: np.ndarray) -> None:
+    """``target = part``, reversed along some axes; the last of them by whole pixels, where that can be."""
+    from penstock.kernels.cpu.mirror import mirror_axis
+
+    axis = max(axis for axis, turned in enumerate(mirrored) if turned)
+    others = tuple(slice(None, None, -1 if turned and a != axis else 1) for a, turned in enumerate(mirrored))
+    if target.flags.c_contiguous and part.dtype == target.dtype:
+        mirror_axis(part[others], axis, target)
+    else:
+        np.copyto(target, np.flip(part[others], axis))
 
 
 def _converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -11,6 +11,7 @@ from penstock.operators.image._windows import (
     copy_regions,
     crop_region,
     crop_regions,
+    region_copy,
     regions_of,
     window_type,
 )
@@ -18,17 +19,17 @@ from penstock.schema import (
     Argument,
     Deprecation,
     Input,
-    Operator,
     OutputSpec,
     Sample,
     Schema,
     Workspace,
     register_operator,
 )
+from penstock.schema.image_chain import ChainOperator, Placement
 
 
 @register_operator
-class Crop(Operator):
+class Crop(ChainOperator):
     """Takes a window of the given extents, placed by its relative position."""
 
     schema = Schema(
@@ -101,6 +102,18 @@ class Crop(Operator):
             self.args["fill_values"],
             channel_axis if channel_axis >= 0 else None,
             sample.outputs[0],
+        )
+
+    takes_windows = True
+
+    def stage(self, sample: Sample) -> Placement:
+        channel_axis = sample.workspace.state.find("C")
+        return region_copy(
+            sample.plan,
+            sample.shapes[0],
+            self.args["fill_values"],
+            channel_axis if channel_axis >= 0 else None,
+            self.args["dtype"] not in (None, sample.workspace.inputs[0].dtype),
         )
 
     def compute_batch(self, workspace: Workspace) -> None:

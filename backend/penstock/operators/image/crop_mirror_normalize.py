@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.kernels.windows import Region, apply_policy, check_policy, cut_off, fill_per_channel
+from penstock.operators.image._stores import CmnPlan, CmnPlans, NormalizingStore, StoredAs
 from penstock.operators.image._windows import (
     CROP_ARGUMENTS,
     POLICY_ARGUMENTS,
     check_crop_arguments,
     crop_region,
     crop_regions,
-    regions_of,
 )
 from penstock.schema import (
     Argument,
     Deprecation,
     Input,
-    Operator,
     OutputSpec,
     Sample,
     Schema,
     Workspace,
     register_operator,
 )
+from penstock.schema.image_chain import ChainOperator
 from penstock.types import FLOAT, FLOAT16, INT8, INT16, INT32, UINT8, UINT16, dtype_name, numpy_dtype
 
 _INPUT_TYPES = (UINT8, INT16, UINT16, INT32, FLOAT, FLOAT16)
@@ -37,54 +37,8 @@ if TYPE_CHECKING:
     from penstock.kernels.cuda.window import WindowCopy
 
 
-@dataclass(slots=True)
-class CmnPlan:
-    """What happens to one sample.
-
-    Attributes:
-        region: the window, in the input's dimensions.
-        mirror: whether W is reversed.
-        mean, factor: per channel: ``(x - mean) * factor + shift``.
-        shift: added last.
-        channels: of the output, padding included.
-        fill: per channel of the output.
-    """
-
-    region: Region
-    mirror: bool
-    mean: np.ndarray
-    factor: np.ndarray
-    shift: float
-    channels: int
-    fill: np.ndarray
-
-
-@dataclass(slots=True)
-class CmnPlans:
-    """What happens to all samples of a batch, all inside of their images and of as many channels.
-
-    Attributes:
-        anchors, extents: of the windows, int64 of shape (samples, dimensions).
-        mirror: whether W is reversed.
-        one: what all have in common.
-    """
-
-    anchors: np.ndarray
-    extents: np.ndarray
-    mirror: np.ndarray
-    one: CmnPlan
-
-    def split(self) -> list[CmnPlan]:
-        """The plan of each sample."""
-        pairs = zip(regions_of(self.anchors, self.extents), self.mirror.tolist())
-        one = self.one
-        return [
-            CmnPlan(region, mirror, one.mean, one.factor, one.shift, one.channels, one.fill) for region, mirror in pairs
-        ]
-
-
 @register_operator
-class CropMirrorNormalize(Operator):
+class CropMirrorNormalize(ChainOperator):
     """Takes a window, mirrors it, computes ``(x - mean) / std * scale + shift``, converts and transposes it."""
 
     schema = Schema(
@@ -122,6 +76,8 @@ class CropMirrorNormalize(Operator):
     def setup(self) -> None:
         check_crop_arguments(self)
         check_policy(self.args["out_of_bounds_policy"])
+        # Added channels are filled only where windows of the batch reach outside of their images.
+        self.depends_on_batch = self.args["pad_output"] and any(self.args["fill_values"])
         self._fills: dict[int, np.ndarray] = {}
         self._normalizations: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         if self.args["dtype"] not in (FLOAT, FLOAT16, UINT8, INT8):
@@ -249,6 +205,23 @@ class CropMirrorNormalize(Operator):
         if source.dtype == np.float16:
             source = source.astype(np.float32)
         crop_mirror_normalize(source, layout, sample.plan, permutation, sample.outputs[0])
+
+    def stored_as(self, workspace: Workspace) -> StoredAs:
+        """The order of dimensions before and after."""
+        layout, permutation = workspace.state
+        return StoredAs(layout, tuple(permutation))
+
+    def window_plans(self, workspace: Workspace) -> CmnPlans | None:
+        """What happens to all samples, where they were planned at once, for GPU."""
+        plans: CmnPlans | None = workspace.plans
+        return plans
+
+    def stage(self, sample: Sample) -> NormalizingStore:
+        layout, permutation = sample.workspace.state
+        plan, shape = sample.plan, sample.shapes[0]
+        extents = [plan.channels if letter == "C" else e for letter, e in zip(layout, plan.region.extents)]
+        output = tuple(extents[axis] for axis in permutation)
+        return NormalizingStore(plan, self.stored_as(sample.workspace), shape, output)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all

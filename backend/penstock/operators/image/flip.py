@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.operators.image._windows import Window
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.image_chain import ChainOperator, Placement
 from penstock.types import BOOL, FLOAT16, dtype_name
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @register_operator
-class Flip(Operator):
+class Flip(ChainOperator):
     """Mirrors images horizontally, vertically or in depth."""
 
     schema = Schema(
@@ -60,6 +62,12 @@ class Flip(Operator):
         else:
             others = (*steps[:axis], slice(None), *steps[axis + 1 :])
             mirror_axis(source[others], axis, sample.outputs[0])
+
+    takes_windows = True
+
+    def stage(self, sample: Sample) -> Placement:
+        shape = sample.shapes[0]
+        return Window((0,) * len(shape), shape, shape, tuple(step.step == -1 for step in sample.plan))
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all

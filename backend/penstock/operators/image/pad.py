@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import Region
-from penstock.operators.image._windows import copy_region, copy_regions
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.operators.image._windows import copy_region, copy_regions, region_copy
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.image_chain import ChainOperator, Placement
 from penstock.types import FLOAT64, dtype_name
 
 _MOST_DIMENSIONS = 5
 
 
 @register_operator
-class Pad(Operator):
+class Pad(ChainOperator):
     """Adds elements at the end of dimensions: up to the greatest extent in the batch, to ``shape``, to a multiple of ``align``."""
 
     schema = Schema(
@@ -54,6 +55,7 @@ class Pad(Operator):
         ),
         batchwise=True,
     )
+    depends_on_batch = True
 
     def setup(self) -> None:
         if self.given("axes") and self.given("axis_names"):
@@ -102,6 +104,11 @@ class Pad(Operator):
     def compute(self, sample: Sample) -> None:
         target = sample.outputs[0]
         copy_region(sample.inputs[0], sample.plan, [sample["fill_value"]], None, target)
+
+    takes_windows = True
+
+    def stage(self, sample: Sample) -> Placement:
+        return region_copy(sample.plan, sample.shapes[0], [sample["fill_value"]], None)
 
     def compute_batch(self, workspace: Workspace) -> None:
         copy_regions(workspace, None, None)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.windows import Region
-from penstock.operators.image._windows import copy_region, copy_regions
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.operators.image._windows import copy_region, copy_regions, region_copy
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.image_chain import ChainOperator, Placement
 from penstock.types import UINT8, dtype_name
 
 
 @register_operator
-class Paste(Operator):
+class Paste(ChainOperator):
     """Puts each image on a canvas that is ``ratio`` times as large.
 
     >>> images = fn.paste(images, ratio=2.0, fill_value=[255, 255, 255])  # doctest: +SKIP
@@ -79,6 +80,11 @@ class Paste(Operator):
 
     def compute(self, sample: Sample) -> None:
         copy_region(sample.inputs[0], sample.plan, self._fill, 2, sample.outputs[0])
+
+    takes_windows = True
+
+    def stage(self, sample: Sample) -> Placement:
+        return region_copy(sample.plan, sample.shapes[0], self._fill, 2)
 
     def compute_batch(self, workspace: Workspace) -> None:
         copy_regions(workspace, self._fill, 2)

@@ -1,29 +1,45 @@
-"""A resize and the `crop_mirror_normalize` behind it, in one pass over the pixels."""
+"""A resize and the `crop_mirror_normalize` behind it, in one launch on GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
-from penstock.kernels.windows import Region
-from penstock.operators.image._resizing import (
-    ImagePlans,
-    ResamplePlan,
-    Window,
-    resample_and_normalize,
-    resample_images_planned,
-)
+from penstock.operators.image._resizing import ImagePlans, ResampledStore, Resampling, resample_images_planned
+from penstock.operators.image._stores import CmnPlans, NormalizingStore, StoredAs
 from penstock.schema import Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator
+from penstock.schema.image_chain import NotFusable
 from penstock.types import numpy_dtype
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
+    from penstock.kernels.cuda.resample import ImageResampling
 
 
-_MOST_KNOWN = 256
+class _Resize(Protocol):
+    """What of the first step is asked for here."""
+
+    def image_plans(self, workspace: Workspace) -> ImagePlans | None:
+        """How all samples are resized, where they were planned at once."""
+
+    def stage(self, sample: Sample) -> Resampling:
+        """How one sample is."""
+
+
+class _Normalize(Protocol):
+    """What of the second step is asked for here."""
+
+    def stored_as(self, workspace: Workspace) -> StoredAs:
+        """The order of dimensions before and after."""
+
+    def window_plans(self, workspace: Workspace) -> CmnPlans | None:
+        """What happens to all samples, where they were planned at once."""
+
+    def stage(self, sample: Sample) -> NormalizingStore:
+        """What happens to one sample."""
 
 
 @register_operator
@@ -32,89 +48,69 @@ class ResizeNormalize(FusedOperator):
 
     schema = Schema(
         name="_fused__ResizeNormalize",
+        devices=("gpu",),
         fuses=(("Resize", "ResizeCropMirror"), ("CropMirrorNormalize",)),
         hidden=True,
     )
 
-    def can_fuse(self, steps: Sequence[Workspace]) -> bool:
+    @property
+    def _resize(self) -> _Resize:
+        return cast(_Resize, self.operators[0])
+
+    @property
+    def _normalize(self) -> _Normalize:
+        return cast(_Normalize, self.operators[1])
+
+    def check_batch(self, steps: Sequence[Workspace]) -> None:
         first, second = steps
-        _, spatial = first.state
-        layout, permutation = second.state
-        output = "".join(layout[axis] for axis in permutation)
-        outer = layout.removesuffix("HWC")
-        return spatial == 2 and layout.endswith("HWC") and output in (outer + "CHW", outer + "HWC") and _insides(second)
+        windows, kept = self._normalize.window_plans(second), self._normalize.stored_as(second)
+        if not kept.is_of_images:
+            raise NotFusable("layouts other than those of images")
+        if windows is None:
+            inside = all(self._stored(first, sample).is_inside for sample in second.live)
+        else:
+            # Those that were planned at once are inside of their images.
+            outer = kept.layout.index("H")
+            shapes = second.inputs[0].shapes
+            inside = not outer or windows.extents[:, :outer].tolist() == [list(shape[:outer]) for shape in shapes]
+        if not inside:
+            raise NotFusable("windows that reach outside")
 
-    def compute_fused(self, samples: Sequence[Sample]) -> None:
-        first, second = samples
-        self.compute_from(np.ascontiguousarray(first.inputs[0]), first, second)
-
-    def setup(self) -> None:
-        # By the identities of both steps' plans, which are kept alive here.
-        self._known: dict[tuple[int, int], tuple[Any, Any, ResamplePlan]] = {}
-
-    def part_read(self, first: Sample, second: Sample) -> Region:
-        """The part (in H, W) of the image that what survives the crop depends on."""
-        return self._plan_of(first, second).part_read
-
-    def compute_from(self, pixels: np.ndarray, first: Sample, second: Sample, origin: tuple[int, ...] = (0, 0)) -> None:
-        """Computes one sample from a part of the pixels that the resize would see; they are contiguous.
-
-        Args:
-            pixels: all that :meth:`part_read` tells, or more.
-            first, second: the sample in both steps.
-            origin: where the part begins (in H, W).
-        """
-        from penstock.kernels.cpu.resample import Normalization
-
-        plan = second.plan
-        resample_and_normalize(
-            pixels,
-            second.outputs[0],
-            self._plan_of(first, second),
-            _between(second.workspace),
-            Normalization(plan.mean, plan.factor, plan.shift, _is_planar(second.workspace), float(plan.fill[0])),
-            origin,
-        )
-
-    def _plan_of(self, first: Sample, second: Sample) -> ResamplePlan:
-        """:func:`_cropped`, kept for samples whose plans for both steps are the same."""
-        key = id(first.plan), id(second.plan)
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            known = self._known[key] = first.plan, second.plan, _cropped(first, second)
-        return known[2]
+    def _stored(self, first: Workspace, sample: Sample) -> ResampledStore:
+        """One sample, through both steps."""
+        before = _with_plans(first, self._resize.image_plans(first))[sample.index]
+        stored = self._resize.stage(before).stored_by(self._normalize.stage(sample))
+        if stored is None:
+            raise NotFusable("windows that reach outside")
+        return stored
 
     def compute_fused_batch(self, steps: Sequence[Workspace]) -> None:
         first, second = steps
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.resample import ImageResampling, resample_alike
 
-        if first.plans is not None and second.plans is not None:
-            _resample_planned(first, second)
+        plans, windows = self._resize.image_plans(first), self._normalize.window_plans(second)
+        if plans is not None and windows is not None:
+            _resample_planned(first, second, plans, windows, self._normalize.stored_as(second))
             return
-        for step in steps:
-            if step.plans is not None:
-                for sample, plan in zip(step.samples, step.plans.split()):
-                    sample.plan = plan
-        samples = second.live
-        planar = _is_planar(second)
+        befores, samples = _with_plans(first, plans), [s for s in _with_plans(second, windows) if s is not None]
         # Samples whose plans for both steps are the same have the same pair.
         pairs: dict[tuple[int, int], tuple[Sample, Sample]] = {}
-        plans = []
+        jobs = []
         for sample in samples:
-            before = first.samples[sample.index]
-            plans.append(pairs.setdefault((id(before.plan), id(sample.plan)), (before, sample)))
+            before = befores[sample.index]
+            jobs.append(pairs.setdefault((id(before.plan), id(sample.plan)), (before, sample)))
 
         def job_of(pair: tuple[Sample, Sample], source: Located, target: Located) -> ImageResampling:
-            plan, normalization = _cropped(*pair), pair[1].plan
+            stored = self._resize.stage(pair[0]).stored_by(self._normalize.stage(pair[1]))
+            assert stored is not None
+            plan, normalization = stored.plan, stored.store.plan
             return ImageResampling(
                 source,
                 target,
                 plan.taps_of(0),
                 plan.taps_of(1),
-                planar,
+                stored.store.is_planar,
                 normalization.mean,
                 normalization.factor,
                 normalization.shift,
@@ -122,54 +118,34 @@ class ResizeNormalize(FusedOperator):
             )
 
         sources, targets = locate_all(first.inputs[0], samples), locate_all(second.outputs[0], samples)
-        resample_alike(sources, targets, plans, job_of, _between(second))
+        resample_alike(sources, targets, jobs, job_of, _between(second))
 
 
-def _insides(second: Workspace) -> bool:
-    """Whether all windows lie in their images, and keep all frames."""
-    outer = second.state[0].index("H")
-    shapes = second.inputs[0].shapes
-    if second.plans is None:
-        regions = [(s.plan.region, shapes[s.index]) for s in second.live]
-        return all(r.inside(shape) and r.extents[:outer] == tuple(shape[:outer]) for r, shape in regions)
-    # Those that were planned at once are inside.
-    return not outer or second.plans.extents[:, :outer].tolist() == [list(shape[:outer]) for shape in shapes]
+def _with_plans(step: Workspace, plans: ImagePlans | CmnPlans | None) -> list[Sample]:
+    """The samples of a step, each with its own plan."""
+    if plans is not None:
+        for sample, plan in zip(step.samples, plans.split()):
+            sample.plan = plan
+    return step.samples
 
 
-def _resample_planned(first: Workspace, second: Workspace) -> None:
+def _resample_planned(
+    first: Workspace, second: Workspace, plans: ImagePlans, windows: CmnPlans, kept: StoredAs
+) -> None:
     """Computes a batch whose samples were planned at once."""
     from penstock.kernels.cuda.resample import Normalized
 
-    layout, _ = second.state
-    plans, windows, one = first.plans, second.plans, second.plans.one
-    axes = []
+    axes, one = [], windows.one
     for letter, axis in zip("HW", (plans.vertical, plans.horizontal)):
-        number = layout.index(letter)
+        number = kept.layout.index(letter)
         mirrored = windows.mirror if letter == "W" else np.zeros_like(windows.mirror)
         axes.append(axis.window(windows.anchors[:, number], windows.extents[:, number], mirrored))
     after = Normalized(
-        _is_planar(second), one.mean, one.factor, one.shift, one.channels, float(one.fill[0]), _between(second)
+        kept.is_planar, one.mean, one.factor, one.shift, one.channels, float(one.fill[0]), _between(second)
     )
     resample_images_planned(first.inputs[0], second.outputs[0], ImagePlans(plans.shapes, *axes), after)
-
-
-def _cropped(first: Sample, second: Sample) -> ResamplePlan:
-    """The resize's plan with the crop and the mirror in its windows."""
-    layout, _ = second.workspace.state
-    region = second.plan.region
-    windows = []
-    for letter in "HW":
-        axis = layout.index(letter)
-        start = region.anchor[axis]
-        windows.append(Window(start, start + region.extents[axis], second.plan.mirror and letter == "W"))
-    return first.plan.cropped(windows)
 
 
 def _between(second: Workspace) -> np.dtype:
     """The type that the resized images would have."""
     return numpy_dtype(second.inputs[0].dtype)
-
-
-def _is_planar(second: Workspace) -> bool:
-    layout, permutation = second.state
-    return layout[permutation[-1]] == "W"

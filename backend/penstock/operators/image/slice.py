@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from penstock.kernels.windows import apply_policy, check_policy
 from penstock.operators.image._boxes import box_region, check_box_arguments, check_box_inputs
-from penstock.operators.image._windows import POLICY_ARGUMENTS, copy_region, copy_regions, window_type
+from penstock.operators.image._windows import POLICY_ARGUMENTS, copy_region, copy_regions, region_copy, window_type
 from penstock.schema import (
     Argument,
     Deprecation,
     Input,
-    Operator,
     OutputSpec,
     Sample,
     Schema,
     Workspace,
     register_operator,
 )
+from penstock.schema.image_chain import ChainOperator, Placement
 
 
 @register_operator
-class Slice(Operator):
+class Slice(ChainOperator):
     """Takes a box of each sample.
 
     The box is given by the inputs anchor and shape (in the order of ``axes`` or ``axis_names``, x before y by default),
@@ -99,6 +99,14 @@ class Slice(Operator):
         data = sample.inputs[0]
         channel_axis = _channel_axis(sample.workspace.inputs[0].layout(), data.ndim)
         copy_region(data, sample.plan, self.args["fill_values"], channel_axis, sample.outputs[0])
+
+    takes_windows = True
+
+    def stage(self, sample: Sample) -> Placement:
+        batch, shape = sample.workspace.inputs[0], sample.shapes[0]
+        converts = self.args["dtype"] not in (None, batch.dtype)
+        channel_axis = _channel_axis(batch.layout(), len(shape))
+        return region_copy(sample.plan, shape, self.args["fill_values"], channel_axis, converts)
 
     def compute_batch(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]

@@ -1,0 +1,177 @@
+"""`crop_mirror_normalize` as a part of chains: how it stores a sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from penstock.kernels.windows import Region
+from penstock.operators.image._windows import regions_of
+from penstock.schema.image_chain import Pixels, Store
+from penstock.schema.operator import Sample, Shape
+
+
+@dataclass(slots=True)
+class CmnPlan:
+    """What happens to one sample.
+
+    Attributes:
+        region: the window, in the input's dimensions.
+        mirror: whether W is reversed.
+        mean, factor: per channel: ``(x - mean) * factor + shift``.
+        shift: added last.
+        channels: of the output, padding included.
+        fill: per channel of the output.
+    """
+
+    region: Region
+    mirror: bool
+    mean: np.ndarray
+    factor: np.ndarray
+    shift: float
+    channels: int
+    fill: np.ndarray
+
+
+@dataclass(slots=True)
+class CmnPlans:
+    """What happens to all samples of a batch, all inside of their images and of as many channels.
+
+    Attributes:
+        anchors, extents: of the windows, int64 of shape (samples, dimensions).
+        mirror: whether W is reversed.
+        one: what all have in common.
+    """
+
+    anchors: np.ndarray
+    extents: np.ndarray
+    mirror: np.ndarray
+    one: CmnPlan
+
+    def split(self) -> list[CmnPlan]:
+        """The plan of each sample."""
+        pairs = zip(regions_of(self.anchors, self.extents), self.mirror.tolist())
+        one = self.one
+        return [
+            CmnPlan(region, mirror, one.mean, one.factor, one.shift, one.channels, one.fill) for region, mirror in pairs
+        ]
+
+
+@dataclass(frozen=True)
+class StoredAs:
+    """The order of dimensions before and after.
+
+    Attributes:
+        layout: of the input.
+        permutation: the input's dimension that each of the output is.
+    """
+
+    layout: str
+    permutation: tuple[int, ...]
+
+    @property
+    def is_planar(self) -> bool:
+        """Whether the last dimension is W."""
+        return self.layout[self.permutation[-1]] == "W"
+
+    @property
+    def is_of_images(self) -> bool:
+        """Whether these are images, or stacks of images, whose pixels become planes or stay together."""
+        output = "".join(self.layout[axis] for axis in self.permutation)
+        outer = self.layout.removesuffix("HWC")
+        return self.layout.endswith("HWC") and output in (outer + "CHW", outer + "HWC")
+
+
+@dataclass(frozen=True)
+class NormalizingStore(Store):
+    """A window of a sample, mirrored, normalized, converted, transposed and filled where it reaches outside.
+
+    Attributes:
+        plan: what happens.
+        kept: the order of dimensions.
+        shape_in: of the input.
+        shape: of the output.
+    """
+
+    plan: CmnPlan
+    kept: StoredAs
+    shape_in: Shape
+    shape: Shape
+
+    writes_views = True
+
+    @property
+    def layout(self) -> str:
+        """Of the input."""
+        return self.kept.layout
+
+    @property
+    def permutation(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self.kept.permutation
+
+    @property
+    def is_planar(self) -> bool:
+        """Whether the last dimension is W."""
+        return self.kept.is_planar
+
+    @property
+    def is_of_images(self) -> bool:
+        """Whether these are images, or whole stacks of images, whose pixels become planes or stay together."""
+        region, count = self.plan.region, len(self.layout) - 3
+        return (
+            self.kept.is_of_images
+            and region.anchor[:count] == (0,) * count
+            and region.extents[:count] == self.shape_in[:count]
+        )
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether nothing of the window is filled."""
+        return self.plan.region.inside(self.shape_in)
+
+    def place_of_image(self) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+        """What of the input is kept, and where that lies in the window, mirrored as the window is."""
+        inside, place = self.plan.region.overlap(self.shape_in)
+        if not self.plan.mirror:
+            return inside, place
+        axis = self.layout.index("W")
+        width, part = self.plan.region.extents[axis], place[axis]
+        return inside, (*place[:axis], slice(width - part.stop, width - part.start), *place[axis + 1 :])
+
+    def _source_region(self, window: Region) -> Region:
+        """Where a part of the output, with all its channels, lies in the input or beside it."""
+        anchor, extents = list(self.plan.region.anchor), list(self.plan.region.extents)
+        for place, axis in enumerate(self.permutation):
+            if self.layout[axis] == "C":
+                continue
+            start, size = window.anchor[place], window.extents[place]
+            if self.layout[axis] == "W" and self.plan.mirror:
+                start = extents[axis] - start - size
+            anchor[axis], extents[axis] = anchor[axis] + start, size
+        return Region(tuple(anchor), tuple(extents))
+
+    def covers(self, window: Region) -> Region:
+        place = self.permutation.index(self.layout.index("C"))
+        return Region(
+            (*window.anchor[:place], 0, *window.anchor[place + 1 :]),
+            (*window.extents[:place], self.shape[place], *window.extents[place + 1 :]),
+        )
+
+    def reads(self, window: Region) -> Region:
+        inside, _ = self._source_region(window).overlap(self.shape_in)
+        return Region(tuple(s.start for s in inside), tuple(s.stop - s.start for s in inside))
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        from penstock.kernels.cpu.normalize import crop_mirror_normalize
+
+        region, read = self._source_region(window), self.reads(window)
+        pixels = source.part(read)
+        if pixels.dtype == np.float16:
+            pixels = pixels.astype(np.float32)
+        plan = replace(self.plan, region=Region(_difference(region.anchor, read.anchor), region.extents))
+        crop_mirror_normalize(pixels, self.layout, plan, list(self.permutation), target)
+
+
+def _difference(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(a - b for a, b in zip(one, other))

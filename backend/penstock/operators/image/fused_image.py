@@ -1,0 +1,337 @@
+"""Chains over images: from a decoder, through geometry and pointwise maps, to how the result is stored, piece by piece."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from penstock.kernels.thread_buffers import ThreadBuffers
+from penstock.kernels.windows import Region
+from penstock.schema import Operator, Sample, Schema, register_operator
+from penstock.schema.fused import FirstStepFailed, FusedOperator
+from penstock.schema.image_chain import (
+    ChainOperator,
+    NotFusable,
+    Pixels,
+    PixelSource,
+    Placement,
+    Sampling,
+    Stage,
+    Store,
+)
+from penstock.schema.pointwise import PointwiseOperator
+from penstock.tensors import TensorList
+from penstock.types import numpy_dtype
+
+_MOST_KNOWN = 256
+_STRIP = 1 << 18
+"""Bytes of the widest data between two stages that are computed at a time, so that they stay in the second-level cache."""
+
+
+@dataclass(frozen=True)
+class _Link:
+    """A stage, perhaps composed of several, in its chain.
+
+    Attributes:
+        stage: what is done.
+        step: the position of the last operator whose work it does.
+        dtype: of the output.
+    """
+
+    stage: Stage
+    step: int
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """A piece of a segment's output, and what it needs.
+
+    Attributes:
+        wanted: the piece.
+        windows: what each stage computes for it.
+    """
+
+    wanted: Region
+    windows: tuple[Region, ...]
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """Stages whose results go from one to the next strip by strip.
+
+    Attributes:
+        links: the stages.
+        window: what is computed of the last one's output.
+        part_read: of the input.
+        strips: the pieces, in order.
+    """
+
+    links: tuple[_Link, ...]
+    window: Region
+    part_read: Region
+    strips: tuple[_Strip, ...]
+
+
+@dataclass
+class _Buffers:
+    """Memory that each thread keeps, a piece for each use."""
+
+    pieces: dict[tuple[str, int], ThreadBuffers] = field(default_factory=dict)
+
+    def array(self, use: str, number: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """This thread's memory for a use; the contents are undefined."""
+        piece = self.pieces.get((use, number))
+        if piece is None:
+            piece = self.pieces.setdefault((use, number), ThreadBuffers())
+        return piece.array(shape, dtype)
+
+
+@register_operator
+class FusedImage(FusedOperator):
+    """Decodes of each image what the end of the chain depends on, and takes that through all operators while it is at hand.
+
+    The operators' own kernels compute, so that results are theirs bit for bit. Whole images between operators are never in memory.
+    """
+
+    schema = Schema(name="_fused__Image", devices=("cpu",), fuses=(), hidden=True)
+
+    def setup(self) -> None:
+        self._buffers = _Buffers()
+        # By the identities of the steps' plans, which are kept alive here.
+        self._known: dict[tuple[object, ...], tuple[list[object], tuple[_Segment, ...]]] = {}
+
+    # -- which operators make a chain -------------------------------------------------------------------------------
+
+    @classmethod
+    def joins(cls, operator: Operator, is_first: bool) -> bool:
+        if isinstance(operator, PixelSource):
+            return is_first and operator.begins_chain()
+        return isinstance(operator, ChainOperator) and operator.joins_chain()
+
+    @classmethod
+    def takes(cls, operators: Sequence[Operator]) -> bool:
+        # Where nothing moves, pieces need not be rows of images: that is another operator's.
+        return len(operators) > 1 and not all(isinstance(operator, PointwiseOperator) for operator in operators)
+
+    @classmethod
+    def exceptions(cls, operators: Sequence[Operator]) -> tuple[str, ...]:
+        told = [what for operator in operators if isinstance(operator, ChainOperator) for what in operator.step_by_step]
+        if any(operator.schema.sequences for operator in operators):
+            told.append("frames")
+        return tuple(dict.fromkeys(told))
+
+    # -- one sample ---------------------------------------------------------------------------------------------------
+
+    def check_input(self, batch: TensorList) -> None:
+        if self._source is None and batch.ndim() < 3:
+            raise NotFusable("fewer than three dimensions")
+
+    @property
+    def _source(self) -> PixelSource | None:
+        first = self.operators[0]
+        return first if isinstance(first, PixelSource) else None
+
+    def compute_fused(self, samples: Sequence[Sample]) -> None:
+        steps = samples if self._source is None else samples[1:]
+        segments = self._segments(steps)
+        output = samples[-1].outputs[0]
+        if self._source is None:
+            data = np.ascontiguousarray(samples[0].inputs[0])
+            pixels = Pixels(data, (0,) * data.ndim)
+        else:
+            try:
+                if self._made_in_place(samples[0], segments, output):
+                    return
+                pixels = self._made(samples, segments[0].part_read)
+            except Exception as error:
+                raise FirstStepFailed(error) from error
+        for number, segment in enumerate(segments):
+            last = number + 1 == len(segments)
+            target = output
+            if not last:
+                target = self._buffers.array("between", number % 2, segment.window.extents, segment.links[-1].dtype)
+            self._compute_segment(segment, steps, pixels, target)
+            pixels = Pixels(target, segment.window.anchor)
+
+    def _made_in_place(self, sample: Sample, segments: Sequence[_Segment], output: np.ndarray) -> bool:
+        """Makes just what a window takes, straight into the output, where nothing else is to be done."""
+        links = segments[0].links
+        if len(segments) > 1 or not all(_is_view(link.stage) for link in links):
+            return False
+        part = segments[0].part_read
+        if part.extents[2:] != links[0].stage.shape_in[2:]:  # type: ignore[attr-defined]
+            return False
+        assert self._source is not None
+        return self._source.decode_part_into(sample, Region(part.anchor[:2], part.extents[:2]), output)
+
+    def _made(self, samples: Sequence[Sample], part: Region) -> Pixels:
+        """What the chain needs of an image."""
+        assert self._source is not None
+        pixels = self._source.decode_part(samples[0], Region(part.anchor[:2], part.extents[:2]))
+        if pixels is not None:
+            return Pixels(pixels, (*part.anchor[:2], 0))
+        dtype = numpy_dtype(samples[1].workspace.inputs[0].dtype)
+        whole = self._buffers.array("whole", 0, samples[1].shapes[0], dtype)
+        self._source.decode_into(samples[0], whole)
+        return Pixels(whole, (0, 0, 0))
+
+    def _compute_segment(self, segment: _Segment, steps: Sequence[Sample], pixels: Pixels, target: np.ndarray) -> None:
+        base = segment.window.anchor
+        for strip in segment.strips:
+            place = zip(strip.wanted.anchor, strip.wanted.extents, base)
+            self._compute_strip(
+                segment, strip, steps, pixels, target[tuple(slice(a - b, a - b + e) for a, e, b in place)]
+            )
+
+    def _compute_strip(
+        self, segment: _Segment, strip: _Strip, steps: Sequence[Sample], pixels: Pixels, target: np.ndarray
+    ) -> None:
+        last, turn = segment.links[-1], 0
+        for link, window in zip(segment.links, strip.windows):
+            stage = link.stage
+            if isinstance(stage, Placement) and stage.is_view and link is not last:
+                pixels = pixels.seen_from(stage.anchor)
+                continue
+            out = target
+            if link is not last or window != strip.wanted or not (stage.writes_views or target.flags.c_contiguous):
+                out, turn = self._buffers.array("strip", turn, window.extents, link.dtype), 1 - turn
+            if out.size:
+                stage.compute(steps[link.step], pixels, window, out)
+            pixels = Pixels(out, window.anchor)
+        if pixels.array is not target:
+            target[...] = pixels.part(strip.wanted)
+
+    # -- from steps to segments ---------------------------------------------------------------------------------------
+
+    def _segments(self, steps: Sequence[Sample]) -> tuple[_Segment, ...]:
+        """How a sample is computed; known for those whose plans are the same."""
+        operators = self.operators[-len(steps) :]
+        plans = [sample.plan for sample in steps]
+        if not all(operator.plans_by_shape or plan is None for operator, plan in zip(operators, plans)):
+            return _planned(_links(operators, steps))
+        batch = steps[0].workspace.inputs[0]
+        key = (steps[0].shapes[0], batch.dtype, batch.layout(), *map(id, plans))
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[key] = plans, _planned(_links(operators, steps))
+        return known[1]
+
+
+def _is_view(stage: Stage) -> bool:
+    return isinstance(stage, Placement) and stage.is_view
+
+
+def _links(operators: Sequence[Operator], steps: Sequence[Sample]) -> list[_Link]:
+    """The stages of a sample, those composed that can be.
+
+    Raises:
+        NotFusable: some image on the way is empty.
+    """
+    links: list[_Link] = []
+    for step, (operator, sample) in enumerate(zip(operators, steps)):
+        assert isinstance(operator, ChainOperator)
+        stage = operator.stage(sample)
+        if not math.prod(stage.shape) or not math.prod(sample.shapes[0]):
+            raise NotFusable("empty images")
+        following = steps[step + 1].workspace.inputs[0] if step + 1 < len(steps) else sample.workspace.outputs[0]
+        link = _Link(stage, step, numpy_dtype(following.dtype))
+        composed = _composed(links[-1].stage, stage) if links else None
+        if composed is None:
+            links.append(link)
+        else:
+            links[-1] = _Link(composed, step, link.dtype)
+    return links
+
+
+def _composed(one: Stage, other: Stage) -> Stage | None:
+    """One stage for two, or None."""
+    if not isinstance(one, Sampling):
+        return None
+    if isinstance(other, Placement):
+        return one.narrowed(other) if other.is_inside and not other.converts else None
+    return one.stored_by(other) if isinstance(other, Store) else None
+
+
+def _planned(links: Sequence[_Link]) -> tuple[_Segment, ...]:
+    """The segments of a chain, from the last one's needs to the first one's."""
+    shape = links[-1].stage.shape
+    wanted = Region((0,) * len(shape), shape)
+    segments: list[_Segment] = []
+    for group in reversed(list(_groups(links))):
+        segment = _segment(tuple(group), wanted)
+        if not math.prod(segment.part_read.extents):
+            raise NotFusable("images of which nothing is left")
+        segments.insert(0, segment)
+        wanted = segment.part_read
+    return tuple(segments)
+
+
+def _groups(links: Sequence[_Link]) -> Iterator[list[_Link]]:
+    """The stages that go strip by strip together: samplings, which read what is around, are the first ones."""
+    group: list[_Link] = []
+    for link in links:
+        if group and (isinstance(link.stage, Sampling) or link.stage.is_whole or group[-1].stage.is_whole):
+            yield group
+            group = []
+        group.append(link)
+    yield group
+
+
+def _segment(links: tuple[_Link, ...], window: Region) -> _Segment:
+    windows, part_read = _pulled(links, window)
+    part = _part_at_a_time(links, windows)
+    if part >= 1:
+        return _Segment(links, window, part_read, (_Strip(window, windows),))
+    axes = _axes_in_order(links, len(window.extents))
+    strips = tuple(_Strip(piece, _pulled(links, piece)[0]) for piece in _pieces(window, axes, part))
+    return _Segment(links, window, part_read, strips)
+
+
+def _pulled(links: Sequence[_Link], window: Region) -> tuple[tuple[Region, ...], Region]:
+    """What each stage computes where ``window`` is wanted of the last one, and what the first one reads for that."""
+    windows: list[Region] = []
+    for link in reversed(links):
+        window = link.stage.covers(window)
+        windows.insert(0, window)
+        window = link.stage.reads(window)
+    return tuple(windows), window
+
+
+def _axes_in_order(links: Sequence[_Link], ndim: int) -> list[int]:
+    """The dimensions of the last stage's output, in the order of the first one's input."""
+    axes = list(range(ndim))
+    for link in links:
+        if isinstance(link.stage, Store):
+            axes = [link.stage.permutation.index(axis) for axis in axes]
+    return axes
+
+
+def _part_at_a_time(links: Sequence[_Link], windows: Sequence[Region]) -> float:
+    """The part of the whole that a strip may be; 1 or more: all."""
+    if len(links) == 1:
+        return 1.0
+    most = max(math.prod(window.extents) * link.dtype.itemsize for link, window in zip(links, windows))
+    return _STRIP / most
+
+
+def _pieces(window: Region, axes: Sequence[int], part: float) -> Iterator[Region]:
+    """The window in pieces of about a part of it, cut along the first of the axes, but not along the last two."""
+    if part >= 1 or len(axes) < 3:
+        yield window
+        return
+    axis, *others = axes
+    start, size = window.anchor[axis], window.extents[axis]
+    step = max(round(size * part), 1)
+    for first in range(start, start + size, step):
+        count = min(step, start + size - first)
+        piece = Region(
+            (*window.anchor[:axis], first, *window.anchor[axis + 1 :]),
+            (*window.extents[:axis], count, *window.extents[axis + 1 :]),
+        )
+        yield from _pieces(piece, others, part * size / count)
