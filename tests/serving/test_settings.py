@@ -17,6 +17,7 @@ def config(**parameters: str) -> dict[str, Any]:
 def test_defaults() -> None:
     assert settings_of({}, {}) == Settings()
     assert Settings().max_pixels == 178_956_970
+    assert Settings().max_bytes == 1 << 30
     assert all(item.metadata["doc"] and item.metadata["wanted"] for item in declared())
 
 

@@ -21,6 +21,7 @@ _SECTIONS = ("dali", "penstock")  # the later one wins
 ISOLATION = ("auto", "all", "none")
 DEVICES = ("auto", "cpu")
 PILLOWS_LIMIT = 178_956_970
+ONE_GIBIBYTE = 1 << 30
 
 
 class ConfigurationError(PenstockError, ValueError):
@@ -110,7 +111,7 @@ class Settings:
         PILLOWS_LIMIT, _limit, "a number from 1, or none", "The most pixels that an encoded image may have."
     )
     max_bytes: int | None = _setting(
-        None, _limit, "a number from 1, or none", "The most bytes that a decoded image, sound or clip may take."
+        ONE_GIBIBYTE, _limit, "a number from 1, or none", "The most bytes that a decoded image, sound or clip may take."
     )
     max_frames: int | None = _setting(
         None, _limit, "a number from 1, or none", "The most frames that an encoded video may have."
