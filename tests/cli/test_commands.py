@@ -93,7 +93,7 @@ def test_inspect_tells_what_each_pass_did(tmp_path: Path) -> None:
 def test_inspect_lists_the_passes_where_one_is_unknown(source: Path) -> None:
     done = penstock_process("inspect", str(source), "--passes", "polish")
     assert done.returncode == 2
-    assert "the passes are: prune, " in done.stderr
+    assert "The passes are: prune, " in done.stderr
 
 
 def test_info_tells_versions_and_where_models_are_served_from() -> None:
