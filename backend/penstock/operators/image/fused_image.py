@@ -135,6 +135,11 @@ class FusedImage(FusedOperator):
         first = self.operators[0]
         return first if isinstance(first, PixelSource) else None
 
+    @property
+    def _chained(self) -> list[ChainOperator]:
+        """The operators behind the source."""
+        return [operator for operator in self.operators if isinstance(operator, ChainOperator)]
+
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         steps = samples if self._source is None else samples[1:]
         segments = self._segments(steps)
@@ -209,16 +214,17 @@ class FusedImage(FusedOperator):
 
     def _segments(self, steps: Sequence[Sample]) -> tuple[_Segment, ...]:
         """How a sample is computed; known for those whose plans are the same."""
-        operators = self.operators[-len(steps) :]
-        plans = [sample.plan for sample in steps]
-        if not all(operator.plans_by_shape or plan is None for operator, plan in zip(operators, plans)):
+        operators = self._chained
+        keys = [operator.stage_key(sample) for operator, sample in zip(operators, steps)]
+        if None in keys:
             return _planned(_links(operators, steps))
         batch = steps[0].workspace.inputs[0]
-        key = (steps[0].shapes[0], batch.dtype, batch.layout(), *map(id, plans))
+        key = (steps[0].shapes[0], batch.dtype, batch.layout(), *keys)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
+            plans = [sample.plan for sample in steps]
             known = self._known[key] = plans, _planned(_links(operators, steps))
         return known[1]
 
@@ -227,7 +233,7 @@ def _is_view(stage: Stage) -> bool:
     return isinstance(stage, Placement) and stage.is_view
 
 
-def _links(operators: Sequence[Operator], steps: Sequence[Sample]) -> list[_Link]:
+def _links(operators: Sequence[ChainOperator], steps: Sequence[Sample]) -> list[_Link]:
     """The stages of a sample, those composed that can be.
 
     Raises:
@@ -235,7 +241,6 @@ def _links(operators: Sequence[Operator], steps: Sequence[Sample]) -> list[_Link
     """
     links: list[_Link] = []
     for step, (operator, sample) in enumerate(zip(operators, steps)):
-        assert isinstance(operator, ChainOperator)
         stage = operator.stage(sample)
         if not math.prod(stage.shape) or not math.prod(sample.shapes[0]):
             raise NotFusable("empty images")
