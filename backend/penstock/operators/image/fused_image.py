@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -104,6 +105,12 @@ class FusedImage(FusedOperator):
         # By the identities of the steps' plans, which are kept alive here.
         self._known: dict[tuple[object, ...], tuple[list[object], tuple[_Segment, ...]]] = {}
 
+    def bind(self, payload: Any) -> None:
+        super().bind(payload)
+        first = self.operators[0]
+        self._source = first if isinstance(first, PixelSource) else None
+        self._chained = [operator for operator in self.operators if isinstance(operator, ChainOperator)]
+
     # -- which operators make a chain -------------------------------------------------------------------------------
 
     @classmethod
@@ -129,16 +136,6 @@ class FusedImage(FusedOperator):
     def check_input(self, batch: TensorList) -> None:
         if self._source is None and batch.ndim() < 3:
             raise NotFusable("fewer than three dimensions")
-
-    @property
-    def _source(self) -> PixelSource | None:
-        first = self.operators[0]
-        return first if isinstance(first, PixelSource) else None
-
-    @property
-    def _chained(self) -> list[ChainOperator]:
-        """The operators behind the source."""
-        return [operator for operator in self.operators if isinstance(operator, ChainOperator)]
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         steps = samples if self._source is None else samples[1:]
