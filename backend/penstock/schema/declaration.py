@@ -83,8 +83,8 @@ class Schema:
         no_prune: it acts by side effect, so it stays even if no output depends on it.
         hidden: not part of the documentation.
         constant: without inputs, and with constant arguments, it gives the same tensor for every sample of every batch.
-        fuses: for each step of the chain that it stands for, the names of the operators that may be there; empty where the
-            pass knows.
+        fuses: for each step of the chain that it stands for, the names of the operators that may be there; empty where
+            it composes whatever its class lets join.
         fused_by: the name of the pass that puts it in their place.
         merges: its inputs are parts of the batch that its arguments have.
         batchwise: a sample's result depends on the other samples of its batch.

@@ -14,6 +14,7 @@ any chain: it asks backwards what is needed, and computes forwards only that.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -161,6 +162,10 @@ class ChainOperator(Operator):
     def joins_chain(self) -> bool:
         """Whether its arguments leave it so."""
         return True
+
+    def stage_key(self, sample: Sample) -> Hashable | None:
+        """Equal for samples of equal shapes whose stages are equal, as long as their plans live; None where none is known."""
+        return id(sample.plan) if self.plans_by_shape or sample.plan is None else None
 
     def stage(self, sample: Sample) -> Stage:
         """What it does to a sample whose shapes are inferred; it must not hold on to the sample.

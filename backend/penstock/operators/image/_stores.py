@@ -165,11 +165,13 @@ class NormalizingStore(Store):
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
         from penstock.kernels.cpu.normalize import crop_mirror_normalize
 
-        region, read = self._source_region(window), self.reads(window)
-        pixels = source.part(read)
+        plan, pixels = self.plan, source.array
+        if window.extents != self.shape or pixels.shape != self.shape_in or any(source.origin):
+            region, read = self._source_region(window), self.reads(window)
+            pixels = source.part(read)
+            plan = replace(plan, region=Region(_difference(region.anchor, read.anchor), region.extents))
         if pixels.dtype == np.float16:
             pixels = pixels.astype(np.float32)
-        plan = replace(self.plan, region=Region(_difference(region.anchor, read.anchor), region.extents))
         crop_mirror_normalize(pixels, self.layout, plan, list(self.permutation), target)
 
 

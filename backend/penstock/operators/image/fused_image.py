@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +28,8 @@ from penstock.tensors import TensorList
 from penstock.types import numpy_dtype
 
 _MOST_KNOWN = 256
-_STRIP = 1 << 18
-"""Bytes of the widest data between two stages that are computed at a time, so that they stay in the second-level cache."""
+_STRIP = 1 << 20
+"""Bytes between two stages that are computed at a time. Smaller strips fit the caches better, but cost more calls than that gains."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,12 @@ class FusedImage(FusedOperator):
         # By the identities of the steps' plans, which are kept alive here.
         self._known: dict[tuple[object, ...], tuple[list[object], tuple[_Segment, ...]]] = {}
 
+    def bind(self, payload: Any) -> None:
+        super().bind(payload)
+        first = self.operators[0]
+        self._source = first if isinstance(first, PixelSource) else None
+        self._chained = [operator for operator in self.operators if isinstance(operator, ChainOperator)]
+
     # -- which operators make a chain -------------------------------------------------------------------------------
 
     @classmethod
@@ -129,11 +136,6 @@ class FusedImage(FusedOperator):
     def check_input(self, batch: TensorList) -> None:
         if self._source is None and batch.ndim() < 3:
             raise NotFusable("fewer than three dimensions")
-
-    @property
-    def _source(self) -> PixelSource | None:
-        first = self.operators[0]
-        return first if isinstance(first, PixelSource) else None
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         steps = samples if self._source is None else samples[1:]
@@ -209,16 +211,17 @@ class FusedImage(FusedOperator):
 
     def _segments(self, steps: Sequence[Sample]) -> tuple[_Segment, ...]:
         """How a sample is computed; known for those whose plans are the same."""
-        operators = self.operators[-len(steps) :]
-        plans = [sample.plan for sample in steps]
-        if not all(operator.plans_by_shape or plan is None for operator, plan in zip(operators, plans)):
+        operators = self._chained
+        keys = [operator.stage_key(sample) for operator, sample in zip(operators, steps)]
+        if None in keys:
             return _planned(_links(operators, steps))
         batch = steps[0].workspace.inputs[0]
-        key = (steps[0].shapes[0], batch.dtype, batch.layout(), *map(id, plans))
+        key = (steps[0].shapes[0], batch.dtype, batch.layout(), *keys)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
+            plans = [sample.plan for sample in steps]
             known = self._known[key] = plans, _planned(_links(operators, steps))
         return known[1]
 
@@ -227,7 +230,7 @@ def _is_view(stage: Stage) -> bool:
     return isinstance(stage, Placement) and stage.is_view
 
 
-def _links(operators: Sequence[Operator], steps: Sequence[Sample]) -> list[_Link]:
+def _links(operators: Sequence[ChainOperator], steps: Sequence[Sample]) -> list[_Link]:
     """The stages of a sample, those composed that can be.
 
     Raises:
@@ -235,7 +238,6 @@ def _links(operators: Sequence[Operator], steps: Sequence[Sample]) -> list[_Link
     """
     links: list[_Link] = []
     for step, (operator, sample) in enumerate(zip(operators, steps)):
-        assert isinstance(operator, ChainOperator)
         stage = operator.stage(sample)
         if not math.prod(stage.shape) or not math.prod(sample.shapes[0]):
             raise NotFusable("empty images")
@@ -314,10 +316,9 @@ def _axes_in_order(links: Sequence[_Link], ndim: int) -> list[int]:
 
 def _part_at_a_time(links: Sequence[_Link], windows: Sequence[Region]) -> float:
     """The part of the whole that a strip may be; 1 or more: all."""
-    if len(links) == 1:
-        return 1.0
-    most = max(math.prod(window.extents) * link.dtype.itemsize for link, window in zip(links, windows))
-    return _STRIP / most
+    between = zip(links[:-1], windows)
+    most = max((math.prod(window.extents) * link.dtype.itemsize for link, window in between), default=0)
+    return _STRIP / most if most else 1.0
 
 
 def _pieces(window: Region, axes: Sequence[int], part: float) -> Iterator[Region]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import copy_region, copy_regions, region_copy
@@ -106,6 +108,9 @@ class Pad(ChainOperator):
         copy_region(sample.inputs[0], sample.plan, [sample["fill_value"]], None, target)
 
     takes_windows = True
+
+    def stage_key(self, sample: Sample) -> Hashable:
+        return sample.plan, sample["fill_value"]
 
     def stage(self, sample: Sample) -> Placement:
         return region_copy(sample.plan, sample.shapes[0], [sample["fill_value"]], None)
