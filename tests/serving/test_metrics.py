@@ -192,7 +192,7 @@ def test_counters_outlive_the_model_and_its_memory_is_given_back(server: LocalSe
     def held() -> list[float]:
         return [value for name, value in page(server, "quiet").items() if "host_memory" in name]
 
-    ask(client, "quiet", 8, 300)
+    ask(client, "quiet", 8, 400, heights=400)  # an output of more than the pool leaves to the allocator
     until(lambda: sum(held()) > 0)
     counted = page(server, "quiet")["penstock_requests_total{}"]
     client.unload_model("quiet")

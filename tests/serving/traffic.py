@@ -313,7 +313,8 @@ def _run(console: Console, title: str, traffic: Traffic, requests: int) -> dict[
 @click.option("--instances", default=1, show_default=True, help="Of each model.")
 @click.option("--delay-us", default=1000, show_default=True, help="How long requests wait for others to share a batch.")
 @click.option("--bad", default=0.1, show_default=True, help="Share of bad requests.")
-@click.option("--abandoned", default=0.02, show_default=True, help="Share of good requests that are given up.")
+@click.option("--abandoned", default=0.02, show_default=True, help="Share of good HTTP requests that are given up.")
+@click.option("--cancelled", default=0.0, show_default=True, help="Of good gRPC requests; Triton 2.51 may die of them.")
 @click.option("--seed", default=0, help="Of the random numbers; parts of one run take different ones.")
 @click.option("--environment", type=click.Path(path_type=Path), help="To serve from; found by itself if not given.")
 @click.option("--http", "http_url", help="A server that runs already, with the models of traffic_models.py.")
@@ -329,6 +330,7 @@ def command(
     delay_us: int,
     bad: float,
     abandoned: float,
+    cancelled: float,
     seed: int,
     environment: Path | None,
     http_url: str | None,
@@ -337,7 +339,12 @@ def command(
 ) -> None:
     """Sends requests to a server and checks every answer."""
     console = Console(stderr=True)
-    spread: dict[str, Any] = {"clients": clients, "processes": processes, "abandoned": abandoned}
+    spread: dict[str, Any] = {
+        "clients": clients,
+        "processes": processes,
+        "abandoned": abandoned,
+        "cancelled": cancelled,
+    }
     with contextlib.ExitStack() as stack:
         summary: dict[str, Any] = {"seed": seed, "clients": clients, "processes": processes, "instances": instances}
         if http_url is None or grpc_url is None:

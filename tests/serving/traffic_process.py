@@ -37,7 +37,9 @@ class Settings:
         requests: to send; 0 for as many as there is time for.
         seconds: to send in; 0 for as many as the requests take.
         bad: share of the requests that are faulty.
-        abandoned: share of the good ones whose answer is not waited for.
+        abandoned: share of the good ones over HTTP whose connection is closed before the answer.
+        cancelled: share of the good ones over gRPC that are cancelled or time out. Up to 25.01 Triton may die of one that
+            ends just then (triton-inference-server/server#7368).
         models: asked in turn.
         pause: seconds between a client's requests.
         single: the good requests hold one sample each.
@@ -52,6 +54,7 @@ class Settings:
     seconds: float = 0.0
     bad: float = 0.1
     abandoned: float = 0.02
+    cancelled: float = 0.0
     models: tuple[str, ...] = ASKED
     pause: float = 0.0
     single: bool = False
@@ -255,7 +258,7 @@ class Process:
             request = maker.bad()
         else:
             request = maker.good()
-            if maker.chance() < settings.abandoned:
+            if maker.chance() < (settings.cancelled if isinstance(client, GrpcClient) else settings.abandoned):
                 return request, await client.abandon(request, maker.chance() * 0.004)
         try:
             return request, await asyncio.wait_for(client.ask(request), PATIENCE)

@@ -25,8 +25,8 @@ def no_such_operator(module: str, name: str) -> NoReturn:
     # The shortest path last, so that `fn.image` means `decoders.image`, not its experimental namesake.
     for path in sorted((path for path in sys.modules if path.startswith(module)), key=len, reverse=True):
         family = sys.modules[path]
-        if path == module or (isinstance(family, _Family) and not path.endswith(".hidden")):
-            inner = path[len(module) + 1 :]
+        inner = path[len(module) + 1 :]
+        if path == module or (isinstance(family, _Family) and inner[0] != "_" and not inner.endswith("hidden")):
             paths |= {member: f"{inner}.{member}" if inner else member for member in vars(family) if member[0] != "_"}
     meant = nearest(name, paths)
     raise AttributeError(f"{text}. Did you mean '{paths[meant]}'?" if meant else text)

@@ -52,6 +52,8 @@ class CocoImage:
         except ImportError as error:
             raise ImportError("pycocotools is needed for pixelwise masks: pip install pycocotools") from error
 
+        if self.width < 0 or self.height < 0:
+            raise ValueError(f"The annotations tell an image of {self.width}x{self.height} pixels")
         mask = np.zeros((self.width, self.height), np.int32)
         for index in np.argsort(self.labels, kind="stable"):
             segmentation = self.segmentations[index]

@@ -120,7 +120,10 @@ def take(feature: Feature, name: str, found: dict[str, tuple[int, memoryview]]) 
 
 
 def _floats(values: memoryview) -> np.ndarray:
-    parts = [np.frombuffer(part, "<f4") for number, part in fields(values) if number == 1]
+    encoded = [part for number, part in fields(values) if number == 1]
+    if any(len(part) % 4 for part in encoded):
+        raise ValueError("A list of floats in the record holds no whole number of them")
+    parts = [np.frombuffer(part, "<f4") for part in encoded]
     return np.concatenate(parts).astype(np.float32, copy=False) if parts else np.empty(0, np.float32)
 
 

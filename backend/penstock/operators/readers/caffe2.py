@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -116,7 +117,13 @@ def _tensor(message: memoryview) -> np.ndarray:
         elif number == _INTEGERS:
             values = np.array(list(integers(part)), np.int64).astype(np.int32)
         elif number == _FLOATS:
+            if len(part) % 4:
+                raise ValueError(
+                    f"A tensor of the record has {len(part)} bytes of floats, which are no whole number of them"
+                )
             values = np.frombuffer(bytearray(part), "<f4")
     if values is None:
         raise ValueError("A tensor of the record holds no numbers, bytes or string")
+    if extents and math.prod(extents) != values.size:
+        raise ValueError(f"A tensor of the record has {values.size} values for the shape {extents}")
     return values.reshape(extents) if extents else values
