@@ -175,7 +175,11 @@ class Executor:
         """The oldest scheduled batch, waited for; raises what its run raised."""
         result = self._done.popleft() if self._depth == 0 else self._results.get()
         if isinstance(result, BaseException):
-            raise result
+            try:
+                raise result
+            finally:
+                # An error that its own traceback's frame holds keeps all that the frames above refer to: the pipeline, its workers.
+                del result
         return result
 
     def close(self, timeout: float | None = None) -> None:
