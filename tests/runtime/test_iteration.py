@@ -116,6 +116,80 @@ def test_cycling_through_an_iterable(cycle: Any, expected: list[Any]) -> None:
     assert received == expected
 
 
+def counting(count: int) -> list[list[np.ndarray]]:
+    return [batch(value) for value in range(count)]
+
+
+def generator_of(count: int) -> Any:
+    def generate() -> Any:
+        yield from counting(count)
+
+    return generate
+
+
+def callback_of(count: int) -> Any:
+    def call(i: int) -> list[np.ndarray]:
+        if i >= count:
+            raise StopIteration
+        return batch(i)
+
+    return call
+
+
+def epoch_of(pipeline: Pipeline) -> list[tuple[int, ...]]:
+    received = []
+    try:
+        while True:
+            received.append(tuple(int(output.at(0)[0]) for output in pipeline.run()))
+    except StopIteration:
+        pipeline.reset()
+        return received
+
+
+LIST = (counting, {"cycle": "raise"})
+QUIET = (counting, {"cycle": "quiet"})
+GENERATOR = (generator_of, {"cycle": "raise"})
+PARALLEL = (generator_of, {"cycle": "raise", "parallel": True})
+CALLBACK = (callback_of, {})
+PARALLEL_CALLBACK = (callback_of, {"parallel": True})
+ALIGNED = [[(0, 0), (1, 1), (2, 2)]] * 4
+SHORTER = [[(0, 0), (1, 1)]] * 4
+SECOND_IS_SHORTER = [[(0, 0), (1, 1)], [], [(0, 1)], [(2, 0)]]
+FIRST_IS_SHORTER = [[(0, 0), (1, 1)], [], [(1, 0)], [(0, 2)]]
+
+
+# What DALI 2.4 gives, in four epochs.
+@pytest.mark.parametrize("options", [{}, {"prefetch_queue_depth": 1}, {"exec_pipelined": False, "exec_async": False}])
+@pytest.mark.parametrize(
+    ("first", "second", "lengths", "expected"),
+    [
+        (LIST, LIST, (3, 3), ALIGNED),
+        (GENERATOR, GENERATOR, (3, 3), ALIGNED),
+        (GENERATOR, LIST, (3, 3), ALIGNED),
+        (PARALLEL, PARALLEL, (3, 3), ALIGNED),
+        (PARALLEL, LIST, (3, 3), ALIGNED),
+        (LIST, PARALLEL, (3, 3), ALIGNED),
+        (CALLBACK, LIST, (3, 3), ALIGNED),
+        (CALLBACK, CALLBACK, (3, 2), SHORTER),
+        (CALLBACK, QUIET, (2, 3), SHORTER),
+        (LIST, PARALLEL_CALLBACK, (2, 3), SHORTER),
+        (LIST, LIST, (3, 2), SECOND_IS_SHORTER),
+        (LIST, LIST, (2, 3), FIRST_IS_SHORTER),
+        (PARALLEL, PARALLEL, (3, 2), SECOND_IS_SHORTER),
+        (LIST, PARALLEL, (2, 3), FIRST_IS_SHORTER),
+        (PARALLEL_CALLBACK, LIST, (2, 3), [[(0, 0), (1, 1)], [], [(0, 0), (1, 1)], []]),
+    ],
+)
+def test_sources_stay_in_line(options: Any, first: Any, second: Any, lengths: Any, expected: Any) -> None:
+    @pipeline_def(batch_size=2, num_threads=1, **options)
+    def define() -> Any:
+        pairs = zip((first, second), lengths)
+        return tuple([fn.external_source(make(length), batch=True, **settings) for (make, settings), length in pairs])
+
+    pipeline = define()
+    assert [epoch_of(pipeline) for _ in range(4)] == expected
+
+
 def test_samples_one_at_a_time() -> None:
     seen = []
 

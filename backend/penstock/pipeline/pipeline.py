@@ -26,7 +26,7 @@ from penstock.runtime import Executor, Plan
 from penstock.runtime.checkpoints import checkpoint_seed
 from penstock.runtime.feeding import to_batch
 from penstock.runtime.parallel import RunningWorkers, check_workers
-from penstock.runtime.sources import Source
+from penstock.runtime.sources import Source, fetch_all
 from penstock.schema.registry import load_package
 from penstock.tensors import cuda
 from penstock.types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPIType, dtype_name
@@ -636,8 +636,7 @@ class Pipeline:
             step.operator.feed(to_batch(data, layout, executor.max_batch_size, executor.host_pool, copy))
 
     def _feed_from_sources(self) -> None:
-        fetched = [(source, source.fetch(self.executor.max_batch_size, self._epoch)) for source in self._sources]
-        for source, outputs in fetched:
+        for source, outputs in fetch_all(self._sources, self.executor.max_batch_size, self._epoch):
             for name, data, layout in zip(source.names, outputs, source.layouts):
                 if name in self._feeds:
                     self._feed(self._feeds[name], data, layout, copy=not source.no_copy)

@@ -175,7 +175,11 @@ class Executor:
         """The oldest scheduled batch, waited for; raises what its run raised."""
         result = self._done.popleft() if self._depth == 0 else self._results.get()
         if isinstance(result, BaseException):
-            raise result
+            try:
+                raise result
+            finally:
+                # An error that its own traceback's frame holds keeps all that the frames above refer to: the pipeline, its workers.
+                del result
         return result
 
     def close(self, timeout: float | None = None) -> None:
@@ -321,19 +325,26 @@ class Executor:
         if failures:
             workspace.failures = _local_failures(failures, workspace)
         known = set(workspace.failures)
+        failure: tuple[BaseException, int | None] | None = None
         try:
             if not step.node.schema.merges:
                 _check_batch_sizes(workspace)
             step.operator.run(workspace)
             if not step.node.schema.merges:
                 _pass_on_sources(workspace)
-        except SampleFailure as failure:
-            raise self._error(step, failure.cause, failure.index) from failure.cause
+        except SampleFailure as error:
+            failure = error.cause, error.index
         except Exception as error:
-            raise self._error(step, error, None) from error
+            failure = error, None
         finally:
             # Samples and workspace refer to each other: the buffers would stay in use until the next garbage collection.
             workspace.samples = []
+        if failure is not None:
+            try:
+                # Not where it was caught: a fused operator's error would come to have what carried it as its context.
+                raise self._error(step, *failure)
+            finally:
+                del failure
         for slot, batch in zip(step.outputs, workspace.outputs):
             if batch.positions is None:
                 batch.positions = positions

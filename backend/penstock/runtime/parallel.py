@@ -250,7 +250,7 @@ class _Worker:
         if reply.error is not None:
             error, text = reply.error
             if isinstance(error, StopIteration):
-                raise error
+                raise StopIteration
             # As in DALI, of no class of its own: the callback's error happened elsewhere, and may not even exist here.
             raise Exception(f"\n\nException traceback received from worker thread:\n\n{text}") from error
         return [_fetched(data, self.memories.get(slot)) for data in reply.results]
@@ -328,13 +328,13 @@ class ParallelSource(Source):
         while len(self._pending) < self.prefetch_queue_depth + 1:
             self._schedule(batch_size, epoch)
         batch = self._pending.popleft()
-        parts, stopped = [], None
+        parts, stopped = [], False
         for worker, slot in batch.parts:
             try:
                 parts.append(self._workers[worker].receive(slot))
-            except StopIteration as stop:
-                stopped = stop
-        if stopped is not None:
+            except StopIteration:
+                stopped = True
+        if stopped:
             self._drop_pending()
             self.reset()
             raise StopIteration

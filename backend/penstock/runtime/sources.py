@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -182,3 +183,19 @@ class Source:
     def reset(self) -> None:
         """A new epoch begins: counting starts again."""
         self.iteration = self.sample = 0
+
+
+def fetch_all(sources: Sequence[Source], batch_size: int, epoch: int) -> list[tuple[Source, list[Any]]]:
+    """The data of the next step of each source.
+
+    Raises:
+        StopIteration: one of them is at its end. All have made the step, so that those which cycle stay in line.
+    """
+    fetched = []
+    for source in sources:
+        # What was raised is not kept: it would hold the callers' frames, and they the pipeline.
+        with contextlib.suppress(StopIteration):
+            fetched.append((source, source.fetch(batch_size, epoch)))
+    if len(fetched) < len(sources):
+        raise StopIteration
+    return fetched

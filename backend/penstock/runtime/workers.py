@@ -40,7 +40,11 @@ class _Job:
         """Returns when all indices are processed; raises the error of the first index that failed."""
         self._done.wait()
         if self._errors:
-            raise min(self._errors, key=lambda pair: pair[0])[1]
+            try:
+                raise min(self._errors, key=lambda pair: pair[0])[1]
+            finally:
+                # The error's traceback refers to this frame, and so would keep itself and the frames above.
+                self._errors.clear()
 
 
 class WorkerPool:

@@ -68,6 +68,27 @@ FAMILY.each(
         )
     ],
 )
+# Added channels have fill values with the policy "pad" alone; missing ones are 0. (Beside one mean for all channels, DALI
+# reads beyond its end.)
+FAMILY.each(
+    "crop_mirror_normalize",
+    {"pixels": PIXELS},
+    [
+        {"crop": crop, "out_of_bounds_policy": policy, "fill_values": fill, "pad_output": padded, **normalization}
+        for crop in ([3, 3], [9, 9])
+        for policy in ("pad", "trim_to_shape")
+        for fill in ([7], [7, 8], [7, 8, 9], [7, 8, 9, 10], [7, 8, 9, 10, 11])
+        for padded in (True, False)
+        for normalization in (
+            {"mean": [1.0, 2.0, 3.0]},
+            {"std": [1.0, 2.0, 3.0], "output_layout": "HWC"},
+            {"mean": [0.0, 0.0, 0.0], "std": [1.0, 1.0, 1.0]},
+            {"mean": [0.0, 0.0, 0.0], "shift": 1.0},
+            {"std": [1.0, 1.0, 1.0], "scale": 2.0},
+            {},
+        )
+    ],
+)
 FAMILY.each("crop_mirror_normalize", {"frames": FRAMES}, [{"output_layout": "FCHW", "crop": [3, 3]}, {"crop": [3, 3]}])
 FAMILY.each("crop_mirror_normalize", {"planes": PLANES}, [{"output_layout": "HWC", "crop": [3, 4], "mirror": 1}])
 FAMILY.each("crop_mirror_normalize", {"pixels": PIXELS}, [{"mean": [1.0, 2.0]}])

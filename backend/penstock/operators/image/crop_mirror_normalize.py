@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.kernels.windows import Region, apply_policy, check_policy, cut_off, fill_per_channel
+from penstock.kernels.windows import Region, apply_policy, check_policy, cut_off
 from penstock.operators.image._stores import CmnPlan, CmnPlans, NormalizingStore, StoredAs
 from penstock.operators.image._windows import (
     CROP_ARGUMENTS,
@@ -76,8 +74,6 @@ class CropMirrorNormalize(ChainOperator):
     def setup(self) -> None:
         check_crop_arguments(self)
         check_policy(self.args["out_of_bounds_policy"])
-        # Added channels are filled only where windows of the batch reach outside of their images.
-        self.depends_on_batch = self.args["pad_output"] and any(self.args["fill_values"])
         self._fills: dict[int, np.ndarray] = {}
         self._normalizations: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         if self.args["dtype"] not in (FLOAT, FLOAT16, UINT8, INT8):
@@ -111,6 +107,7 @@ class CropMirrorNormalize(ChainOperator):
         padded = 1 << (channels - 1).bit_length() if self.args["pad_output"] and channels else channels
         mean, factor = self._normalization(sample, channels)
         fill = self._fill(padded)
+        self._check_fill(sample, mean, factor, padded)
         sample.plan = CmnPlan(region, bool(sample["mirror"]), mean, factor, self.args["shift"], padded, fill)
         extents = [padded if letter == "C" else extent for letter, extent in zip(layout, region.extents)]
         return tuple(extents[axis] for axis in permutation)
@@ -128,13 +125,7 @@ class CropMirrorNormalize(ChainOperator):
             else:
                 workspace.plans = plans
             return [outputs]
-        shapes = super().infer_batch(workspace, num_outputs)
-        samples = workspace.live
-        if any(self.args["fill_values"]) and all(sample.plan.region.inside(sample.shapes[0]) for sample in samples):
-            # Added channels are filled only where windows of the batch reach outside of their images.
-            for sample in samples:
-                sample.plan = replace(sample.plan, fill=_zeros(sample.plan.channels))
-        return shapes
+        return super().infer_batch(workspace, num_outputs)
 
     def _planned_batch(self, workspace: Workspace) -> tuple[CmnPlans, list[tuple[int, ...]]] | None:
         """The plans of all samples, and their outputs' shapes; None where samples must be looked at one by one."""
@@ -154,12 +145,11 @@ class CropMirrorNormalize(ChainOperator):
             return None
         channels = int(channels)
         padded = 1 << (channels - 1).bit_length() if self.args["pad_output"] else channels
-        mean, factor = self._normalization(Sample(self, workspace, 0), channels)
-        fill_values = self._fill(padded)
-        # Added channels are filled only where windows of the batch reach outside of their images.
-        fill = _zeros(padded) if any(self.args["fill_values"]) else fill_values
+        sample = Sample(self, workspace, 0)
+        mean, factor = self._normalization(sample, channels)
+        self._check_fill(sample, mean, factor, padded)
         region = Region(tuple(anchors[0].tolist()), tuple(extents[0].tolist()))
-        one = CmnPlan(region, False, mean, factor, self.args["shift"], padded, fill)
+        one = CmnPlan(region, False, mean, factor, self.args["shift"], padded, self._fill(padded))
         flags = np.broadcast_to(mirror[:, 0] != 0, len(shapes))
         outputs = extents.copy()
         outputs[:, axis] = padded
@@ -169,12 +159,35 @@ class CropMirrorNormalize(ChainOperator):
         """The fill value of each channel of the output."""
         known = self._fills.get(padded)
         if known is None:
-            values = self.args["fill_values"]
-            fill = fill_per_channel(values, padded if len(values) > 1 else None)
-            # What is outside is not normalized, and cut off, not rounded, where the output is of integers.
-            fill = cut_off(fill, numpy_dtype(self.args["dtype"]))
-            known = self._fills[padded] = np.broadcast_to(fill, (padded,)).astype(np.float32)
+            known = self._fills[padded] = self._filled(padded)
         return known
+
+    def _filled(self, padded: int) -> np.ndarray:
+        values = self.args["fill_values"]
+        fill = np.zeros(padded, np.float32)
+        # Added channels, too, have fill values with this policy only.
+        if self.args["out_of_bounds_policy"] != "pad" or not len(values):
+            return fill
+        if len(values) > max(padded, 1):
+            raise self._fill_mismatch(padded)
+        # What is outside is not normalized, and cut off, not rounded, where the output is of integers.
+        fill[: len(values) if len(values) > 1 else None] = cut_off(
+            np.array(values, np.float64), numpy_dtype(self.args["dtype"])
+        )
+        return fill
+
+    def _check_fill(self, sample: Sample, mean: np.ndarray, factor: np.ndarray, padded: int) -> None:
+        """Raises RuntimeError where fill values are missing: as in DALI, they are 0 only beside a mean or std of each channel."""
+        if self.args["out_of_bounds_policy"] != "pad" or not 1 < len(self.args["fill_values"]) < padded:
+            return
+        normalizes = mean.any() or (factor != 1).any() or self.args["shift"] != 0
+        if not normalizes or max(len(np.atleast_1d(sample[name])) for name in ("mean", "std")) == 1:
+            raise self._fill_mismatch(padded)
+
+    def _fill_mismatch(self, padded: int) -> RuntimeError:
+        return RuntimeError(
+            f"`fill_values` has {len(self.args['fill_values'])} entries, but the output has {padded} channels"
+        )
 
     def _normalization(self, sample: Sample, channels: int) -> tuple[np.ndarray, np.ndarray]:
         """Each channel's mean and factor; where they are constant, they are worked out once."""
@@ -247,8 +260,3 @@ class CropMirrorNormalize(ChainOperator):
 
         plans = [sample.plan for sample in samples] if workspace.plans is None else workspace.plans.split()
         copy_alike(sources, targets, plans, copy_of)
-
-
-@functools.cache
-def _zeros(channels: int) -> np.ndarray:
-    return np.zeros(channels, np.float32)
