@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from pathlib import Path
 
 import click
 
-from penstock import __version__, cli
+from penstock import __version__
 
 
 class LazyGroup(click.Group):
@@ -15,7 +16,9 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands."""
-        return sorted(module.name for module in pkgutil.iter_modules(cli.__path__) if module.name[0] != "_")
+        return sorted(
+            module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]) if module.name[0] != "_"
+        )
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """One command, imported now."""

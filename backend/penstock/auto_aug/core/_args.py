@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from penstock.auto_aug.core._augmentation import Augmentation
+from typing import Any, Protocol
 
 _DATA_AND_PARAMETER = 2
+
+
+class _Augmentation(Protocol):
+    """An augmentation, as far as its keyword arguments are concerned."""
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+
+    @property
+    def op(self) -> Callable[..., Any]:
+        """What takes the keyword arguments."""
 
 
 class MissingArgException(Exception):
@@ -20,7 +29,7 @@ class MissingArgException(Exception):
         missing_args: their names.
     """
 
-    def __init__(self, message: str, augmentation: Augmentation, missing_args: list[str]) -> None:
+    def __init__(self, message: str, augmentation: _Augmentation, missing_args: list[str]) -> None:
         super().__init__(message)
         self.augmentation = augmentation
         self.missing_args = missing_args
@@ -61,7 +70,7 @@ def missing(function: Callable[..., Any], keywords: Mapping[str, Any]) -> list[s
     return [name for name, p in _keywords(function).items() if p.default is p.empty and name not in keywords]
 
 
-def forbid_unused_kwargs(augmentations: Iterable[Augmentation], keywords: Mapping[str, Any], caller: str) -> None:
+def forbid_unused_kwargs(augmentations: Iterable[_Augmentation], keywords: Mapping[str, Any], caller: str) -> None:
     """Raises UnusedArgException for keyword arguments that none of the augmentations takes."""
     taken = {name for augmentation in augmentations for name in _keywords(augmentation.op)}
     unused = [name for name in keywords if name not in taken]
@@ -73,7 +82,7 @@ def forbid_unused_kwargs(augmentations: Iterable[Augmentation], keywords: Mappin
         )
 
 
-def require_kwargs(augmentations: Iterable[Augmentation], keywords: Mapping[str, Any], caller: str) -> None:
+def require_kwargs(augmentations: Iterable[_Augmentation], keywords: Mapping[str, Any], caller: str) -> None:
     """Raises MissingArgException where an augmentation needs a keyword argument that is not given."""
     for augmentation in augmentations:
         names = missing(augmentation.op, keywords)

@@ -14,8 +14,10 @@ import numpy as np
 
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers import png
+from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError
-from penstock.kernels.codecs.image_header import UPRIGHT, ImageHeader, reading_with_pillow
+from penstock.kernels.codecs.image_header import reading_with_pillow
+from penstock.kernels.codecs.isolated_images import decode_apart
 from penstock.kernels.codecs.jpeg_baseline import decode_region
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg
@@ -58,8 +60,6 @@ def decode(
         DecoderDiedError: the worker process in which the image was decoded died of it.
     """
     if header.apart and decoding.pool is not None:
-        from penstock.kernels.codecs.isolated_images import decode_apart
-
         decode_apart(decoding.pool, encoded, header, output, output_type, adjust_orientation, fast_idct, region)
     else:
         decode_in_process(encoded, header, output, output_type, adjust_orientation, fast_idct, region)

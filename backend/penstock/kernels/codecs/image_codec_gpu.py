@@ -26,7 +26,7 @@ from penstock.kernels.codecs.image_codec import (
     nvimgcodec_region,
     taken_by_nvimgcodec,
 )
-from penstock.kernels.codecs.image_header import UPRIGHT, ImageHeader
+from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cuda.launch import Located

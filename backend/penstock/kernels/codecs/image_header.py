@@ -12,62 +12,22 @@ import contextlib
 import io
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers import jpeg
 from penstock.kernels.codecs.headers.images import ImageFormat, image_format
+from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader, Orientation
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError, NotAnImageError
+from penstock.kernels.codecs.isolated_images import read_header_apart
 from penstock.kernels.codecs.libraries import nvimgcodec, pillow_image
-from penstock.kernels.windows import Region
-from penstock.types import DALIImageType
 
 if TYPE_CHECKING:
     from penstock.kernels.codecs.worker_pool import DecoderPool
 
 
-@dataclass(frozen=True)
-class Orientation:
-    """How a stored image becomes upright: transposed first, then flipped.
-
-    Attributes:
-        transposed: rows become columns.
-        flip_y: the order of rows is reversed (after transposing).
-        flip_x: the order of columns is reversed (after transposing).
-    """
-
-    transposed: bool = False
-    flip_y: bool = False
-    flip_x: bool = False
-
-    def size(self, height: int, width: int) -> tuple[int, int]:
-        """The upright size (height, width) of an image that is stored as ``height`` x ``width``."""
-        return (width, height) if self.transposed else (height, width)
-
-    def upright(self, stored: np.ndarray) -> np.ndarray:
-        """The upright view of a stored image of shape (H, W, ...); nothing is copied."""
-        image = stored.swapaxes(0, 1) if self.transposed else stored
-        return image[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
-
-    def stored(self, upright: np.ndarray) -> np.ndarray:
-        """The view as it was stored of an upright image of shape (H, W, ...); the reverse of :meth:`upright`."""
-        image = upright[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
-        return image.swapaxes(0, 1) if self.transposed else image
-
-    def stored_region(self, region: Region, height: int, width: int) -> Region:
-        """Where a region (in H, W) of the upright ``height`` x ``width`` image is stored."""
-        (y, x), (rows, columns) = region.anchor, region.extents
-        if self.flip_y:
-            y = height - y - rows
-        if self.flip_x:
-            x = width - x - columns
-        return Region((x, y), (columns, rows)) if self.transposed else Region((y, x), (rows, columns))
-
-
-UPRIGHT = Orientation()
 _BY_EXIF = {
     2: Orientation(flip_x=True),
     3: Orientation(flip_y=True, flip_x=True),
@@ -77,45 +37,6 @@ _BY_EXIF = {
     7: Orientation(transposed=True, flip_y=True, flip_x=True),
     8: Orientation(transposed=True, flip_y=True),
 }
-
-
-class ImageHeader(NamedTuple):
-    """The header of an encoded image.
-
-    Attributes:
-        format: ``jpeg``, ``png``, ``tiff`` ... as nvImageCodec or Pillow call it, in small letters.
-        height, width: as stored, before the orientation is applied.
-        channels: as stored.
-        orientation: how the stored image becomes upright.
-        cmyk: the stored channels are inks.
-        by_pillow: nvImageCodec does not read it, Pillow does.
-        apart: it is to be decoded in a worker process.
-    """
-
-    format: str
-    height: int
-    width: int
-    channels: int
-    orientation: Orientation = UPRIGHT
-    cmyk: bool = False
-    by_pillow: bool = False
-    apart: bool = False
-
-    def placed(self, adjust_orientation: bool) -> Orientation:
-        """The orientation to apply."""
-        return self.orientation if adjust_orientation else UPRIGHT
-
-    def shape(self, output_type: DALIImageType, adjust_orientation: bool = True) -> tuple[int, int, int]:
-        """The shape (H, W, C) of the image decoded as ``output_type``."""
-        height, width = self.placed(adjust_orientation).size(self.height, self.width)
-        return height, width, output_channels(output_type, self.channels)
-
-
-def output_channels(output_type: DALIImageType, stored: int) -> int:
-    """The number of channels of an image of ``stored`` channels decoded as ``output_type``."""
-    if output_type == DALIImageType.ANY_DATA:
-        return stored
-    return 1 if output_type == DALIImageType.GRAY else 3
 
 
 def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader:
@@ -157,8 +78,6 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
 def _read(encoded: np.ndarray, known: ImageFormat, pool: DecoderPool | None) -> ImageHeader:
     if pool is None:
         return parse_header(encoded)
-    from penstock.kernels.codecs.isolated_images import read_header_apart
-
     return read_header_apart(pool, encoded, known.title)
 
 

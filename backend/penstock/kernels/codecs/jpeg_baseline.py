@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.codecs.image_header import ImageHeader
+from penstock.kernels.codecs.image_description import ImageHeader
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.codecs.image_header import ImageHeader
+from penstock.kernels.codecs.image_description import ImageHeader
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.windows import Region
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from penstock.errors import PenstockError
 from penstock.kernels.codecs.decoding import FREELY, Decoding
-from penstock.kernels.codecs.headers.video import CONTAINERS, check_video
+from penstock.kernels.codecs.headers.video import CONTAINERS, CorruptVideoError, check_video
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
 from penstock.kernels.storage import is_remote
 
@@ -25,10 +24,6 @@ _PADDING = 1 << 16
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
 # ITU-R BT.601: from (Y, U, V), all of unit range, to (R, G, B).
 _TO_RGB = np.array([[1.0, 0.0, 1.402], [1.0, -0.344136, -0.714136], [1.0, 1.772, 0.0]], np.float32)
-
-
-class CorruptVideoError(PenstockError, ValueError):
-    """The bytes are no video, or one that is cut short or damaged."""
 
 
 class Clip(Protocol):

@@ -21,8 +21,8 @@ from penstock.kernels.codecs.worker_pool import LENGTH
 
 # For each task the function: `function(data, output, **arguments)` returns what is answered.
 _TASKS = {
-    "read_image_header": "penstock.kernels.codecs.isolated_images:read_header_in_worker",
-    "decode_image": "penstock.kernels.codecs.isolated_images:decode_in_worker",
+    "read_image_header": "penstock.kernels.codecs.image_worker:read_header_in_worker",
+    "decode_image": "penstock.kernels.codecs.image_worker:decode_in_worker",
     "read_recording_header": "penstock.kernels.codecs.audio:read_header_in_worker",
     "decode_recording": "penstock.kernels.codecs.audio:decode_in_worker",
     "open_video": "penstock.kernels.codecs.video:open_in_worker",

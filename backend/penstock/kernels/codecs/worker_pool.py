@@ -341,8 +341,8 @@ class _SharedMemory:
 def _raised(kind: str, message: str) -> Exception:
     """The error that a worker tells of."""
     from penstock.kernels.codecs.headers.audio import CorruptRecordingError
+    from penstock.kernels.codecs.headers.video import CorruptVideoError
     from penstock.kernels.codecs.image_errors import CorruptImageError, NotAnImageError
-    from penstock.kernels.codecs.video import CorruptVideoError
 
     known = (CorruptImageError, NotAnImageError, CorruptRecordingError, CorruptVideoError, ValueError, MemoryError)
     found = next((error for error in known if error.__name__ == kind), PenstockError)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+from penstock.errors import PenstockError
+
 CONTAINERS = (
     *(
         "mov",
@@ -29,6 +31,10 @@ CONTAINERS = (
     *("vvc", "av1", "obu", "m4v", "mjpeg", "rm", "nut", "mxf", "dv", "vc1", "yuv4mpegpipe"),
 )
 """FFmpeg's names of the containers that are read: those in use, and none that names other files."""
+
+
+class CorruptVideoError(PenstockError, ValueError):
+    """The bytes are no video, or one that is cut short or damaged."""
 
 
 def check_video(data: memoryview) -> tuple[int, int] | None:

@@ -1,0 +1,33 @@
+"""Images that are parsed and decoded in a worker process: what the worker does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.codecs.image_codec import decode_in_process
+from penstock.kernels.codecs.image_header import parse_header
+from penstock.kernels.codecs.isolated_images import header_fields, header_of
+from penstock.kernels.windows import Region
+from penstock.types import DALIImageType
+
+
+def read_header_in_worker(data: np.ndarray, output: None) -> list[Any]:
+    """The worker's part of :func:`~penstock.kernels.codecs.isolated_images.read_header_apart`."""
+    return header_fields(parse_header(data))
+
+
+def decode_in_worker(
+    data: np.ndarray,
+    output: np.ndarray,
+    header: list[Any],
+    output_type: int,
+    adjust_orientation: bool,
+    fast_idct: bool,
+    region: list[list[int]] | None,
+) -> None:
+    """The worker's part of :func:`~penstock.kernels.codecs.isolated_images.decode_apart`."""
+    window = None if region is None else Region(tuple(region[0]), tuple(region[1]))
+    kind = DALIImageType(output_type)
+    decode_in_process(data, header_of(header), output, kind, adjust_orientation, fast_idct, window)
