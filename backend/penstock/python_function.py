@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from penstock.data_types import DALIDataType
 from penstock.graph import call_operator, no_current_pipeline, scope_stack
 from penstock.tensors.cuda import require_cupy
-from penstock.types import DALIDataType
 
 __all__ = [
     "DLTensorPythonFunction",

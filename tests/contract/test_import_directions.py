@@ -12,14 +12,14 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
 # Parts of one line may import from each other.
 LAYERS = [
-    {"types", "errors", "pickling"},
+    {"data_types", "errors", "pickling"},
     {"tensors"},
     {"kernels"},
     {"schema"},
     {"graph"},
     {"operators"},
     {"passes", "runtime", "serialize"},
-    {"pipeline", "fn", "ops", "math", "external_source", "python_function", "tfrecord"},
+    {"pipeline", "fn", "ops", "math", "types", "external_source", "python_function", "tfrecord"},
     {"auto_aug", "plugin", "serving"},
     {"cli", "model", "__main__", "compat"},
 ]

@@ -37,7 +37,7 @@ from typing import Any, overload as _overload
 from numpy import ndarray as _ndarray
 
 from penstock.graph.nodes import DataNode, TensorLike as _TensorLike
-from penstock.types import DALIDataType, DALIImageType, DALIInterpType
+from penstock.data_types import DALIDataType, DALIImageType, DALIInterpType
 '''
 
 

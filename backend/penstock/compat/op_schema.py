@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from penstock.data_types import DALIDataType, TensorLayout
 from penstock.schema import Argument, Schema
 from penstock.schema.random_operator import RandomOperator
 from penstock.schema.registry import find_schema, operator_class
-from penstock.types import DALIDataType, TensorLayout
 
 __all__ = ["GetSchema", "OpSchema", "TryGetSchema"]
 

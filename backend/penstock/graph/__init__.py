@@ -1,7 +1,6 @@
 """What is to be computed: nodes, calls, expressions, conditionals, verification."""
 
-from penstock.graph.calls import call_operator
-from penstock.graph.constants import constant_node
+from penstock.graph.calls import call_operator, constant_node
 from penstock.graph.expressions import apply, newaxis
 from penstock.graph.graph import Graph
 from penstock.graph.nodes import DataNode, OpNode

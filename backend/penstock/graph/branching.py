@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from penstock.graph.calls import call_operator
+from penstock.graph.calls import call_operator, constant_node
 from penstock.graph.conditionals import Branch, ConditionStack
-from penstock.graph.constants import constant_node, is_constant
 from penstock.graph.nodes import DataNode
 from penstock.graph.origin import capture
 from penstock.graph.scope import current_scope
+from penstock.graph.values import is_constant
 
 # The variable that holds what a rewritten function is going to return.
 RESULT = "__penstock_result__"
@@ -56,7 +56,7 @@ def probe(getter: Callable[[], Any], name: str) -> Any:
 
 def _conditions() -> ConditionStack:
     conditions = current_scope().conditions
-    if conditions is None:
+    if not isinstance(conditions, ConditionStack):
         raise TypeError(
             "A DataNode was used as a condition outside of a pipeline that was defined with `enable_conditionals=True`"
         )

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock.graph.constants import constant_node, is_constant
+from penstock.data_types import DALIDataType
 from penstock.graph.nodes import DataNode, OpNode
 from penstock.graph.origin import CallSite, capture
 from penstock.graph.scope import current_scope
+from penstock.graph.values import constant_arguments, is_constant
 from penstock.schema import Argument, Schema, find_schema
 
 DEVICES = ("cpu", "gpu", "mixed")
@@ -86,6 +87,33 @@ def call_operator(
     if not any(map(_is_input_set, inputs)):
         return results[0]
     return [list(column) for column in zip(*results)] if isinstance(results[0], list) else results
+
+
+def constant_node(
+    value: Any,
+    dtype: DALIDataType | None = None,
+    shape: Sequence[int] | int | None = None,
+    layout: str | None = None,
+    device: str = "cpu",
+    name: str | None = None,
+    **arguments: Any,
+) -> DataNode:
+    """A node that gives the same tensor for every sample.
+
+    Args:
+        value: a number, or an array or flat sequence of them; what is out of the type's range is clamped.
+        dtype: of the result; by default that of the value, where 64-bit values of Python and numpy become 32-bit.
+        shape: of the result; a single value is repeated.
+        name: of the operator.
+    """
+    given = arguments | constant_arguments(value, dtype, shape, layout)
+    node: DataNode = call_operator("Constant", (), given, device=device, name=name)
+    return node
+
+
+def to_node(value: Any, device: str = "cpu") -> DataNode:
+    """``value`` as a node: itself, or a constant."""
+    return value if isinstance(value, DataNode) else constant_node(value, device=device)
 
 
 def _check_name(name: Any) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from penstock.graph.nodes import DataNode, OpNode
-    from penstock.graph.origin import CallSite
+from penstock.graph.calls import call_operator
+from penstock.graph.nodes import DataNode, OpNode
+from penstock.graph.origin import CallSite
 
 Key = tuple[str, str]
 
@@ -71,8 +71,6 @@ class ConditionStack:
 
     def outside(self, branch: Branch, operator: str, inputs: Any, arguments: dict[str, Any]) -> Any:
         """Calls an operator as if just before ``branch`` was entered."""
-        from penstock.graph.calls import call_operator
-
         inner = self.branches
         self.branches = inner[: inner.index(branch)]
         try:

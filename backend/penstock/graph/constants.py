@@ -1,125 +1,46 @@
-"""Constants as graph nodes."""
+"""Constants as users write them: numbers that take part in arithmetic, and nodes that give the same tensor for each sample."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+import ctypes
+from typing import Any
 
 import numpy as np
 
-from penstock.types import (
-    FLOAT,
-    FLOAT16,
-    FLOAT64,
-    INT32,
-    UINT32,
-    DALIDataType,
-    ScalarConstant,
-    _install_constant_node,
-    dtype_name,
-    enum_type,
-    from_numpy_dtype,
-    numpy_dtype,
-)
-
-if TYPE_CHECKING:
-    from penstock.graph.nodes import DataNode
-
-_FLOATING = (FLOAT, FLOAT16, FLOAT64)
+from penstock.data_types import DALIDataType, NamedEnum, ScalarConstant
+from penstock.graph.calls import constant_node
 
 
-def is_constant(value: Any) -> bool:
-    """Whether a value can become an input: numbers, arrays, flat sequences of numbers, constants."""
-    if isinstance(value, (bool, int, float, np.number, np.ndarray, ScalarConstant)):
-        return True
-    if isinstance(value, np.bool_):
+def ConstantNode(device: str | None, value: Any, dtype: Any, shape: Any, layout: str | None, **kwargs: Any) -> Any:
+    """A graph node that gives the same tensor for every sample."""
+    return constant_node(value, dtype=dtype, shape=shape, layout=layout, device=device or "cpu", **kwargs)
+
+
+def _is_scalar_value(value: Any) -> bool:
+    if isinstance(value, NamedEnum):
         return False
-    if isinstance(value, (list, tuple)):
-        if any(isinstance(item, Enum) for item in value):
-            return enum_type(value) is not None
-        return all(isinstance(item, (bool, int, float, np.number, np.bool_)) for item in value)
-    return hasattr(value, "__array_interface__") or (hasattr(value, "__dlpack__") and hasattr(value, "__array__"))
+    if isinstance(value, (bool, int, float, np.number, np.bool_)):
+        return True
+    return (isinstance(value, np.ndarray) and not value.ndim) or isinstance(value, ctypes._SimpleCData)
 
 
-def constant_node(
+def _is_scalar_shape(shape: Any) -> bool:
+    return shape is None or shape == 1 or tuple(shape if isinstance(shape, (list, tuple)) else (shape,)) in ((), (1,))
+
+
+def Constant(
     value: Any,
     dtype: DALIDataType | None = None,
-    shape: Sequence[int] | int | None = None,
+    shape: Any = None,
     layout: str | None = None,
-    device: str = "cpu",
-    name: str | None = None,
-    **arguments: Any,
-) -> DataNode:
-    """A node that gives the same tensor for every sample.
+    device: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Wraps a constant for use in a pipeline.
 
-    Args:
-        value: a number, or an array or flat sequence of them; what is out of the type's range is clamped.
-        dtype: of the result; by default that of the value, where 64-bit values of Python and numpy become 32-bit.
-        shape: of the result; a single value is repeated.
-        name: of the operator.
+    A scalar without shape, layout or device becomes a :class:`ScalarConstant`, which takes part in arithmetic;
+    anything else (lists, numpy arrays, scalars with a shape) becomes a node that gives that tensor for every sample.
     """
-    from penstock.graph.calls import call_operator
-
-    if isinstance(value, ScalarConstant):
-        dtype, value = dtype or value.dtype, value.value
-    if isinstance(value, (list, tuple)):
-        nested = next((item for item in value if isinstance(item, (list, tuple))), None)
-        if nested is not None:
-            raise TypeError(f"Unexpected type: {type(nested)}. A constant is a number, a flat sequence or an array.")
-    if dtype is None:
-        dtype = enum_type(value)
-    array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(
-            f"Expected scalar value of type 'bool', 'int' or 'float', or an array of them, got {type(value)}."
-        )
-    if dtype is None:
-        of_torch = type(value).__module__.partition(".")[0] == "torch"
-        dtype = from_numpy_dtype(array.dtype) if of_torch else _default_dtype(array)
-        if isinstance(value, np.ndarray):
-            _check_range(array, dtype)
-    if shape is None:
-        shape = array.shape
-    elif isinstance(shape, (int, np.integer)):
-        shape = (int(shape),)
-    if isinstance(value, np.ndarray):
-        array = array.reshape([int(extent) for extent in shape])
-    data = array.reshape(-1)
-    given = dict(arguments, shape=[int(extent) for extent in shape], dtype=dtype)
-    if dtype in _FLOATING or array.dtype.kind == "f":
-        given["fdata"] = [float(x) for x in data]
-    else:
-        given["idata"] = [int(x) for x in data]
-    if layout:
-        given["layout"] = layout
-    return call_operator("Constant", (), given, device=device, name=name)
-
-
-def _default_dtype(array: np.ndarray) -> DALIDataType:
-    if array.dtype == np.float64:
-        return FLOAT
-    if array.dtype == np.int64:
-        return INT32
-    if array.dtype == np.uint64:
-        return UINT32
-    return from_numpy_dtype(array.dtype)
-
-
-def _check_range(array: np.ndarray, dtype: DALIDataType) -> None:
-    if array.dtype.kind not in "iu" or not array.size:
-        return
-    info = np.iinfo(numpy_dtype(dtype))
-    for value in (int(array.min()), int(array.max())):
-        if not info.min <= value <= info.max:
-            raise OverflowError(f"Integer {value} out of range for {dtype_name(dtype)}")
-
-
-def to_node(value: Any, device: str = "cpu") -> DataNode:
-    """``value`` as a node: itself, or a constant."""
-    from penstock.graph.nodes import DataNode
-
-    return value if isinstance(value, DataNode) else constant_node(value, device=device)
-
-
-_install_constant_node(constant_node)
+    if device is None and not kwargs and _is_scalar_shape(shape) and layout is None and _is_scalar_value(value):
+        return ScalarConstant(value, dtype)
+    return ConstantNode(device, value, dtype, shape, layout, **kwargs)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from penstock.data_types import DALIDataType, ScalarConstant, dtype_name, numpy_dtype
+from penstock.graph import syntax
+from penstock.graph.calls import call_operator, to_node
+from penstock.graph.nodes import DataNode
+from penstock.graph.scope import current_scope
 from penstock.kernels.expression import SYMBOLS
-from penstock.types import DALIDataType, ScalarConstant, dtype_name, numpy_dtype
-
-if TYPE_CHECKING:
-    from penstock.graph.nodes import DataNode
 
 
 class NewAxis:
@@ -44,9 +45,6 @@ def _type_word(dtype: DALIDataType) -> str:
 
 def apply(function: str, *operands: Any) -> DataNode:
     """The node that computes ``function`` (a name of the wire format's expressions) of nodes and constants."""
-    from penstock.graph.calls import call_operator
-    from penstock.graph.constants import to_node
-
     operands = tuple(_as_operand(operand, index, function) for index, operand in enumerate(operands))
     if all(isinstance(operand, ScalarConstant) for operand in operands):
         raise ValueError(
@@ -79,7 +77,7 @@ def apply(function: str, *operands: Any) -> DataNode:
 
 def _as_operand(value: Any, index: int, function: str) -> Any:
     """A node, a scalar constant, or data for a constant node."""
-    if isinstance(value, (Expression, ScalarConstant)):
+    if isinstance(value, (DataNode, ScalarConstant)):
         return value
     if type(value) in (bool, int, float, np.bool_):
         return ScalarConstant(value)
@@ -87,7 +85,7 @@ def _as_operand(value: Any, index: int, function: str) -> Any:
         raise TypeError(f"Expected a value of type 'bool', 'int' or 'float', got {type(value)}: write float(value)")
     if isinstance(value, np.number) or (isinstance(value, np.ndarray) and not value.ndim):
         return ScalarConstant(value)
-    if isinstance(value, (list, tuple)) and any(isinstance(item, Expression) for item in value):
+    if isinstance(value, (list, tuple)) and any(isinstance(item, DataNode) for item in value):
         raise TypeError(
             f"The input {index} of operator `{SYMBOLS.get(function, function)}` must be a `DataNode` or a compatible "
             f"constant. Got a `{type(value).__name__}` with nested `DataNode`(s): was it returned by an operator of several "
@@ -98,172 +96,8 @@ def _as_operand(value: Any, index: int, function: str) -> Any:
     raise TypeError(f"Expected a DataNode or a value of type 'bool', 'int' or 'float', got {type(value)}.")
 
 
-_UFUNCS = {
-    np.add: "add",
-    np.subtract: "sub",
-    np.multiply: "mul",
-    np.power: "pow",
-    np.true_divide: "fdiv",
-    np.floor_divide: "div",
-    np.remainder: "mod",
-    np.equal: "eq",
-    np.not_equal: "neq",
-    np.less: "lt",
-    np.less_equal: "leq",
-    np.greater: "gt",
-    np.greater_equal: "geq",
-    np.bitwise_and: "bitand",
-    np.bitwise_or: "bitor",
-    np.bitwise_xor: "bitxor",
-    np.left_shift: "lshift",
-    np.right_shift: "rshift",
-}
-
-
-class Expression:
-    """The part of a node that Python's operators and brackets reach."""
-
-    __slots__ = ()
-
-    def __add__(self, other: Any) -> DataNode:
-        return apply("add", self, other)
-
-    def __radd__(self, other: Any) -> DataNode:
-        return apply("add", other, self)
-
-    def __sub__(self, other: Any) -> DataNode:
-        return apply("sub", self, other)
-
-    def __rsub__(self, other: Any) -> DataNode:
-        return apply("sub", other, self)
-
-    def __mul__(self, other: Any) -> DataNode:
-        return apply("mul", self, other)
-
-    def __rmul__(self, other: Any) -> DataNode:
-        return apply("mul", other, self)
-
-    def __pow__(self, other: Any) -> DataNode:
-        return apply("pow", self, other)
-
-    def __rpow__(self, other: Any) -> DataNode:
-        return apply("pow", other, self)
-
-    def __truediv__(self, other: Any) -> DataNode:
-        return apply("fdiv", self, other)
-
-    def __rtruediv__(self, other: Any) -> DataNode:
-        return apply("fdiv", other, self)
-
-    def __floordiv__(self, other: Any) -> DataNode:
-        return apply("div", self, other)
-
-    def __rfloordiv__(self, other: Any) -> DataNode:
-        return apply("div", other, self)
-
-    def __mod__(self, other: Any) -> DataNode:
-        return apply("mod", self, other)
-
-    def __rmod__(self, other: Any) -> DataNode:
-        return apply("mod", other, self)
-
-    def __neg__(self) -> DataNode:
-        return apply("minus", self)
-
-    def __pos__(self) -> Expression:
-        return self
-
-    def __abs__(self) -> DataNode:
-        return apply("abs", self)
-
-    def __eq__(self, other: Any) -> DataNode:  # type: ignore[override]
-        return apply("eq", self, other)
-
-    def __ne__(self, other: Any) -> DataNode:  # type: ignore[override]
-        return apply("neq", self, other)
-
-    def __lt__(self, other: Any) -> DataNode:
-        return apply("lt", self, other)
-
-    def __le__(self, other: Any) -> DataNode:
-        return apply("leq", self, other)
-
-    def __gt__(self, other: Any) -> DataNode:
-        return apply("gt", self, other)
-
-    def __ge__(self, other: Any) -> DataNode:
-        return apply("geq", self, other)
-
-    def __and__(self, other: Any) -> DataNode:
-        return apply("bitand", self, other)
-
-    def __rand__(self, other: Any) -> DataNode:
-        return apply("bitand", other, self)
-
-    def __or__(self, other: Any) -> DataNode:
-        return apply("bitor", self, other)
-
-    def __ror__(self, other: Any) -> DataNode:
-        return apply("bitor", other, self)
-
-    def __xor__(self, other: Any) -> DataNode:
-        return apply("bitxor", self, other)
-
-    def __rxor__(self, other: Any) -> DataNode:
-        return apply("bitxor", other, self)
-
-    def __invert__(self) -> DataNode:
-        return apply("bitnot", self)
-
-    def __lshift__(self, other: Any) -> DataNode:
-        return apply("lshift", self, other)
-
-    def __rlshift__(self, other: Any) -> DataNode:
-        return apply("lshift", other, self)
-
-    def __rshift__(self, other: Any) -> DataNode:
-        return apply("rshift", self, other)
-
-    def __rrshift__(self, other: Any) -> DataNode:
-        return apply("rshift", other, self)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> DataNode:
-        """What numpy calls for ``number + node`` where the number is its own: it is taken for Python's, as in DALI."""
-        left, function = operands[0], _UFUNCS.get(ufunc)
-        if function is None or method != "__call__" or options or operands[1:] != (self,) or np.ndim(left):
-            raise TypeError(
-                f"numpy's `{ufunc.__name__}` cannot be computed with a `DataNode`: an array to its left is not supported. "
-                "Put the node first, make the array a node by `types.Constant`, or use the functions of `math`."
-            )
-        return apply(function, left.item(), self)
-
-    # Nodes are compared into nodes, and found in dictionaries by identity.
-    __hash__ = object.__hash__
-
-    def __getitem__(self, index: Any) -> DataNode:
-        return subscript(self, index)
-
-    def shape(self, *, dtype: DALIDataType | None = None, device: str = "cpu") -> DataNode:
-        """The extents of each sample, as a 1-D tensor of ``dtype`` (default INT64)."""
-        from penstock.graph.calls import call_operator
-
-        return call_operator("_Shape", (self,), {"dtype": dtype}, device=device)
-
-    def property(self, key: str, *, device: str = "cpu") -> DataNode:
-        """A property of each sample, e.g. ``"layout"`` or ``"source_info"``, as a 1-D tensor of UINT8 characters."""
-        from penstock.graph.calls import call_operator
-
-        return call_operator("GetProperty", (self,), {"key": key}, device=device)
-
-    def source_info(self, *, device: str = "cpu") -> DataNode:
-        """Where each sample came from, e.g. a file's name, as a 1-D tensor of UINT8 characters."""
-        return self.property("source_info", device=device)
-
-
 def subscript(node: Any, index: Any) -> DataNode:
     """The node for ``node[index]``."""
-    from penstock.graph.calls import call_operator
-
     indices = index if isinstance(index, tuple) else (index,)
     arguments: dict[str, Any] = {}
     new_axes: list[int] = []
@@ -312,7 +146,7 @@ def _index_arguments(item: Any, axis: int) -> dict[str, Any]:
 
 
 def _index_value(value: Any) -> Any:
-    if isinstance(value, Expression):
+    if isinstance(value, DataNode):
         return value
     if isinstance(value, ScalarConstant):
         value = np.asarray(value.value)
@@ -321,3 +155,21 @@ def _index_value(value: Any) -> Any:
     if isinstance(value, (int, np.generic, np.ndarray)):
         return int(np.asarray(value).reshape(()))
     raise TypeError(f"Invalid type for an index: {type(value)}; use integers, slices, DataNodes or `newaxis`")
+
+
+class _Operators:
+    """Python's operators on nodes as operators of the graph that is being defined."""
+
+    apply = staticmethod(apply)
+    subscript = staticmethod(subscript)
+
+    @staticmethod
+    def call(operator: str, node: Any, arguments: dict[str, Any], device: str) -> Any:
+        return call_operator(operator, (node,), arguments, device=device)
+
+    @staticmethod
+    def enter_branch(node: Any) -> Any:
+        return current_scope().enter_branch(node)
+
+
+syntax.define(_Operators())

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
+from penstock.data_types import DALIDataType
 from penstock.errors import Frame
-from penstock.graph.expressions import Expression
 from penstock.graph.origin import CallSite, frames
+from penstock.graph.syntax import Expression, syntax
 from penstock.schema import Schema
-from penstock.types import DALIDataType
 
 
 class SupportsArray(Protocol):
@@ -130,9 +130,8 @@ class DataNode(Expression):
         return self if self.device == "cpu" else self._split_first()._on("cpu")
 
     def _split_first(self) -> DataNode:
-        from penstock.graph.scope import current_scope
-
-        return current_scope().enter_branch(self)
+        node: DataNode = syntax().enter_branch(self)
+        return node
 
     def __str__(self) -> str:
         return f'DataNode(name="{self.name}", device="{self.device}")'

@@ -5,11 +5,22 @@ from __future__ import annotations
 import itertools
 import threading
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from penstock.graph.conditionals import ConditionStack
-    from penstock.graph.nodes import DataNode, OpNode
+from penstock.graph.nodes import DataNode, OpNode
+
+
+class Conditions(Protocol):
+    """The open branches of a pipeline with conditionals."""
+
+    def enter_branch(self, node: DataNode) -> DataNode:
+        """The part of ``node`` that the samples of the open branches have."""
+
+    def branch_batch(self) -> DataNode | None:
+        """A node that has a sample for each one in the open branches; None outside of branches."""
+
+    def register(self, op: OpNode) -> None:
+        """Notes where a new operator's outputs lie."""
 
 
 class Scope:
@@ -27,7 +38,7 @@ class Scope:
         self.detached = detached
         self._counter = itertools.count()
         self.tracer: CodeType | None = None
-        self.conditions: ConditionStack | None = None
+        self.conditions: Conditions | None = None
         self.sinks: list[DataNode] = []
         self.debug: Any = None
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from penstock.types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32, DALIDataType, numpy_dtype
+from penstock.data_types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32, DALIDataType, numpy_dtype
 
 _YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
 _FROM_YIQ = np.linalg.inv(_YIQ)

@@ -6,7 +6,7 @@ import functools
 import re
 from dataclasses import dataclass
 
-from penstock.types import (
+from penstock.data_types import (
     BOOL,
     ENUM_TYPES,
     FLOAT,

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from penstock.data_types import DALIInterpType
 from penstock.kernels.resize_shapes import AxisPlan
-from penstock.types import DALIInterpType
 
 _PER_UNIT = 32
 _NO_TABLE = np.empty(0)

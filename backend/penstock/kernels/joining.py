@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock.data_types import DALIDataType, dtype_name
 from penstock.tensors import TensorList
-from penstock.types import DALIDataType, dtype_name
 
 
 def common_type(inputs: Sequence[TensorList]) -> DALIDataType:

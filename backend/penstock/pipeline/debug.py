@@ -6,6 +6,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
+from penstock.data_types import PipelineAPIType
 from penstock.graph import DataNode, Graph, OpNode, Scope
 from penstock.graph.conditionals import ConditionStack
 from penstock.graph.graph import verify_operator
@@ -15,7 +16,6 @@ from penstock.runtime.feeding import to_batch
 from penstock.runtime.plan import Step, construct, operator_seeds
 from penstock.runtime.sources import Source
 from penstock.tensors import TensorList, TensorListGPU, cuda
-from penstock.types import PipelineAPIType
 
 _Key = tuple[Any, ...]
 

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
+from penstock.data_types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPIType, dtype_name
 from penstock.graph import DataNode, Graph, Scope, scope_stack
 from penstock.graph.branching import load
+from penstock.graph.calls import constant_node
 from penstock.graph.conditionals import ConditionStack
-from penstock.graph.constants import constant_node, is_constant
 from penstock.graph.placement import on_cpu
+from penstock.graph.values import is_constant
 from penstock.kernels.codecs.decoding import ISOLATION_MODES, Decoding
 from penstock.kernels.codecs.limits import Limits
 from penstock.kernels.storage import Files
@@ -29,7 +31,6 @@ from penstock.runtime.parallel import RunningWorkers, check_workers
 from penstock.runtime.sources import Source, fetch_all
 from penstock.schema.registry import load_package
 from penstock.tensors import cuda
-from penstock.types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPIType, dtype_name
 
 _NOT_DEFINED = object()
 

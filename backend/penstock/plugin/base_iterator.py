@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import PipelineAPIType
 from penstock.pipeline import Pipeline
 from penstock.runtime.checkpoints import save_checkpoint
-from penstock.types import PipelineAPIType
 
 _log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from penstock.runtime.checkpoints import operator_states
 from penstock.runtime.plan import Plan, Step, Transfer
 from penstock.runtime.workers import WorkerPool
 from penstock.schema.fed_operator import FedOperator
-from penstock.schema.operator import SampleFailure, Workspace
+from penstock.schema.workspace import SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import from_numpy_dtype
 from penstock.tensors import HostPool, Tensor, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.tensor import check_layout, device_view, host_view
 from penstock.tensors.tensor_list import check_samples
-from penstock.types import from_numpy_dtype
 
 
 def to_batch(

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import pickling
+from penstock.data_types import BatchInfo, SampleInfo
 from penstock.runtime.sources import Source, _is_generator_function
 from penstock.tensors.tensor import host_view
-from penstock.types import BatchInfo, SampleInfo
 
 if TYPE_CHECKING:
     from penstock.pipeline import Pipeline

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from inspect import Parameter
 from typing import Any
 
-from penstock.types import BatchInfo, SampleInfo
+from penstock.data_types import BatchInfo, SampleInfo
 
 
 class _Cycle:

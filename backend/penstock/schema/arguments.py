@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.types import (
+from penstock.data_types import (
     BOOL,
     DATA_TYPE,
     ENUM_TYPES,

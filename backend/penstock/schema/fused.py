@@ -14,11 +14,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from penstock.data_types import numpy_dtype
 from penstock.errors import Frame, operator_error
 from penstock.schema.image_chain import NotFusable
-from penstock.schema.operator import Operator, OutputSpec, Sample, SampleFailure, Shape, Workspace
+from penstock.schema.operator import Operator, Sample
+from penstock.schema.workspace import OutputSpec, SampleFailure, Shape, Workspace
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
-from penstock.types import numpy_dtype
 
 
 class FusedNode(Protocol):

@@ -6,16 +6,36 @@ An argument computed in the graph applies to the whole sequence, unless it has a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
-from penstock.schema.operator import OutputSpec, Shape, Workspace
+from penstock.schema.workspace import OutputSpec, Shape, Workspace
 from penstock.tensors import TensorList
 
-if TYPE_CHECKING:
-    from penstock.schema.operator import Operator
+
+class RunsOverFrames(Protocol):
+    """What an operator is made of, as far as it is run frame by frame; :class:`Operator` says what each is."""
+
+    keeps_frame_shape: bool
+
+    def repeats(self, workspace: Workspace) -> bool: ...
+
+    def describe(self, workspace: Workspace) -> Sequence[OutputSpec]: ...
+
+    def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]: ...
+
+    def align_frames(
+        self, workspace: Workspace, shapes: list[list[Shape]], lengths: Sequence[int]
+    ) -> list[list[Shape]]: ...
+
+    def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None: ...
+
+    def compute_batch(self, workspace: Workspace) -> None: ...
+
+    def launch(self, workspace: Workspace, compute_batch: Callable[[Workspace], None]) -> None: ...
 
 
-def run_over_frames(operator: Operator, workspace: Workspace) -> None:
+def run_over_frames(operator: RunsOverFrames, workspace: Workspace) -> None:
     """Runs ``operator`` on the frames of the workspace's sequences."""
     if operator.repeats(workspace):
         return
@@ -65,7 +85,7 @@ def run_over_frames(operator: Operator, workspace: Workspace) -> None:
         workspace.failures.setdefault(owner[index], error)
 
 
-def run_over_inner_frames(operator: Operator, workspace: Workspace) -> None:
+def run_over_inner_frames(operator: RunsOverFrames, workspace: Workspace) -> None:
     """Runs ``operator``, whose arguments have values per frame, on inputs with their frames behind their channels (CF...).
 
     Raises:

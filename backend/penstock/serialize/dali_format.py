@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from penstock.data_types import DALIDataType
 from penstock.errors import SerializationError
 from penstock.graph import DataNode, OpNode
 from penstock.runtime.sources import Source
 from penstock.serialize import wire
 from penstock.serialize.rebuilding import Rebuilder, SavedOperator
-from penstock.types import DALIDataType
 
 if TYPE_CHECKING:
     from penstock.pipeline import Pipeline

@@ -7,12 +7,12 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from penstock.data_types import DALIDataType, DALIImageType, DALIInterpType
 from penstock.errors import SerializationError, UnsupportedVersionError, did_you_mean
 from penstock.graph import DataNode, OpNode
 from penstock.runtime.sources import Source
 from penstock.schema import Argument, Schema, all_schemas
 from penstock.serialize.rebuilding import Rebuilder, SavedOperator
-from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 
 if TYPE_CHECKING:
     from penstock.pipeline import Pipeline

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.data_types import UINT8
 from penstock.pipeline import Pipeline
 from penstock.serving.configuration import (
     check_input_names,
@@ -19,7 +20,6 @@ from penstock.serving.configuration import (
 from penstock.serving.entries import BYTES, TRITON_TYPES, data_type_of, dims_of, tensor_dims, triton_type
 from penstock.serving.probing import TensorInfo, declared_inputs, declared_outputs, probe, streams
 from penstock.serving.settings import ConfigurationError, Settings
-from penstock.types import UINT8
 
 logger = logging.getLogger(__name__)
 

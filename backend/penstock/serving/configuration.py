@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from penstock.data_types import UINT8, dtype_name, numpy_dtype
 from penstock.errors import did_you_mean
 from penstock.pipeline import Pipeline
 from penstock.serving.entries import (
@@ -22,7 +23,6 @@ from penstock.serving.entries import (
 from penstock.serving.probing import TensorInfo, declared_inputs, declared_outputs, lasting_sources, source_steps
 from penstock.serving.requests import InputSpec, OutputSpec, sample_of
 from penstock.serving.settings import ConfigurationError, Settings
-from penstock.types import UINT8, dtype_name, numpy_dtype
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.serving.probing import TensorInfo
-from penstock.serving.settings import ConfigurationError
-from penstock.types import (
+from penstock.data_types import (
     BOOL,
     FLOAT,
     FLOAT16,
@@ -23,6 +21,8 @@ from penstock.types import (
     DALIDataType,
     dtype_name,
 )
+from penstock.serving.probing import TensorInfo
+from penstock.serving.settings import ConfigurationError
 
 TRITON_TYPES = {
     BOOL: "TYPE_BOOL",

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import NO_TYPE, UINT8, DALIDataType, numpy_dtype
 from penstock.errors import OperatorError
 from penstock.graph import OpNode
 from penstock.pipeline import Pipeline
@@ -20,7 +21,6 @@ from penstock.schema import FedOperator, operator_class
 from penstock.serving.fed_runner import FedRunner
 from penstock.serving.settings import ConfigurationError
 from penstock.tensors import TensorListCPU
-from penstock.types import NO_TYPE, UINT8, DALIDataType, numpy_dtype
 
 logger = logging.getLogger(__name__)
 

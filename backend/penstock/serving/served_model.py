@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import CPU_ONLY_DEVICE_ID
 from penstock.pipeline import Pipeline
 from penstock.runtime import Result
 from penstock.serving.accounting import Accounts
@@ -36,7 +37,6 @@ from penstock.serving.settings import ConfigurationError, Settings, settings_of,
 from penstock.serving.without_gpus import original_of
 from penstock.tensors import cuda
 from penstock.tensors.cuda import require_cupy
-from penstock.types import CPU_ONLY_DEVICE_ID
 
 logger = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import ENUM_TYPES, DALIDataType, check_readable, dtype_name, from_numpy_dtype, numpy_dtype
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.formatting import tensor_text
-from penstock.types import ENUM_TYPES, DALIDataType, check_readable, dtype_name, from_numpy_dtype, numpy_dtype
 
 # Distinguishes what is not given from None.
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()

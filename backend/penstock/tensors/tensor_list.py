@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from penstock.data_types import DALIDataType, check_readable, dtype_name, from_numpy_dtype, numpy_dtype
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.formatting import batch_text
 from penstock.tensors.memory import HostPool
@@ -25,7 +26,6 @@ from penstock.tensors.tensor import (
     only_given,
     reinterpreted_dtype,
 )
-from penstock.types import DALIDataType, check_readable, dtype_name, from_numpy_dtype, numpy_dtype
 
 Shape = tuple[int, ...]
 

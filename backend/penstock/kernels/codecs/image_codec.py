@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers import png
 from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
@@ -25,7 +26,6 @@ from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cpu.opencv import opencv
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
-from penstock.types import DALIImageType
 
 _pixels = ThreadBuffers()
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import DALIDataType, DALIImageType, numpy_dtype
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.image_cache import ImageCache
 from penstock.kernels.codecs.image_codec import (
@@ -32,7 +33,6 @@ from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cuda.launch import Located
 from penstock.kernels.windows import Region
 from penstock.tensors.cuda import require_cupy
-from penstock.types import DALIDataType, DALIImageType, numpy_dtype
 
 _BEST_HARDWARE_LOAD = 1.0
 """The share of a batch that the JPEG engine begins with; DALI's default is 0.65.

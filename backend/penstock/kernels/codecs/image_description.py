@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from penstock.data_types import DALIImageType
 from penstock.kernels.windows import Region
-from penstock.types import DALIImageType
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.image_codec import decode_in_process
 from penstock.kernels.codecs.image_header import parse_header
 from penstock.kernels.codecs.isolated_images import header_fields, header_of
 from penstock.kernels.windows import Region
-from penstock.types import DALIImageType
 
 
 def read_header_in_worker(data: np.ndarray, output: None) -> list[Any]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.image_description import ImageHeader, Orientation
 from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.worker_pool import DecoderPool
 from penstock.kernels.windows import Region
-from penstock.types import DALIImageType
 
 
 def read_header_apart(pool: DecoderPool, encoded: np.ndarray, kind: str) -> ImageHeader:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.data_types import BOOL, FLOAT64, DALIDataType, numpy_dtype
 from penstock.kernels.cuda.elementwise import evaluate_batch
 from penstock.kernels.expression import COMPARISONS
-from penstock.types import BOOL, FLOAT64, DALIDataType, numpy_dtype
 
 _OPERATORS = {
     "add": "a + b",

@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.tensors import TensorListGPU
-from penstock.tensors.cuda import require_cupy
-from penstock.types import (
+from penstock.data_types import (
     BOOL,
     FLOAT,
     FLOAT16,
@@ -34,6 +32,8 @@ from penstock.types import (
     from_numpy_dtype,
     numpy_dtype,
 )
+from penstock.tensors import TensorListGPU
+from penstock.tensors.cuda import require_cupy
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.recording import Recorder

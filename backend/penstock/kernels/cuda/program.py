@@ -11,7 +11,7 @@ import operator
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from penstock.kernels.cuda.launch import THREADS, RunValue
 from penstock.kernels.cuda.recording import ALIGNMENT, CannotRecord, Launch, Recorder, Recording
 from penstock.tensors import TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
-
-if TYPE_CHECKING:
-    from penstock.schema import Workspace
 
 # Batches come and go at the same few addresses, again and again: the descriptors of so many are kept on the device.
 _MOST_PLACEMENTS = 8
@@ -34,6 +31,32 @@ _MOST_VALUE_BYTES = 1 << 16
 # Launches one kernel, with what differs from run to run.
 _Run = Callable[[Mapping[str, np.generic]], None]
 RunValues = Callable[[], Mapping[str, np.generic]]
+
+
+class Batch(Protocol):
+    """One run on one batch, as far as its launches are concerned.
+
+    Attributes:
+        kind: what the batch has in common with those for which the same is launched; None: nothing is known of that.
+        batch_size: number of samples.
+        inputs, outputs: the batches that are read and filled.
+    """
+
+    kind: Any
+    batch_size: int
+    inputs: Sequence[Any]
+    outputs: list[Any]
+
+    @property
+    def arguments(self) -> Mapping[str, TensorList]:
+        """Batches given for arguments, on the CPU."""
+
+    @property
+    def failures(self) -> Mapping[int, BaseException]:
+        """Errors by sample index."""
+
+
+AnyBatch = TypeVar("AnyBatch", bound=Batch)
 
 
 @dataclass
@@ -139,7 +162,7 @@ class Programs:
         self._seen: OrderedDict[int, None] = OrderedDict()
         self._recordable = True
 
-    def run(self, workspace: Workspace, values: RunValues, varying: Collection[str] = ()) -> bool:
+    def run(self, workspace: Batch, values: RunValues, varying: Collection[str] = ()) -> bool:
         """Launches what was recorded for a batch of this kind, and sets the outputs; tells whether there was such.
 
         Args:
@@ -156,7 +179,7 @@ class Programs:
         program.run(workspace.inputs, workspace.outputs, values)
         return True
 
-    def record(self, workspace: Workspace, compute_batch: Callable[[Workspace], None], values: RunValues) -> bool:
+    def record(self, workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None], values: RunValues) -> bool:
         """Records what ``compute_batch`` launches, and launches it; tells whether that could be done."""
         if workspace.kind is None or not self._recordable or not self._comes_again(workspace.kind):
             return False
@@ -184,7 +207,7 @@ class Programs:
         return False
 
 
-def _recorded(workspace: Workspace, compute_batch: Callable[[Workspace], None]) -> Program:
+def _recorded(workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None]) -> Program:
     """What ``compute_batch`` launches for batches like those of the workspace; nothing runs.
 
     Raises:
@@ -213,7 +236,7 @@ def _bases_of(batch: TensorListGPU) -> list[int]:
     return [sample.data.ptr for sample in batch.samples]
 
 
-def _kind(workspace: Workspace, varying: Collection[str]) -> Any:
+def _kind(workspace: Batch, varying: Collection[str]) -> Any:
     """Equal for batches for which an operator launches the same; None where that is not known."""
     parts: list[Any] = [require_cupy().cuda.get_current_stream().ptr, workspace.batch_size]
     for batch in workspace.inputs:

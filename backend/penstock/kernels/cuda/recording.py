@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import numpy_dtype
 from penstock.tensors import TensorListGPU
-from penstock.types import numpy_dtype
 
 # Made-up addresses lie above all real ones, and so far apart that offsets from them, of either sign, are told apart.
 _FIRST, _APART = 1 << 50, 1 << 40

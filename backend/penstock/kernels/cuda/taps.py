@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.data_types import DALIInterpType
 from penstock.kernels.cuda.launch import THREADS, Located, kernel, launch, scratch
 from penstock.kernels.filters import MOST_SUPPORT, SUPPORT, TABULATED, tabulated
 from penstock.kernels.resize_shapes import AxisPlans
-from penstock.types import DALIInterpType
 
 _TAPS = np.dtype(
     [

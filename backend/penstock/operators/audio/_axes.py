@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import FLOAT, dtype_name
 from penstock.schema import OutputSpec, Workspace
-from penstock.types import FLOAT, dtype_name
 
 
 def spectral_spec(workspace: Workspace) -> OutputSpec:

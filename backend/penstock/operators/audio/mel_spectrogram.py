@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
+from penstock.data_types import FLOAT
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.schema import Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator
 from penstock.schema.image_chain import NotFusable
-from penstock.types import FLOAT
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.decibels import Logarithm

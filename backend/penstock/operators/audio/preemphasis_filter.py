@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import BOOL, FLOAT, FLOAT16, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import BOOL, FLOAT, FLOAT16, dtype_name
 
 _BORDERS = ("zero", "clamp", "reflect")
 

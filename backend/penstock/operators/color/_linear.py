@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import FLOAT, FLOAT16, INT16, INT32, UINT8, DALIDataType, dtype_name
 from penstock.schema import OutputSpec, Sample, Workspace
 from penstock.schema.pointwise import PointwiseOperator
-from penstock.types import FLOAT, FLOAT16, INT16, INT32, UINT8, DALIDataType, dtype_name
 
 _INPUTS = (UINT8, INT16, INT32, FLOAT)
 _MATRIX_TYPES = (*_INPUTS, FLOAT16)

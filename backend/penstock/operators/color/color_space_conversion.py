@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import ANY_DATA, BGR, GRAY, RGB, UINT8, DALIImageType, YCbCr, dtype_name
 from penstock.kernels.colour import COARSE_LUMA, FROM_YCBCR, LUMA, TO_YCBCR, YCBCR_OFFSET
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import ANY_DATA, BGR, GRAY, RGB, UINT8, DALIImageType, YCbCr, dtype_name
 
 
 @register_operator

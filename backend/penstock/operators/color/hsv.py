@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import UINT8
 from penstock.kernels.colour import hue_saturation_value
 from penstock.operators.color._linear import ColourMatrixOperator
 from penstock.schema import Argument, Input, Sample, Schema, register_operator
-from penstock.types import UINT8
 
 
 @register_operator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import dtype_name
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
 from penstock.tensors import TensorList
-from penstock.types import dtype_name
 
 
 @register_operator

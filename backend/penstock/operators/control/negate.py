@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from penstock.data_types import BOOL
 from penstock.schema import Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import BOOL
 
 
 @register_operator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from penstock.data_types import BOOL, dtype_name
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
-from penstock.types import BOOL, dtype_name
 
 
 @register_operator

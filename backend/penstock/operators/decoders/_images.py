@@ -8,6 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import (
+    FLOAT,
+    INT8,
+    INT16,
+    INT32,
+    RGB,
+    UINT8,
+    UINT16,
+    UINT32,
+    DALIDataType,
+    dtype_name,
+    numpy_dtype,
+)
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.image_codec import decode, decode_for_now
 from penstock.kernels.codecs.image_header import read_header
@@ -16,7 +29,6 @@ from penstock.kernels.windows import Region
 from penstock.schema import Argument, Deprecation, OutputSpec, Sample, Workspace
 from penstock.schema.image_chain import PixelSource
 from penstock.tensors import TensorListGPU
-from penstock.types import FLOAT, INT8, INT16, INT32, RGB, UINT8, UINT16, UINT32, DALIDataType, dtype_name, numpy_dtype
 
 _OUTPUT_TYPES = (UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT)
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name, numpy_dtype
 from penstock.kernels.codecs.audio import Recording, open_recording
 from penstock.kernels.codecs.headers.audio import check_length
 from penstock.kernels.levels import from_unit
 from penstock.kernels.resampling import lobes_of_quality, resample_signal
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import SOUNDFILE
-from penstock.types import FLOAT, INT16, INT32, UINT8, dtype_name, numpy_dtype
 
 
 @dataclass

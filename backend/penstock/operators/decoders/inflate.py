@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import BOOL, UINT8, dtype_name, numpy_dtype
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import LZ4
 from penstock.tensors import TensorListCPU, TensorListGPU
-from penstock.types import BOOL, UINT8, dtype_name, numpy_dtype
 
 
 @dataclass(frozen=True)

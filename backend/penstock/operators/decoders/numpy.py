@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.codecs.npy import view_npy
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import (
+from penstock.data_types import (
     BOOL,
     FLOAT,
     FLOAT16,
@@ -24,6 +22,8 @@ from penstock.types import (
     from_numpy_dtype,
     numpy_dtype,
 )
+from penstock.kernels.codecs.npy import view_npy
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
 _OUTPUT_TYPES = (BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FLOAT16, FLOAT, FLOAT64)
 

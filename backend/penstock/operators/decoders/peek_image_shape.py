@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from penstock.data_types import FLOAT, FLOAT64, INT32, INT64, RGB, UINT8, UINT32, UINT64, dtype_name
 from penstock.kernels.codecs.image_header import read_header
 from penstock.operators.decoders._images import ENCODED_DOC, check_encoded, encoded_bytes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import FLOAT, FLOAT64, INT32, INT64, RGB, UINT8, UINT32, UINT64, dtype_name
 
 _TYPES = (INT32, UINT32, INT64, UINT64, FLOAT, FLOAT64)
 

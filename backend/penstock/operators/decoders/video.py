@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from penstock.data_types import UINT8
 from penstock.kernels.codecs.video import PADDINGS, Clip, CorruptVideoError, fill_frames, open_video, padded
 from penstock.operators.decoders._images import check_encoded, encoded_bytes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import PYAV
-from penstock.types import UINT8
 
 _SPANS = ("start_frame", "sequence_length", "stride", "end_frame")
 

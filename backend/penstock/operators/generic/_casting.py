@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.types import ENUM_TYPES, FLOAT, FLOAT16, FLOAT64, DALIDataType, dtype_name
+from penstock.data_types import ENUM_TYPES, FLOAT, FLOAT16, FLOAT64, DALIDataType, dtype_name
 
 
 def check_castable(source: DALIDataType, target: DALIDataType) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import ENUM_TYPES, DALIDataType, dtype_name
 from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
-from penstock.types import ENUM_TYPES, DALIDataType, dtype_name
 
 SHAPE = Argument(
     "shape", "int32[]", None, "Extents of the output; by default it is a scalar.", tensor=True, uniform=True

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import FLOAT, FLOAT64, INT32, dtype_name, numpy_dtype
 from penstock.schema import Argument, Operator, Schema, Workspace, register_operator
 from penstock.tensors import TensorCPU, TensorListCPU, TensorListGPU
-from penstock.types import FLOAT, FLOAT64, INT32, dtype_name, numpy_dtype
 
 
 @register_operator

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from penstock.data_types import UINT8, dtype_name
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
-from penstock.types import UINT8, dtype_name
 
 
 @register_operator

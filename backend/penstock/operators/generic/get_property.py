@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import UINT8
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
 from penstock.tensors import TensorListCPU, TensorListGPU
-from penstock.types import UINT8
 
 
 @register_operator

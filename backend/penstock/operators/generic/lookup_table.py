@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import BOOL, ENUM_TYPES, FLOAT, FLOAT16, FLOAT64, dtype_name, numpy_dtype
 from penstock.schema import (
     Argument,
     Deprecation,
@@ -15,7 +16,6 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.types import BOOL, ENUM_TYPES, FLOAT, FLOAT16, FLOAT64, dtype_name, numpy_dtype
 
 _LARGEST_KEY = 65535
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import BOOL, ENUM_TYPES, FLOAT, FLOAT16, dtype_name, numpy_dtype
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import BOOL, ENUM_TYPES, FLOAT, FLOAT16, dtype_name, numpy_dtype
 
 
 @register_operator

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.data_types import INT32
 from penstock.operators.generic._filling import LAYOUT, SHAPE, ShapedFilling, check_filled_type
 from penstock.schema import Argument, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import INT32
 
 
 @register_operator

@@ -8,12 +8,12 @@ from math import prod
 
 import numpy as np
 
+from penstock.data_types import numpy_dtype
 from penstock.schema import Operator, Sample, Schema, register_operator
 from penstock.schema.fused import FirstStepFailed, FusedOperator
 from penstock.schema.image_chain import NotFusable
 from penstock.schema.pointwise import PointwiseOperator
 from penstock.tensors import TensorList
-from penstock.types import numpy_dtype
 
 _PIECE = 3 << 16
 """Elements, whole pixels, that go through the chain at a time. Smaller pieces fit the caches better, but cost more calls."""

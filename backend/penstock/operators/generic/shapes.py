@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import FLOAT, FLOAT64, INT32, INT64, UINT32, UINT64, dtype_name, numpy_dtype
 from penstock.schema import Alias, Argument, Deprecation, Input, Operator, Schema, Workspace, register_operator
 from penstock.schema.operator import OutputSpec
 from penstock.tensors import TensorListCPU, TensorListGPU
-from penstock.types import FLOAT, FLOAT64, INT32, INT64, UINT32, UINT64, dtype_name, numpy_dtype
 
 _TYPES = (INT32, UINT32, INT64, UINT64, FLOAT, FLOAT64)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import DALIDataType
 from penstock.schema import Alias, Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.operator import Shape
 from penstock.tensors import TensorListGPU
-from penstock.types import DALIDataType
 
 _MOST_SUBSCRIPTS = 32
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Workspace
-from penstock.types import FLOAT, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name
 
 INPUTS = (Input("input", ("HWC",), doc="Images of uint8 or float."),)
 ARGUMENTS = (

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT16, INT32, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name, numpy_dtype
 from penstock.kernels.resize_shapes import round_half_away
 from penstock.kernels.windows import Region
 from penstock.schema import OutputSpec, Sample, Workspace
 from penstock.schema.image_chain import ChainOperator, NotFusable, Pixels, Sampling
 from penstock.schema.operator import Shape
-from penstock.types import FLOAT, INT16, INT32, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name, numpy_dtype
 
 
 @dataclass(frozen=True)

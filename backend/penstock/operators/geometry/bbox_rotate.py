@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT32, dtype_name
 from penstock.kernels.geometry import rotated_canvas, rotation_2d
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import FLOAT, INT32, dtype_name
 
 # How much of the difference between the enclosing box and the original size remains.
 _EXPANSION = {"expand": 1.0, "halfway": 0.5, "fixed": 0.0}

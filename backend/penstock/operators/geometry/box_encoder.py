@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT32, dtype_name
 from penstock.kernels.boxes import overlaps, to_centres
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import FLOAT, INT32, dtype_name
 
 
 @register_operator

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from penstock.data_types import INTERP_LINEAR
 from penstock.kernels.geometry import about_centres, enclosing_extents, rotated_canvas, rotation_2d, rotation_3d
 from penstock.operators.geometry._warping import WarpingOperator, WarpPlan
 from penstock.schema import Argument, Deprecation, Input, Sample, Schema, Workspace, register_operator
 from penstock.schema.operator import Shape
-from penstock.types import INTERP_LINEAR
 
 
 @register_operator

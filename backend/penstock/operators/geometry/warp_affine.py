@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INTERP_LINEAR, dtype_name
 from penstock.kernels.geometry import inverted
 from penstock.operators.geometry._warping import WarpingOperator, WarpPlan
 from penstock.schema import Argument, Deprecation, Input, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import FLOAT, INTERP_LINEAR, dtype_name
 
 
 @register_operator

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from penstock.data_types import FLOAT, FLOAT64, INT32, INT64, DALIDataType, dtype_name
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.resize_shapes import round_half_away
 from penstock.kernels.windows import Region
 from penstock.schema import Operator, Sample, Workspace
-from penstock.types import FLOAT, FLOAT64, INT32, INT64, DALIDataType, dtype_name
 
 # What data without a layout is taken for.
 _DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC"}

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT16, UINT8, UINT16, dtype_name
 from penstock.kernels.borders import check_border
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Workspace
-from penstock.types import FLOAT, INT16, UINT8, UINT16, dtype_name
 
 INPUTS = (Input("input", ("HW", "HWC", "FHWC", "CHW", "FCHW"), doc="Images of uint8, int16, uint16 or float."),)
 ARGUMENTS = (

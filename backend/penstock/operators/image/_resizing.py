@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.kernels.filters import Taps, nearest, taps
-from penstock.kernels.resize_shapes import MODES, AxisPlan, AxisPlans, plan_axes
-from penstock.kernels.windows import Region
-from penstock.operators.image._stores import NormalizingStore
-from penstock.schema import Argument, OutputSpec, Sample, Workspace
-from penstock.schema.image_chain import ChainOperator, NotFusable, Pixels, Placement, Sampling, Stage, Store
-from penstock.schema.operator import Shape
-from penstock.types import (
+from penstock.data_types import (
     FLOAT,
     INT16,
     INTERP_LINEAR,
@@ -28,6 +21,13 @@ from penstock.types import (
     dtype_name,
     numpy_dtype,
 )
+from penstock.kernels.filters import Taps, nearest, taps
+from penstock.kernels.resize_shapes import MODES, AxisPlan, AxisPlans, plan_axes
+from penstock.kernels.windows import Region
+from penstock.operators.image._stores import NormalizingStore
+from penstock.schema import Argument, OutputSpec, Sample, Workspace
+from penstock.schema.image_chain import ChainOperator, NotFusable, Pixels, Placement, Sampling, Stage, Store
+from penstock.schema.operator import Shape
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.resample import Normalization

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock.data_types import BOOL, FLOAT, FLOAT16, UINT8, DALIDataType, dtype_name
 from penstock.kernels.windows import Region, crop_anchor, cut_off, fill_per_channel
 from penstock.schema import Argument, Deprecation, Operator, Sample, Workspace
 from penstock.schema.image_chain import Pixels, Placement
 from penstock.schema.operator import Shape
-from penstock.types import BOOL, FLOAT, FLOAT16, UINT8, DALIDataType, dtype_name
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from penstock.data_types import UINT8, dtype_name
 from penstock.kernels.cuda.histogram import Tiling
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import OPENCV
-from penstock.types import UINT8, dtype_name
 
 
 @register_operator

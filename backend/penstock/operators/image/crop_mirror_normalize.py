@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from penstock.data_types import FLOAT, FLOAT16, INT8, INT16, INT32, UINT8, UINT16, dtype_name, numpy_dtype
 from penstock.kernels.windows import Region, apply_policy, check_policy, cut_off
 from penstock.operators.image._stores import CmnPlan, CmnPlans, NormalizingStore, StoredAs
 from penstock.operators.image._windows import (
@@ -26,7 +27,6 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.image_chain import ChainOperator
-from penstock.types import FLOAT, FLOAT16, INT8, INT16, INT32, UINT8, UINT16, dtype_name, numpy_dtype
 
 _INPUT_TYPES = (UINT8, INT16, UINT16, INT32, FLOAT, FLOAT16)
 

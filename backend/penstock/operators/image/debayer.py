@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import UINT8, UINT16, dtype_name
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import OPENCV
-from penstock.types import UINT8, UINT16, dtype_name
 
 # OpenCV's suffixes of its methods; it calls mosaics by what lies at the second row's second pixel.
 _METHODS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import UINT8, dtype_name
 from penstock.schema import Alias, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import UINT8, dtype_name
 
 
 @register_operator

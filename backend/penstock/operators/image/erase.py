@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock.data_types import BOOL, FLOAT64, dtype_name, numpy_dtype
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import cut_off
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import BOOL, FLOAT64, dtype_name, numpy_dtype
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT16, UINT8, UINT16, dtype_name
 from penstock.kernels.axes import spatial_axes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import OPENCV
-from penstock.types import FLOAT, INT16, UINT8, UINT16, dtype_name
 
 # And what others call them.
 _BORDERS = {

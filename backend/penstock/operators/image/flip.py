@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from penstock.data_types import BOOL, FLOAT16, dtype_name
 from penstock.operators.image._windows import Window
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.image_chain import ChainOperator, Placement
-from penstock.types import BOOL, FLOAT16, dtype_name
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located

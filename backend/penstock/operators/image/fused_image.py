@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import numpy_dtype
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
 from penstock.schema import Operator, Sample, Schema, register_operator
@@ -25,7 +26,6 @@ from penstock.schema.image_chain import (
 )
 from penstock.schema.pointwise import PointwiseOperator
 from penstock.tensors import TensorList
-from penstock.types import numpy_dtype
 
 _MOST_KNOWN = 256
 _STRIP = 1 << 20

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from penstock.data_types import BOOL, FLOAT, dtype_name
 from penstock.kernels.axes import spatial_axes
 from penstock.kernels.gaussian import diameter_of, gaussian_window, sigma_of
 from penstock.operators.image._axis_values import per_axis
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import BOOL, FLOAT, dtype_name
 
 
 @register_operator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name
 from penstock.kernels.grids import grid_of
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import FLOAT, INT16, INT32, UINT8, dtype_name
 
 
 @register_operator

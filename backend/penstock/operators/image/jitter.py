@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.data_types import FLOAT, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
-from penstock.types import FLOAT, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name
 
 
 @register_operator

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.data_types import BOOL, FLOAT, FLOAT64, dtype_name
 from penstock.kernels.axes import spatial_axes
 from penstock.kernels.laplacian import LARGEST_WINDOW, derivative_window, normalizing_scale, smoothing_window
 from penstock.operators.image._axis_values import per_axis
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import BOOL, FLOAT, FLOAT64, dtype_name
 
 
 @dataclass(frozen=True)

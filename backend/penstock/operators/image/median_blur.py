@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT16, INT32, UINT8, UINT16, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import FLOAT, INT16, INT32, UINT8, UINT16, dtype_name
 
 
 @register_operator

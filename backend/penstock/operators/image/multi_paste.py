@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import FLOAT, INT16, INT32, UINT8, dtype_name
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from penstock.data_types import FLOAT64, dtype_name
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import copy_region, copy_regions, region_copy
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.image_chain import ChainOperator, Placement
-from penstock.types import FLOAT64, dtype_name
 
 _MOST_DIMENSIONS = 5
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import UINT8, dtype_name
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import copy_region, copy_regions, region_copy
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.image_chain import ChainOperator, Placement
-from penstock.types import UINT8, dtype_name
 
 
 @register_operator

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import INT32
 from penstock.operators.image._resizing import (
     FILTER_ARGUMENTS,
     IMAGE_LAYOUTS,
@@ -24,7 +25,6 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.types import INT32
 
 
 @register_operator

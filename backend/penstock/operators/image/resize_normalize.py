@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
+from penstock.data_types import numpy_dtype
 from penstock.operators.image._resizing import ImagePlans, ResampledStore, Resampling, resample_images_planned
 from penstock.operators.image._stores import CmnPlans, NormalizingStore, StoredAs
 from penstock.schema import Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator
 from penstock.schema.image_chain import NotFusable
-from penstock.types import numpy_dtype
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import INTERP_LINEAR
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.resize_shapes import MODES, ROUNDINGS, AxisPlan, plan_axes
 from penstock.operators.image._resizing import ResizingOperator
 from penstock.schema import Alias, Argument, Input, Sample, Schema, Workspace, register_operator
-from penstock.types import INTERP_LINEAR
 
 _MOST_DIMENSIONS = 3
 

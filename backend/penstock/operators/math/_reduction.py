@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from penstock.data_types import BOOL, FLOAT, FLOAT16, FLOAT64, INT64, UINT64, DALIDataType, dtype_name, numpy_dtype
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.elementwise import folded
 from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
-from penstock.types import BOOL, FLOAT, FLOAT16, FLOAT64, INT64, UINT64, DALIDataType, dtype_name, numpy_dtype
 
 REDUCTION_ARGUMENTS = (
     Argument("axes", "int32[]", None, "Indices of the dimensions to reduce; by default all."),

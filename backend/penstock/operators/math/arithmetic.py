@@ -6,12 +6,12 @@ import functools
 
 import numpy as np
 
+from penstock.data_types import DALIDataType, numpy_dtype
 from penstock.kernels.broadcasting import broadcast
 from penstock.kernels.elementwise import evaluate
 from penstock.kernels.expression import ARITHMETIC, BITWISE, KEEPING_UNARY, Operand, parse, result_type
 from penstock.schema import Alias, Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.pointwise import PointwiseOperator
-from penstock.types import DALIDataType, numpy_dtype
 
 # Functions that round the one right way, or not at all, so that it is all one how many elements are computed at a time.
 _EXACT = ({*ARITHMETIC, *BITWISE, *KEEPING_UNARY} - {"pow"}) | {"fdiv", "clamp", "fabs", "floor", "ceil", "sqrt"}

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import FLOAT, DALIDataType
 from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, mean_of, widest
 from penstock.schema import Argument, Input, Sample, Schema, register_operator
-from penstock.types import FLOAT, DALIDataType
 
 
 @register_operator

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import DALIDataType
 from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, Reduction, extreme
 from penstock.schema import Input, Sample, Schema, register_operator
-from penstock.types import DALIDataType
 
 
 @register_operator

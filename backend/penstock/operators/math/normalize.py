@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32, dtype_name
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.elementwise import evaluate, folded
 from penstock.operators.math._reduction import kept_extents, reduced_count
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import ArrayOperator
-from penstock.types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32, dtype_name
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.moments import Standard

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import FLOAT, DALIDataType, element_size
 from penstock.kernels.elementwise import folded
 from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, widest
 from penstock.schema import Argument, Input, Sample, Schema, register_operator
-from penstock.types import FLOAT, DALIDataType, element_size
 
 
 @register_operator

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import FLOAT, DALIDataType, dtype_name
 from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, Reduction, deviation_of
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import FLOAT, DALIDataType, dtype_name
 
 
 @register_operator

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import from_numpy_dtype
 from penstock.schema import Argument, Input, Operator, Workspace
 from penstock.schema.operator import OutputSpec
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.tensor import check_layout
-from penstock.types import from_numpy_dtype
 
 INPUTS = (Input("input", doc="Any number of batches of any kind."),)
 

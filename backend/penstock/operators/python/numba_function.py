@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.data_types import dtype_name, numpy_dtype
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.operator import OutputSpec
 from penstock.tensors.cuda import require_cupy
-from penstock.types import dtype_name, numpy_dtype
 
 
 class NumbaCallbacks(NamedTuple):

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT32, dtype_name
 from penstock.kernels.boxes import intersections, overlaps, volumes
 from penstock.kernels.random_streams import bounded, philox
 from penstock.schema import OutputSpec, Sample, Workspace
 from penstock.schema.random_operator import RandomOperator
-from penstock.types import FLOAT, INT32, dtype_name
 
 _AXES, _ENDS, _EXTENTS = "xyz", "XYZ", "WHD"
 

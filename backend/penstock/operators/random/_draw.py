@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from penstock.data_types import DALIDataType, dtype_name
 from penstock.schema import Argument, Input, OutputSpec, Sample, Workspace
 from penstock.schema.operator import Shape
 from penstock.schema.random_operator import RandomOperator, Streams
-from penstock.types import DALIDataType, dtype_name
 
 SHAPE_LIKE = Input(
     "shape_like", device="any", doc="The output takes the shape of this input; its contents do not matter."

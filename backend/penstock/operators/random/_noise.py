@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from penstock.data_types import FLOAT64
 from penstock.operators.random._draw import NUMBERS, check_dtype
 from penstock.schema import Input, OutputSpec, Sample, Workspace
 from penstock.schema.random_operator import RandomOperator
-from penstock.types import FLOAT64
 
 NOISY = Input("input", doc="Data of any shape; integers or float32.")
 

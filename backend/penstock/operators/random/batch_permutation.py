@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from penstock.data_types import INT32
 from penstock.kernels.random_streams import bounded, philox, std_shuffle
 from penstock.schema import Argument, OutputSpec, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
-from penstock.types import INT32
 
 
 @register_operator

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from penstock.data_types import DALIDataType
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw
 from penstock.schema import Argument, Sample, Schema, register_operator
-from penstock.types import DALIDataType
 
 
 @register_operator

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, dtype_name
 from penstock.operators.random._draw import SHAPE, SHAPE_LIKE, output_shape
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
-from penstock.types import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, dtype_name
 
 INTEGERS = (UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64)
 

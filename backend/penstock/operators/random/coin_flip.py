@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import DALIDataType
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw
 from penstock.schema import Alias, Argument, Sample, Schema, register_operator
 from penstock.schema.random_operator import Streams
-from penstock.types import DALIDataType
 
 
 @register_operator

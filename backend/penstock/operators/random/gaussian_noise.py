@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import numpy_dtype
 from penstock.operators.random._draw import is_wide
 from penstock.operators.random._noise import NOISY, Noise
 from penstock.schema import Argument, Sample, Schema, Workspace, register_operator
-from penstock.types import numpy_dtype
 
 
 @register_operator

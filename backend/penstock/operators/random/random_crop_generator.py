@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from penstock.data_types import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, dtype_name
 from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
-from penstock.types import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, dtype_name
 
 _INTEGERS = (UINT8, UINT16, UINT32, INT8, INT16, INT32, INT64)
 

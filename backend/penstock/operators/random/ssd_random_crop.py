@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT32, dtype_name
 from penstock.kernels.resize_shapes import round_half_away
 from penstock.operators.random._box_cropping import BoxCroppingOperator
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, find_schema, register_operator
-from penstock.types import FLOAT, INT32, dtype_name
 
 _SEARCH = {
     "thresholds": [0.0, 0.1, 0.3, 0.5, 0.7, 0.9],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.data_types import RGB, UINT8
 from penstock.operators.readers._reader import READER_ARGUMENTS
 from penstock.schema import Argument
-from penstock.types import RGB, UINT8
 
 VIDEO_ARGUMENTS = (
     *READER_ARGUMENTS,

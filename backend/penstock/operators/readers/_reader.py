@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from penstock.data_types import numpy_dtype
 from penstock.kernels.reading_order import DEFAULT_SHUFFLE_SEED, OrderSettings, ReadingOrder
 from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
 from penstock.tensors import TensorListCPU, TensorListGPU
-from penstock.types import numpy_dtype
 
 READER_ARGUMENTS = (
     Argument("dont_use_mmap", "bool", False, "Accepted for compatibility."),

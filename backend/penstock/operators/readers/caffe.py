@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import INT32, UINT8
 from penstock.kernels.codecs.protobuf import fields, integers
 from penstock.operators.readers._lmdb import Entry, LmdbReader
 from penstock.operators.readers._reader import READER_ARGUMENTS
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
 from penstock.schema.libraries import LMDB
-from penstock.types import INT32, UINT8
 
 # Fields of caffe.proto's Datum.
 _DATA, _LABEL = 4, 5

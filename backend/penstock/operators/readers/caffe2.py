@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT32, NO_TYPE, UINT8
 from penstock.kernels.codecs.protobuf import fields, integers
 from penstock.operators.readers._lmdb import Entry, LmdbReader
 from penstock.operators.readers._reader import READER_ARGUMENTS
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
 from penstock.schema.libraries import LMDB
-from penstock.types import FLOAT, INT32, NO_TYPE, UINT8
 
 # Kinds of labels.
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)

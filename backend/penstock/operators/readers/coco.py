@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT32, UINT8
 from penstock.kernels.codecs.coco import (
     CocoImage,
     CocoSettings,
@@ -17,7 +18,6 @@ from penstock.kernels.codecs.coco import (
 from penstock.kernels.storage import join
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
-from penstock.types import FLOAT, INT32, UINT8
 
 # These say how an annotations file is read, which preprocessed annotations have behind them.
 _OF_THE_ANNOTATIONS_FILE = ("annotations_file", "skip_empty", "ratio", "ltrb", "images", "size_threshold")

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import NO_TYPE, numpy_dtype
 from penstock.errors import LimitError
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
 from penstock.operators.readers._paths import PathReader, path_arguments
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS
 from penstock.schema import Argument, OutputSpec, Sample, Schema, register_operator
 from penstock.schema.libraries import ASTROPY
-from penstock.types import NO_TYPE, numpy_dtype
 
 
 @register_operator

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from penstock.data_types import FLOAT, UINT8
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.operators.readers._records import Record
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
-from penstock.types import FLOAT, UINT8
 
 _MAGIC = 0xCED7230A
 _FRAME = struct.Struct("<II")

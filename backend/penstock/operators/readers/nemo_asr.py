@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.data_types import FLOAT, INT16, INT32, INT64, UINT8, dtype_name, numpy_dtype
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
 from penstock.kernels.levels import from_unit
 from penstock.kernels.resampling import lobes_of_quality, resample_signal
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Sample, Schema, register_operator
 from penstock.schema.libraries import SOUNDFILE
-from penstock.types import FLOAT, INT16, INT32, INT64, UINT8, dtype_name, numpy_dtype
 
 _log = logging.getLogger(__name__)
 

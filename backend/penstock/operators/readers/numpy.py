@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.data_types import NO_TYPE
 from penstock.kernels.codecs.npy import view_npy
 from penstock.kernels.windows import Region, apply_policy, check_policy
 from penstock.operators.image._boxes import box_region
@@ -13,7 +14,6 @@ from penstock.operators.image._windows import copy_region
 from penstock.operators.readers._paths import PathReader, path_arguments
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS
 from penstock.schema import Alias, Argument, OutputSpec, Sample, Schema, register_operator
-from penstock.types import NO_TYPE
 
 _STARTS = ("roi_start", "rel_roi_start")
 _ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")

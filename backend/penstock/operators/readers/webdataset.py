@@ -11,10 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.storage import Files, is_remote
-from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
-from penstock.schema import Argument, OutputSpec, Schema, register_operator
-from penstock.types import (
+from penstock.data_types import (
     FLOAT,
     FLOAT16,
     FLOAT64,
@@ -29,6 +26,9 @@ from penstock.types import (
     dtype_name,
     numpy_dtype,
 )
+from penstock.kernels.storage import Files, is_remote
+from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
+from penstock.schema import Argument, OutputSpec, Schema, register_operator
 
 
 class Component(NamedTuple):

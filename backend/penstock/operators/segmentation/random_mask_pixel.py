@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import FLOAT16, FLOAT64, INT64, dtype_name
 from penstock.kernels.random_streams import bounded, philox
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
-from penstock.types import FLOAT16, FLOAT64, INT64, dtype_name
 
 
 @register_operator

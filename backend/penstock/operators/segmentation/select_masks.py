@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from penstock.data_types import INT32, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.types import INT32, dtype_name
 
 
 @register_operator

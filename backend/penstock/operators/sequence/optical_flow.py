@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from penstock.data_types import RGB
 from penstock.schema import Argument, Deprecation, Input, Operator, Schema, register_operator
-from penstock.types import RGB
 
 
 @register_operator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 
+from penstock.data_types import NO_TYPE, DALIDataType, dtype_name
 from penstock.schema import Alias, Argument, Fed, FedOperator, Schema, Workspace, register_operator
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
-from penstock.types import NO_TYPE, DALIDataType, dtype_name
 
 
 @register_operator

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.data_types import UINT8
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.decoding import Decoding
 from penstock.kernels.codecs.video import Clip, CorruptVideoError, open_video
@@ -14,7 +15,6 @@ from penstock.schema import Argument, Fed, FedOperator, Schema, Workspace, regis
 from penstock.schema.libraries import PYAV
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.tensor import host_view
-from penstock.types import UINT8
 
 _POLICIES = ("partial", "pad")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
+from penstock.data_types import PipelineAPIType
 from penstock.pipeline import Pipeline
 from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy
 from penstock.plugin.pytorch.tensors import from_device, from_host
-from penstock.types import PipelineAPIType
 
 Batch = dict[str, Any]
 

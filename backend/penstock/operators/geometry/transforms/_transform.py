@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from penstock.data_types import FLOAT, dtype_name
 from penstock.kernels.geometry import composed
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Workspace
-from penstock.types import FLOAT, dtype_name
 
 # The dimensions of a matrix have no names.
 LAYOUT = "**"

@@ -1,0 +1,434 @@
+"""The field's names: data types, image types, interpolation types, numbers with their type, and what callbacks receive.
+
+The numbers of the enumerations are those of DALI's wire format, so that saved pipelines move both ways.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "CPU_ONLY_DEVICE_ID",
+    "BatchInfo",
+    "CUDAStream",
+    "DALIDataType",
+    "DALIImageType",
+    "DALIInterpType",
+    "PipelineAPIType",
+    "SampleInfo",
+    "ScalarConstant",
+    "TensorLayout",
+    "dtype_name",
+    "element_size",
+    "from_numpy_dtype",
+    "numpy_dtype",
+    "to_dali_type",
+    "to_numpy_type",
+]
+
+
+class NamedEnum(IntEnum):
+    """An enumeration of the wire format."""
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}.{self.name}: {self.value}>"
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return type(self), (self.value,)
+
+
+class DALIDataType(NamedEnum):
+    """Type of a tensor's elements, or of an operator's argument."""
+
+    NO_TYPE = -1
+    UINT8 = 0
+    UINT16 = 1
+    UINT32 = 2
+    UINT64 = 3
+    INT8 = 4
+    INT16 = 5
+    INT32 = 6
+    INT64 = 7
+    FLOAT16 = 8
+    FLOAT = 9
+    FLOAT64 = 10
+    BOOL = 11
+    STRING = 12
+    _BOOL_VEC = 13
+    _INT32_VEC = 14
+    _STRING_VEC = 15
+    _FLOAT_VEC = 16
+    FEATURE = 17
+    _FEATURE_VEC = 18
+    _FEATURE_DICT = 19
+    IMAGE_TYPE = 20
+    DATA_TYPE = 21
+    INTERP_TYPE = 22
+    TENSOR_LAYOUT = 23
+    PYTHON_OBJECT = 24
+    _TENSOR_LAYOUT_VEC = 25
+    _DATA_TYPE_VEC = 26
+    _INT64_VEC = 27
+
+    def __call__(self) -> str:
+        """The type in the buffer protocol's spelling; from the days when a tensor's ``dtype`` was a method."""
+        warnings.warn("Calling '.dtype()' is deprecated, please use '.dtype' instead", Warning, stacklevel=2)
+        return "=" + numpy_dtype(self).char.replace("l", "q").replace("L", "Q")
+
+
+class DALIImageType(NamedEnum):
+    """Colour space of an image."""
+
+    RGB = 0
+    BGR = 1
+    GRAY = 2
+    YCbCr = 3
+    ANY_DATA = 4
+
+
+class DALIInterpType(NamedEnum):
+    """Resampling filter."""
+
+    INTERP_NN = 0
+    INTERP_LINEAR = 1
+    INTERP_CUBIC = 2
+    INTERP_LANCZOS3 = 3
+    INTERP_TRIANGULAR = 4
+    INTERP_GAUSSIAN = 5
+
+
+class PipelineAPIType(Enum):
+    """The way in which a pipeline is being run."""
+
+    BASIC = 0
+    ITERATOR = 1
+    SCHEDULED = 2
+
+
+NO_TYPE = DALIDataType.NO_TYPE
+UINT8 = DALIDataType.UINT8
+UINT16 = DALIDataType.UINT16
+UINT32 = DALIDataType.UINT32
+UINT64 = DALIDataType.UINT64
+INT8 = DALIDataType.INT8
+INT16 = DALIDataType.INT16
+INT32 = DALIDataType.INT32
+INT64 = DALIDataType.INT64
+FLOAT16 = DALIDataType.FLOAT16
+FLOAT = DALIDataType.FLOAT
+FLOAT64 = DALIDataType.FLOAT64
+BOOL = DALIDataType.BOOL
+STRING = DALIDataType.STRING
+FEATURE = DALIDataType.FEATURE
+IMAGE_TYPE = DALIDataType.IMAGE_TYPE
+DATA_TYPE = DALIDataType.DATA_TYPE
+INTERP_TYPE = DALIDataType.INTERP_TYPE
+TENSOR_LAYOUT = DALIDataType.TENSOR_LAYOUT
+PYTHON_OBJECT = DALIDataType.PYTHON_OBJECT
+RGB = DALIImageType.RGB
+BGR = DALIImageType.BGR
+GRAY = DALIImageType.GRAY
+YCbCr = DALIImageType.YCbCr
+ANY_DATA = DALIImageType.ANY_DATA
+INTERP_NN = DALIInterpType.INTERP_NN
+INTERP_LINEAR = DALIInterpType.INTERP_LINEAR
+INTERP_CUBIC = DALIInterpType.INTERP_CUBIC
+INTERP_LANCZOS3 = DALIInterpType.INTERP_LANCZOS3
+INTERP_TRIANGULAR = DALIInterpType.INTERP_TRIANGULAR
+INTERP_GAUSSIAN = DALIInterpType.INTERP_GAUSSIAN
+
+# Layouts of images and videos by their old names, which count the batch as a dimension.
+NCHW = "CHW"
+NHWC = "HWC"
+NFCHW = "FCHW"
+NFHWC = "FHWC"
+SAME = ""
+CPU_ONLY_DEVICE_ID = -99999
+
+_bool_types = [BOOL]
+_int_types = [INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64]
+_float_types = [FLOAT16, FLOAT, FLOAT64]
+_enum_types = [IMAGE_TYPE, DATA_TYPE, INTERP_TYPE]
+_int_like_types = _bool_types + _int_types
+_all_types = _int_like_types + _float_types
+_DALIDataType = DALIDataType
+
+
+class TensorLayout(str):
+    """The names of a tensor's dimensions, one letter each; the same as the text."""
+
+
+_NUMPY: dict[DALIDataType, np.dtype[Any]] = {
+    UINT8: np.dtype(np.uint8),
+    UINT16: np.dtype(np.uint16),
+    UINT32: np.dtype(np.uint32),
+    UINT64: np.dtype(np.uint64),
+    INT8: np.dtype(np.int8),
+    INT16: np.dtype(np.int16),
+    INT32: np.dtype(np.int32),
+    INT64: np.dtype(np.int64),
+    FLOAT16: np.dtype(np.float16),
+    FLOAT: np.dtype(np.float32),
+    FLOAT64: np.dtype(np.float64),
+    BOOL: np.dtype(np.bool_),
+    IMAGE_TYPE: np.dtype(np.int32),
+    DATA_TYPE: np.dtype(np.int32),
+    INTERP_TYPE: np.dtype(np.int32),
+}
+_DALI: dict[np.dtype[Any], DALIDataType] = {_NUMPY[t]: t for t in DALIDataType if 0 <= t <= BOOL}
+ENUM_TYPES: dict[DALIDataType, type[NamedEnum]] = {
+    IMAGE_TYPE: DALIImageType,
+    DATA_TYPE: DALIDataType,
+    INTERP_TYPE: DALIInterpType,
+}
+"""The types whose elements are members of an enumeration."""
+
+_SHORT_NAMES = (
+    {t: _NUMPY[t].name for t in DALIDataType if 0 <= t <= BOOL}
+    | {FLOAT: "float", FLOAT64: "double"}
+    | {t: kind.__name__ for t, kind in ENUM_TYPES.items()}
+)
+
+
+def enum_type(value: Any) -> DALIDataType | None:
+    """The type of tensors that hold ``value`` or such values as the flat list ``value``; None if they are no enums."""
+    members = value if isinstance(value, (list, tuple)) else [value]
+    for dtype, kind in ENUM_TYPES.items():
+        if members and all(isinstance(member, kind) for member in members):
+            return dtype
+    return None
+
+
+def check_readable(dtype: DALIDataType) -> None:
+    """Raises TypeError for enumerations, whose values nothing outside of a pipeline can read."""
+    if dtype in ENUM_TYPES:
+        raise TypeError(
+            f"DALI enum types cannot be used with buffer protocol: this holds {dtype_name(dtype)}. In the pipeline, "
+            "use `nvidia.dali.fn.cast` to convert to an integral type"
+        )
+
+
+def numpy_dtype(dtype: DALIDataType) -> np.dtype[Any]:
+    """The numpy dtype whose elements are stored as ``dtype``.
+
+    >>> numpy_dtype(FLOAT)
+    dtype('float32')
+    """
+    try:
+        return _NUMPY[dtype]
+    except KeyError:
+        raise TypeError(f"{dtype} has no numpy equivalent") from None
+
+
+def from_numpy_dtype(dtype: Any) -> DALIDataType:
+    """The DALI type of a numpy dtype; raises TypeError where there is none."""
+    key = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
+    found = _DALI.get(key)
+    if found is None:
+        found = _DALI.get(key.newbyteorder("="))
+        if found is None or not key.isnative:
+            raise TypeError(f"numpy dtype {dtype} cannot be held in a tensor; use one of {sorted(map(str, _DALI))}")
+    return found
+
+
+def dtype_name(dtype: DALIDataType) -> str:
+    """The name by which messages call a type: ``uint8``, ``float``, ``double`` ..."""
+    return _SHORT_NAMES.get(dtype, dtype.name.lower())
+
+
+def element_size(dtype: DALIDataType) -> int:
+    """Bytes of one element."""
+    return numpy_dtype(dtype).itemsize
+
+
+def to_numpy_type(dali_type: DALIDataType) -> type:
+    """The numpy scalar type for a DALI type, e.g. ``types.FLOAT`` -> ``numpy.float32``; raises KeyError where there is none."""
+    if dali_type in ENUM_TYPES:
+        raise KeyError(dali_type)
+    return _NUMPY[dali_type].type
+
+
+def to_dali_type(framework_type: Any) -> DALIDataType:
+    """The DALI type for a numpy dtype, a Python type, or a PyTorch or JAX dtype."""
+    if isinstance(framework_type, DALIDataType):
+        return framework_type
+    if framework_type is bool:
+        return BOOL
+    if framework_type in (int, None):
+        raise TypeError(f"{framework_type!r} could not be converted into any known DALIDataType: use one with a size")
+    if framework_type is float:
+        return FLOAT
+    try:
+        return from_numpy_dtype(framework_type)
+    except TypeError:
+        name = str(framework_type).rpartition(".")[2]
+        found = {"float": FLOAT, "double": FLOAT64, "half": FLOAT16}.get(name)
+        if found is None:
+            found = next((t for t, n in _NUMPY.items() if n.name == name and isinstance(t, DALIDataType)), None)
+        if found is None:
+            raise TypeError(f"{framework_type!r} could not be converted into any known DALIDataType") from None
+        return found
+
+
+@dataclass(frozen=True)
+class SampleInfo:
+    """What a per-sample external source callback is told about the sample that it makes."""
+
+    idx_in_epoch: int
+    idx_in_batch: int
+    iteration: int
+    epoch_idx: int
+
+
+@dataclass(frozen=True)
+class BatchInfo:
+    """What a batch external source callback is told when it asks for it with ``batch_info=True``."""
+
+    iteration: int
+    epoch_idx: int
+
+
+class CUDAStream:
+    """A CUDA stream known by its address."""
+
+    def __init__(self, ptr: int = 0) -> None:
+        self._ptr = ptr
+
+    @property
+    def ptr(self) -> int:
+        """The address, as a number."""
+        return self._ptr
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._ptr
+
+
+def _int_fits(value: int, dtype: DALIDataType) -> bool:
+    info = np.iinfo(numpy_dtype(dtype))
+    return bool(info.min <= value <= info.max)
+
+
+def _no_scalar(value: Any) -> str:
+    return f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value)}: {value!r}"
+
+
+class ScalarConstant:
+    """A number in an expression, with its type.
+
+    Python's own numbers become constants of BOOL, INT32 or FLOAT, those of numpy keep their type; other types are asked
+    for with the methods named after them: ``types.Constant(3).uint8()``.
+    """
+
+    def __init__(self, value: Any, dtype: DALIDataType | None = None) -> None:
+        if isinstance(value, NamedEnum):
+            raise TypeError(_no_scalar(value))
+        if isinstance(value, np.ndarray) and not value.ndim:
+            value = value[()]
+        if isinstance(value, ScalarConstant):
+            dtype, value = dtype or value.dtype, value.value
+        if not isinstance(value, (bool, int, float, np.number, np.bool_)):
+            raise TypeError(_no_scalar(value))
+        if dtype is None:
+            if isinstance(value, np.generic):
+                dtype = from_numpy_dtype(value.dtype)
+            else:
+                dtype = BOOL if isinstance(value, bool) else INT32 if isinstance(value, int) else FLOAT
+        self.dtype: DALIDataType = DALIDataType(dtype)
+        self.value: Any = self._converted(value)
+        self.shape: list[int] = []
+
+    def _converted(self, value: Any) -> Any:
+        kind = numpy_dtype(self.dtype).kind
+        if kind == "b":
+            return bool(value)
+        if kind in "iu":
+            return int(value)
+        with np.errstate(over="ignore"):
+            return float(np.float32(value))
+
+    @property
+    def fits(self) -> bool:
+        """Whether the value is in the range of the type."""
+        return numpy_dtype(self.dtype).kind not in "iu" or _int_fits(self.value, self.dtype)
+
+    def _as(self, dtype: DALIDataType) -> ScalarConstant:
+        return ScalarConstant(self.value, dtype)
+
+    def bool(self) -> ScalarConstant:
+        return self._as(BOOL)
+
+    def int8(self) -> ScalarConstant:
+        return self._as(INT8)
+
+    def int16(self) -> ScalarConstant:
+        return self._as(INT16)
+
+    def int32(self) -> ScalarConstant:
+        return self._as(INT32)
+
+    def int64(self) -> ScalarConstant:
+        return self._as(INT64)
+
+    def uint8(self) -> ScalarConstant:
+        return self._as(UINT8)
+
+    def uint16(self) -> ScalarConstant:
+        return self._as(UINT16)
+
+    def uint32(self) -> ScalarConstant:
+        return self._as(UINT32)
+
+    def uint64(self) -> ScalarConstant:
+        return self._as(UINT64)
+
+    def float16(self) -> ScalarConstant:
+        return self._as(FLOAT16)
+
+    def float32(self) -> ScalarConstant:
+        return self._as(FLOAT)
+
+    def float64(self) -> ScalarConstant:
+        return self._as(FLOAT64)
+
+    def __eq__(self, other: object) -> Any:
+        return self.value == (other.value if isinstance(other, ScalarConstant) else other)
+
+    def __ne__(self, other: object) -> Any:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.dtype))
+
+    def __bool__(self) -> Any:
+        self._check_conversion("biu", "bool")
+        return bool(self.value)
+
+    def __int__(self) -> int:
+        self._check_conversion("biu", "int")
+        return int(self.value)
+
+    def __float__(self) -> float:
+        self._check_conversion("f", "float")
+        return float(self.value)
+
+    def _check_conversion(self, kinds: str, builtin: str) -> None:
+        """Raises TypeError unless the type is of these kinds: numbers change their kind only where that is asked for."""
+        if numpy_dtype(self.dtype).kind not in kinds:
+            types = "the float types" if kinds == "f" else "bool or int types"
+            raise TypeError(
+                f"DALI ScalarConstant must be converted to one of {types} explicitly before casting to builtin `{builtin}`."
+            )
+
+    def __str__(self) -> str:
+        return f"{self.value}:{self.dtype}"
+
+    def __repr__(self) -> str:
+        return f"{self.value}"

@@ -1,0 +1,96 @@
+"""Which values can be constants of a graph, and what the operator that gives them is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from penstock.data_types import (
+    FLOAT,
+    FLOAT16,
+    FLOAT64,
+    INT32,
+    UINT32,
+    DALIDataType,
+    ScalarConstant,
+    dtype_name,
+    enum_type,
+    from_numpy_dtype,
+    numpy_dtype,
+)
+
+_FLOATING = (FLOAT, FLOAT16, FLOAT64)
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a value can become an input: numbers, arrays, flat sequences of numbers, constants."""
+    if isinstance(value, (bool, int, float, np.number, np.ndarray, ScalarConstant)):
+        return True
+    if isinstance(value, np.bool_):
+        return False
+    if isinstance(value, (list, tuple)):
+        if any(isinstance(item, Enum) for item in value):
+            return enum_type(value) is not None
+        return all(isinstance(item, (bool, int, float, np.number, np.bool_)) for item in value)
+    return hasattr(value, "__array_interface__") or (hasattr(value, "__dlpack__") and hasattr(value, "__array__"))
+
+
+def constant_arguments(
+    value: Any, dtype: DALIDataType | None = None, shape: Sequence[int] | int | None = None, layout: str | None = None
+) -> dict[str, Any]:
+    """The arguments of the operator ``Constant`` that gives ``value``; as for :func:`~penstock.graph.calls.constant_node`."""
+    if isinstance(value, ScalarConstant):
+        dtype, value = dtype or value.dtype, value.value
+    if isinstance(value, (list, tuple)):
+        nested = next((item for item in value if isinstance(item, (list, tuple))), None)
+        if nested is not None:
+            raise TypeError(f"Unexpected type: {type(nested)}. A constant is a number, a flat sequence or an array.")
+    if dtype is None:
+        dtype = enum_type(value)
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"Expected scalar value of type 'bool', 'int' or 'float', or an array of them, got {type(value)}."
+        )
+    if dtype is None:
+        of_torch = type(value).__module__.partition(".")[0] == "torch"
+        dtype = from_numpy_dtype(array.dtype) if of_torch else _default_dtype(array)
+        if isinstance(value, np.ndarray):
+            _check_range(array, dtype)
+    if shape is None:
+        shape = array.shape
+    elif isinstance(shape, (int, np.integer)):
+        shape = (int(shape),)
+    if isinstance(value, np.ndarray):
+        array = array.reshape([int(extent) for extent in shape])
+    data = array.reshape(-1)
+    given: dict[str, Any] = {"shape": [int(extent) for extent in shape], "dtype": dtype}
+    if dtype in _FLOATING or array.dtype.kind == "f":
+        given["fdata"] = [float(x) for x in data]
+    else:
+        given["idata"] = [int(x) for x in data]
+    if layout:
+        given["layout"] = layout
+    return given
+
+
+def _default_dtype(array: np.ndarray) -> DALIDataType:
+    if array.dtype == np.float64:
+        return FLOAT
+    if array.dtype == np.int64:
+        return INT32
+    if array.dtype == np.uint64:
+        return UINT32
+    return from_numpy_dtype(array.dtype)
+
+
+def _check_range(array: np.ndarray, dtype: DALIDataType) -> None:
+    if array.dtype.kind not in "iu" or not array.size:
+        return
+    info = np.iinfo(numpy_dtype(dtype))
+    for value in (int(array.min()), int(array.max())):
+        if not info.min <= value <= info.max:
+            raise OverflowError(f"Integer {value} out of range for {dtype_name(dtype)}")
