@@ -107,16 +107,16 @@ class DebugPipeline(Pipeline):
         """Makes the pipeline ready; the function is not called before the first run."""
         if self._executor is not None:
             return
-        self._check_settings()
-        if self._device_id is not None:
+        self.settings.check()
+        if self.settings.device_id is not None:
             self._choose_device(Graph([]))
         self._executor = Executor(
-            Plan(Graph([]), self._seed, self._decoding()),
-            self._batch_size or 0,
-            self._num_threads or 1,
-            self._device_id,
+            Plan(Graph([]), self.settings.seed, self.settings.decoding()),
+            self.settings.batch_size or 0,
+            self.settings.num_threads or 1,
+            self.settings.device_id,
             0,
-            self._affinity(),
+            self.settings.affinity(),
         )
         self._feeds: dict[str, Any] = {}
         self._readers: dict[str, Any] = {}
@@ -150,7 +150,7 @@ class DebugPipeline(Pipeline):
             self.feed_input(name, data)
         if self._exhausted:
             raise StopIteration
-        with self._through(PipelineAPIType.BASIC):
+        with self.running_through(PipelineAPIType.BASIC):
             try:
                 outputs = self._evaluate_function()
             except StopIteration:
@@ -224,7 +224,7 @@ class DebugPipeline(Pipeline):
             operator = known.operator
             operator.bind(op.payload)
         else:
-            operator = construct(op, seed, self._files, self.executor.plan.decoding)
+            operator = construct(op, seed, self.settings.files, self.executor.plan.decoding)
             if known is not None:
                 operator.restore(known.operator.state())
         step = Step(
@@ -273,7 +273,7 @@ class DebugPipeline(Pipeline):
                 self._sources.append(source)
                 start = getattr(source, "start", None)
                 if start is not None:
-                    start(self)
+                    start(self.settings)
             outputs = source.fetch(self.executor.max_batch_size, self._epoch)
             self._fetched[called] = iter(list(zip(outputs, source.layouts)))
         return self._fetched[called]
@@ -296,7 +296,7 @@ class DebugPipeline(Pipeline):
         executor = self.executor
         if executor.device_id is None:
             cupy = cuda.require_cupy("the pipeline")
-            self._device_id = executor.device_id = int(cupy.cuda.Device().id)
+            self.settings.device_id = executor.device_id = int(cupy.cuda.Device().id)
 
 
 def _is_same(known: OpNode, op: OpNode) -> bool:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import os
 import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from enum import Enum
 from typing import Any
 
 from penstock.data_types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPIType, dtype_name
@@ -20,37 +18,19 @@ from penstock.graph.calls import constant_node
 from penstock.graph.conditionals import ConditionStack
 from penstock.graph.placement import on_cpu
 from penstock.graph.values import is_constant
-from penstock.kernels.codecs.decoding import ISOLATION_MODES, Decoding
 from penstock.kernels.codecs.limits import Limits
 from penstock.kernels.storage import Files
 from penstock.passes import chosen_passes, improve
 from penstock.runtime import Executor, Plan
-from penstock.runtime.checkpoints import checkpoint_seed
+from penstock.runtime.checkpoints import Position, checkpoint_seed, restore_checkpoint, save_checkpoint
 from penstock.runtime.feeding import to_batch
 from penstock.runtime.parallel import RunningWorkers, check_workers
+from penstock.runtime.settings import OperatorConcurrency, PipelineSettings, StreamPolicy, declared_limits
 from penstock.runtime.sources import Source, fetch_all
 from penstock.schema.registry import load_package
 from penstock.tensors import cuda
 
 _NOT_DEFINED = object()
-
-
-class StreamPolicy(Enum):
-    """How many CUDA streams the executor uses; kept as it is given, for one stream a pipeline serves all here."""
-
-    UNSPECIFIED = 0
-    SINGLE = 1
-    PER_BACKEND = 2
-    PER_OPERATOR = 3
-
-
-class OperatorConcurrency(Enum):
-    """Which operators may run at the same time; kept as it is given, for samples rather than operators run in parallel here."""
-
-    UNSPECIFIED = 0
-    NONE = 1
-    BACKEND = 2
-    FULL = 3
 
 
 _local = threading.local()
@@ -149,50 +129,35 @@ class Pipeline:
         ):
             if value is not None:
                 warnings.warn(f"The `{name}` is deprecated and has no effect.", Warning, stacklevel=2)
-        if py_callback_pickler is not None and py_start_method == "fork":
-            raise ValueError("`py_callback_pickler` should not be set when the 'fork' start method is used.")
-        self._batch_size = batch_size
-        self._num_threads = num_threads
-        self._device_id = None if device_id == CPU_ONLY_DEVICE_ID else device_id
-        self._seed = _checked_seed(seed)
-        self._exec_pipelined = exec_pipelined
-        self._exec_async = exec_async
-        self._depths = _queue_depths(prefetch_queue_depth)
-        self._prefetch_queue_depth = prefetch_queue_depth
-        self._bytes_per_sample = bytes_per_sample
-        self._set_affinity = set_affinity
-        self._enable_memory_stats = enable_memory_stats
-        self._enable_checkpointing = enable_checkpointing
-        self._checkpoint = checkpoint
+        self.settings = PipelineSettings(
+            batch_size=batch_size,
+            num_threads=num_threads,
+            device_id=None if device_id == CPU_ONLY_DEVICE_ID else device_id,
+            seed=_checked_seed(seed),
+            exec_pipelined=exec_pipelined,
+            prefetch_queue_depth=prefetch_queue_depth,
+            exec_async=exec_async,
+            bytes_per_sample=bytes_per_sample,
+            set_affinity=set_affinity,
+            enable_memory_stats=enable_memory_stats,
+            enable_checkpointing=enable_checkpointing,
+            checkpoint=checkpoint,
+            py_num_workers=py_num_workers,
+            py_start_method=py_start_method,
+            py_callback_pickler=py_callback_pickler,
+            output_dtype=output_dtype,
+            output_ndim=output_ndim,
+            output_layout=output_layout,
+            exec_dynamic=exec_dynamic if experimental_exec_dynamic is None else experimental_exec_dynamic,
+            stream_policy=stream_policy,
+            concurrency=concurrency,
+            passes=None if passes is None else tuple(chosen_passes(passes)),
+            limits=declared_limits(max_pixels=max_pixels, max_bytes=max_bytes, max_frames=max_frames),
+            isolate_decoders=isolate_decoders,
+            files=Files(confined_to),
+        )
         self._iterator_state: Any = None
         self._restored = False
-        self._py_num_workers = py_num_workers
-        self._py_start_method = py_start_method
-        self._py_callback_pickler = py_callback_pickler
-        self._output_dtype = _checked_outputs("output_dtype", output_dtype, DALIDataType)
-        self._output_ndim = _checked_outputs("output_ndim", output_ndim, int)
-        self._output_layout = _checked_outputs("output_layout", output_layout, str)
-        if self.exec_separated and not exec_async:
-            raise ValueError(
-                "`exec_async` must not be `False` when separated queues are used: CPU's and GPU's depths apart."
-            )
-        dynamic = exec_dynamic if experimental_exec_dynamic is None else experimental_exec_dynamic
-        if dynamic is None and exec_pipelined and exec_async and not self.exec_separated:
-            dynamic = True
-        self._exec_dynamic = dynamic
-        self._stream_policy = stream_policy
-        self._concurrency = concurrency
-        self._passes = None if passes is None else tuple(chosen_passes(passes))
-        self._limits = Limits(
-            _checked_limit("max_pixels", max_pixels),
-            _checked_limit("max_bytes", max_bytes),
-            _checked_limit("max_frames", max_frames),
-        )
-        if isolate_decoders not in ISOLATION_MODES:
-            raise ValueError(f"`isolate_decoders` is {isolate_decoders!r}; use one of {', '.join(ISOLATION_MODES)}")
-        self._isolate_decoders = isolate_decoders
-        self._files = Files(confined_to)
-
         self._scope = Scope()
         self._returned: Any = _NOT_DEFINED
         self._outputs: list[DataNode] | None = None
@@ -204,8 +169,7 @@ class Pipeline:
         self._exhausted = False
         self._to_consume = 0
         # Where the consumer is: prefetching is ahead of it.
-        self._consumer_epoch = self._consumer_iteration = self._consumer_batches = 0
-        self._consumed_states: dict[str, Any] | None = None
+        self._position = Position()
         self._api: PipelineAPIType | None = None
         self._api_check = True
 
@@ -215,87 +179,87 @@ class Pipeline:
     def batch_size(self) -> int | None:
         """Deprecated: see :attr:`max_batch_size`."""
         warnings.warn("batch_size is deprecated, please use max_batch_size instead", Warning, stacklevel=2)
-        return self._batch_size
+        return self.settings.batch_size
 
     @property
     def max_batch_size(self) -> int | None:
         """The most samples in a batch."""
-        return self._batch_size
+        return self.settings.batch_size
 
     @property
     def num_threads(self) -> int | None:
         """CPU threads."""
-        return self._num_threads
+        return self.settings.num_threads
 
     @property
     def device_id(self) -> int | None:
         """The GPU, or None."""
-        return self._device_id
+        return self.settings.device_id
 
     @property
     def seed(self) -> int | None:
         """The seed that the user gave, or None."""
-        return self._seed
+        return self.settings.seed
 
     @property
     def exec_pipelined(self) -> bool:
         """Whether batches are prepared ahead, CPU's and GPU's work in stages."""
-        return self._exec_pipelined
+        return self.settings.exec_pipelined
 
     @property
     def exec_async(self) -> bool:
         """Whether batches are prepared in the background."""
-        return self._exec_async
+        return self.settings.exec_async
 
     @property
     def exec_dynamic(self) -> bool | None:
         """As it was given, or True where that is the default: pipelined, asynchronous, with one queue depth."""
-        return self._exec_dynamic
+        return self.settings.exec_dynamic
 
     @property
     def exec_separated(self) -> bool:
         """Whether the queue depths of CPU and GPU were given apart."""
-        return isinstance(self._prefetch_queue_depth, dict)
+        return self.settings.exec_separated
 
     @property
     def stream_policy(self) -> StreamPolicy | None:
         """How streams are given to operators, as given; one stream serves them all."""
-        return self._stream_policy
+        return self.settings.stream_policy
 
     @property
     def concurrency(self) -> OperatorConcurrency | None:
         """Which operators may run side by side, as given; they run in order."""
-        return self._concurrency
+        return self.settings.concurrency
 
     @property
     def passes(self) -> tuple[str, ...] | None:
         """The names of the passes that were chosen, in the order in which they run; None: all run."""
-        return self._passes
+        return self.settings.passes
 
     @property
     def max_pixels(self) -> int | None:
         """The most pixels of an encoded image, or of a video's frames; None: any number."""
-        return self._limits.pixels
+        return self.settings.limits.pixels
 
     @property
     def max_bytes(self) -> int | None:
         """The most bytes that one sample may decode to; None: any number."""
-        return self._limits.bytes
+        return self.settings.limits.bytes
 
     @property
     def max_frames(self) -> int | None:
         """The most frames of a video, or samples of a recording; None: any number."""
-        return self._limits.frames
+        return self.settings.limits.frames
 
     @property
     def isolate_decoders(self) -> str:
         """Which formats are decoded in worker processes: ``none``, ``auto`` or ``all``."""
-        return self._isolate_decoders
+        return self.settings.isolate_decoders
 
     @property
     def set_affinity(self) -> bool:
         """Whether the worker threads are bound to cores."""
-        return self._set_affinity
+        return self.settings.set_affinity
 
     @property
     def max_streams(self) -> int:
@@ -305,17 +269,17 @@ class Pipeline:
     @property
     def prefetch_queue_depth(self) -> int | dict[str, int]:
         """Batches prepared ahead, as given."""
-        return self._prefetch_queue_depth
+        return self.settings.prefetch_queue_depth
 
     @property
     def cpu_queue_size(self) -> int:
         """How many batches of the CPU's are prepared ahead."""
-        return self._depths[0]
+        return self.settings.depths[0]
 
     @property
     def gpu_queue_size(self) -> int:
         """How many batches of the GPU's are prepared ahead."""
-        return self._depths[1]
+        return self.settings.depths[1]
 
     @property
     def default_cuda_stream_priority(self) -> int:
@@ -325,17 +289,17 @@ class Pipeline:
     @property
     def enable_memory_stats(self) -> bool:
         """Whether :meth:`executor_statistics` has something to tell."""
-        return self._enable_memory_stats
+        return self.settings.enable_memory_stats
 
     @property
     def py_num_workers(self) -> int:
         """Worker processes of parallel external sources."""
-        return self._py_num_workers
+        return self.settings.py_num_workers
 
     @property
     def py_start_method(self) -> str:
         """How worker processes are started: ``fork`` or ``spawn``."""
-        return self._py_start_method
+        return self.settings.py_start_method
 
     @property
     def is_restored_from_checkpoint(self) -> bool:
@@ -349,15 +313,15 @@ class Pipeline:
 
     def output_dtype(self) -> list[DALIDataType | None]:
         """The declared types of the outputs."""
-        return _broadcast("output_dtype", self._output_dtype, self.num_outputs)
+        return self.settings.output_dtypes(self.num_outputs)
 
     def output_ndim(self) -> list[int | None]:
         """The declared ranks of the outputs."""
-        return _broadcast("output_ndim", self._output_ndim, self.num_outputs)
+        return self.settings.output_ndims(self.num_outputs)
 
     def output_layout(self) -> list[str | None]:
         """The declared layouts of the outputs."""
-        return _broadcast("output_layout", self._output_layout, self.num_outputs)
+        return self.settings.output_layouts(self.num_outputs)
 
     # -- defining --------------------------------------------------------------------------------------------------
 
@@ -457,16 +421,16 @@ class Pipeline:
             DeviceError: some operators run on a GPU alone.
         """
         self._graph = on_cpu(self.graph)
-        self._device_id = None
+        self.settings.device_id = None
 
     def set_missing(self, *, batch_size: int, num_threads: int) -> None:
         """Sets what the pipeline was made without; to be called before it is built."""
-        self._batch_size = batch_size if self._batch_size is None else self._batch_size
-        self._num_threads = num_threads if self._num_threads is None else self._num_threads
+        self.settings.batch_size = batch_size if self.settings.batch_size is None else self.settings.batch_size
+        self.settings.num_threads = num_threads if self.settings.num_threads is None else self.settings.num_threads
 
     def tighten_limits(self, max_pixels: int | None, max_bytes: int | None, max_frames: int | None) -> None:
         """Allows no more than these of what is decoded, nor more than it did; to be called before it is built."""
-        self._limits = self._limits.tightened(Limits(max_pixels, max_bytes, max_frames))
+        self.settings.limits = self.settings.limits.tightened(Limits(max_pixels, max_bytes, max_frames))
 
     # -- building --------------------------------------------------------------------------------------------------
 
@@ -480,93 +444,60 @@ class Pipeline:
         """
         if self._executor is not None:
             return
-        self._check_settings()
-        self._check_integers()
+        self.settings.check()
+        self.settings.check_integers()
         graph = self.graph
         self.output_dtype(), self.output_ndim(), self.output_layout()
         graph.verify()
-        if self._enable_checkpointing:
+        if self.settings.enable_checkpointing:
             _check_checkpointing(graph)
         self._choose_device(graph)
-        improved = improve(graph, self._passes)
+        improved = improve(graph, self.settings.passes)
         self._sources = _sources_of(improved)
         _warn_of_unused_outputs(self._sources, improved)
-        seed = self._seed if self._checkpoint is None else checkpoint_seed(self._checkpoint, self._seed)
-        plan = Plan(improved, seed, self._decoding(), self._files, graph)
-        depth = max(self._depths) if self._exec_pipelined and self._exec_async else 0
-        self._executor = Executor(
-            plan, self._batch_size or 0, self._num_threads or 1, self._device_id, depth, self._affinity()
+        seed = (
+            self.settings.seed
+            if self.settings.checkpoint is None
+            else checkpoint_seed(self.settings.checkpoint, self.settings.seed)
         )
-        self._executor.enable_memory_stats = self._enable_memory_stats
-        self._executor.keep_states = self._enable_checkpointing
+        plan = Plan(improved, seed, self.settings.decoding(), self.settings.files, graph)
+        self._executor = Executor(
+            plan,
+            self.settings.batch_size or 0,
+            self.settings.num_threads or 1,
+            self.settings.device_id,
+            self.settings.depth,
+            self.settings.affinity(),
+        )
+        self._executor.enable_memory_stats = self.settings.enable_memory_stats
+        self._executor.keep_states = self.settings.enable_checkpointing
         self._executor.surroundings = functools.partial(_AsCurrent, weakref.ref(self), self._scope)
         self._feeds: dict[str, Any] = {
             step.node.name: step for step in plan.operators if hasattr(step.operator, "feed")
         }
         self._readers = {step.node.name: step for step in plan.operators if hasattr(step.operator, "reader_meta")}
-        for step in self._readers.values() if self._enable_checkpointing else ():
+        for step in self._readers.values() if self.settings.enable_checkpointing else ():
             reader: Any = step.operator
             reader.keep_checkpoints()
         self.start_py_workers()
-        if self._checkpoint is not None:
-            self._restore(self._checkpoint)
-
-    def _check_settings(self) -> None:
-        if self._batch_size is None:
-            raise ValueError("The batch size must be set.")
-        if self._batch_size <= 0:
-            raise ValueError(f"Invalid batch size: {self._batch_size}. Please set a positive integer.")
-        if self._num_threads is None:
-            raise TypeError("The number of threads must be set: `num_threads` is None.")
-        if self._num_threads < 1:
-            raise ValueError(
-                f"Pipeline created with `num_threads` < 1 can only be used for serialization: {self._num_threads}."
-            )
-        if min(self._depths) < 1:
-            raise ValueError("The prefetch queue depth must be greater than 0.")
-        if self._checkpoint is not None and not self._enable_checkpointing:
-            raise RuntimeError(
-                "Cannot restore checkpoint. The `enable_checkpointing` was not specified when creating the pipeline."
-            )
-
-    def _check_integers(self) -> None:
-        """Raises TypeError for settings that should be integers and are not, or are out of range."""
-        for name, value, bits in (
-            ("batch_size", self._batch_size, 31),
-            ("num_threads", self._num_threads, 31),
-            ("device_id", self._device_id, 31),
-            ("seed", self._seed, 63),
-            ("bytes_per_sample", self._bytes_per_sample, 63),
-        ):
-            if value is not None and not (hasattr(value, "__index__") and int(value) < 1 << bits):
-                raise TypeError(f"`{name}` must be an integer of {bits + 1} bits, got {value!r}")
-        if self._bytes_per_sample is not None and self._bytes_per_sample < 0:
-            raise TypeError(f"`bytes_per_sample` must not be negative, got {self._bytes_per_sample}")
+        if self.settings.checkpoint is not None:
+            self._restore(self.settings.checkpoint)
 
     def _choose_device(self, graph: Graph) -> None:
-        if self._device_id is not None:
-            cuda.require_device(self._device_id)
+        if self.settings.device_id is not None:
+            cuda.require_device(self.settings.device_id)
         elif graph.uses_gpu():
             cupy = cuda.require_cupy("the pipeline")
-            self._device_id = int(cupy.cuda.Device().id)
-
-    def _decoding(self) -> Decoding:
-        return Decoding.by_settings(self._limits, self._isolate_decoders, self._num_threads or 1)
-
-    def _affinity(self) -> list[int] | None:
-        if not self._set_affinity:
-            return None
-        mask = os.environ.get("DALI_AFFINITY_MASK", "")
-        return [int(core) for core in mask.split(",") if core.strip()] or sorted(os.sched_getaffinity(0))
+            self.settings.device_id = int(cupy.cuda.Device().id)
 
     def start_py_workers(self) -> None:
         """Starts the worker processes of parallel external sources; done by :meth:`build` if not before."""
         sources = self._sources if self._executor is not None else _sources_of(self.graph)
-        check_workers(sources, self._py_num_workers)
+        check_workers(sources, self.settings.py_num_workers)
         for source in sources:
             start = getattr(source, "start", None)
             if start is not None:
-                start(self)
+                start(self.settings)
 
     @property
     def _py_pool(self) -> Any:
@@ -592,7 +523,7 @@ class Pipeline:
     def input_feed_count(self, input_name: str) -> int:
         """How many batches an external source wants before the first run, for prefetching to be complete."""
         self._feed_step(input_name)
-        return max(self._depths)
+        return max(self.settings.depths)
 
     def _feed_step(self, name: str) -> Any:
         self.build()
@@ -656,15 +587,15 @@ class Pipeline:
             OperatorError: an operator failed.
         """
         self.build()
-        if pipeline_inputs and self._exec_pipelined and max(self._depths) > 1:
+        if pipeline_inputs and self.settings.exec_pipelined and max(self.settings.depths) > 1:
             raise RuntimeError(
                 "When using pipeline_inputs named arguments, either `prefetch_queue_depth` in Pipeline constructor shall be set "
                 "to 1 (for both devices) or `exec_pipelined` shall be set to False. Received: "
-                f"prefetch_queue_depth={self._prefetch_queue_depth}, exec_pipelined={self._exec_pipelined}."
+                f"prefetch_queue_depth={self.settings.prefetch_queue_depth}, exec_pipelined={self.settings.exec_pipelined}."
             )
         for name, data in pipeline_inputs.items():
             self.feed_input(name, data)
-        with self._through(PipelineAPIType.BASIC):
+        with self.running_through(PipelineAPIType.BASIC):
             # The one executor all along: another thread may close the pipeline meanwhile.
             executor = self.executor
             self._schedule(executor)
@@ -673,15 +604,15 @@ class Pipeline:
     def schedule_run(self) -> None:
         """Begins the next batch (at first as many as are prefetched); its outputs come by :meth:`share_outputs`."""
         self.build()
-        with self._through(PipelineAPIType.SCHEDULED):
+        with self.running_through(PipelineAPIType.SCHEDULED):
             self._schedule(self.executor)
 
     def _schedule(self, executor: Executor) -> None:
-        if not (self._first_iteration and self._exec_pipelined):
+        if not (self._first_iteration and self.settings.exec_pipelined):
             self._schedule_one(executor)
             return
         self._first_iteration = False
-        for number in range(max(self._depths)):
+        for number in range(max(self.settings.depths)):
             if number and not self._has_data():
                 break
             self._schedule_one(executor)
@@ -707,18 +638,18 @@ class Pipeline:
 
     def outputs(self, cuda_stream: Any = None) -> tuple[Any, ...]:
         """The outputs of the oldest batch that was begun and not yet returned."""
-        with self._through(PipelineAPIType.SCHEDULED):
+        with self.running_through(PipelineAPIType.SCHEDULED):
             self.release_outputs()
             return self._take(self._executor, cuda_stream)
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[Any, ...]:
         """The outputs of the oldest batch that was begun; call :meth:`release_outputs` when done with them."""
-        with self._through(PipelineAPIType.SCHEDULED):
+        with self.running_through(PipelineAPIType.SCHEDULED):
             return self._take(self._executor, cuda_stream)
 
     def release_outputs(self) -> None:
         """Ends the use of shared outputs. Memory here is reused only when nothing refers to it, so nothing is invalidated."""
-        with self._through(PipelineAPIType.SCHEDULED):
+        with self.running_through(PipelineAPIType.SCHEDULED):
             self.build()
 
     def _run(self) -> None:
@@ -738,9 +669,9 @@ class Pipeline:
             raise StopIteration
         self._to_consume -= 1
         result = executor.next_result()
-        self._consumer_iteration += 1
-        self._consumer_batches += 1
-        self._consumed_states = result.states
+        self._position.iteration += 1
+        self._position.batches += 1
+        self._position.states = result.states
         if result.ready is not None:
             if cuda_stream is None:
                 result.ready.synchronize()
@@ -766,7 +697,7 @@ class Pipeline:
                     )
 
     @contextlib.contextmanager
-    def _through(self, api: PipelineAPIType) -> Iterator[None]:
+    def running_through(self, api: PipelineAPIType) -> Iterator[None]:
         """Refuses to mix the ways in which a pipeline is run; what is called inside is not looked at."""
         checked = self._api_check
         if checked:
@@ -795,8 +726,8 @@ class Pipeline:
         self._first_iteration = True
         self._exhausted = False
         self._epoch += 1
-        self._consumer_epoch += 1
-        self._consumer_iteration = 0
+        self._position.epoch += 1
+        self._position.iteration = 0
         for source in self._sources:
             source.reset()
 
@@ -838,7 +769,7 @@ class Pipeline:
         and name: ``CPU_resized``.
         """
         self.build()
-        if not self._enable_memory_stats or self._exec_dynamic:
+        if not self.settings.enable_memory_stats or self.settings.exec_dynamic:
             return {}
         peaks = self.executor.peak_bytes
         return {
@@ -888,7 +819,7 @@ class Pipeline:
                 )
             with self:
                 self._set_defined(define_graph())
-        data = to_wire(self)
+        data = to_wire(self.graph, self.settings)
         if filename is not None:
             with open(filename, "wb") as file:
                 file.write(data)
@@ -923,8 +854,8 @@ class Pipeline:
 
         saved = load_graph(serialized_pipeline, self)
         for name in ("batch_size", "num_threads", "device_id", "seed"):
-            if getattr(self, f"_{name}") is None:
-                setattr(self, f"_{name}", saved[name])
+            if getattr(self.settings, name) is None:
+                setattr(self.settings, name, saved[name])
         self.build()
 
     def save(self, filename: str) -> None:
@@ -932,7 +863,7 @@ class Pipeline:
         from penstock.serialize.readable_format import to_text
 
         with open(filename, "w", encoding="utf-8") as file:
-            file.write(to_text(self))
+            file.write(to_text(self.graph, self.settings))
 
     @classmethod
     def load(cls, filename: str, *, allowed_modules: Sequence[str] = (), **kwargs: Any) -> Pipeline:
@@ -950,20 +881,37 @@ class Pipeline:
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
-    def checkpoint(self, filename: str | None = None) -> bytes:
-        """The state from which another pipeline of the same graph continues with the next batch."""
-        from penstock.runtime.checkpoints import save_checkpoint
+    def checkpoint(self, filename: str | None = None, *, iterator: Any = None) -> bytes:
+        """The state from which another pipeline of the same graph continues with the next batch.
 
-        data = save_checkpoint(self)
+        Args:
+            filename: where it is written, too.
+            iterator: what an iterator over the pipeline wants to find again as :attr:`iterator_state`.
+
+        Raises:
+            RuntimeError: the pipeline was not made with ``enable_checkpointing=True``.
+        """
+        if not self.settings.enable_checkpointing:
+            raise RuntimeError(
+                "Cannot save the checkpoint. The `enable_checkpointing` was not specified when creating the pipeline"
+            )
+        data = save_checkpoint(self.executor.plan, self._position, iterator)
         if filename is not None:
             with open(filename, "wb") as file:
                 file.write(data)
         return data
 
-    def _restore(self, checkpoint: str | bytes) -> None:
-        from penstock.runtime.checkpoints import restore_checkpoint
+    @property
+    def iterator_state(self) -> Any:
+        """What an iterator left in the checkpoint from which the pipeline continues; None where there is nothing."""
+        return self._iterator_state
 
-        self._iterator_state = restore_checkpoint(self, checkpoint)
+    def _restore(self, checkpoint: str | bytes) -> None:
+        executor = self.executor
+        self._position, self._iterator_state = restore_checkpoint(executor.plan, checkpoint)
+        self._epoch, executor.iteration = self._position.epoch, self._position.batches
+        for source in self._sources:
+            source.skip(self._position.iteration, executor.max_batch_size)
         self._restored = True
 
     def close(self) -> None:
@@ -1038,50 +986,6 @@ def _checked_seed(seed: Any) -> int | None:
         )
         return None
     return int(seed) if hasattr(seed, "__index__") else seed
-
-
-def _checked_limit(name: str, limit: Any) -> int | None:
-    if limit is None:
-        return None
-    if isinstance(limit, bool) or not hasattr(limit, "__index__") or int(limit) < 1:
-        raise ValueError(f"`{name}` must be a positive integer, or None for no limit; got {limit!r}")
-    return int(limit)
-
-
-def _queue_depths(depth: Any) -> tuple[int, int]:
-    if isinstance(depth, dict):
-        return depth["cpu_size"], depth["gpu_size"]
-    if isinstance(depth, int) and not isinstance(depth, bool):
-        return depth, depth
-    raise TypeError(
-        f"Expected prefetch_queue_depth to be either int or a dict with the keys cpu_size and gpu_size, got {depth!r}"
-    )
-
-
-def _checked_outputs(name: str, value: Any, kind: type) -> Any:
-    item: Any
-    for item in list(value) if isinstance(value, (list, tuple)) else [value]:
-        if item is None:
-            continue
-        if kind is int and isinstance(item, int) and item < 0:
-            raise ValueError(f"`{name}` must be non-negative. Found value: {item}.")
-        if not isinstance(item, kind):
-            raise TypeError(
-                f"`{name}` must be either: a value of {kind.__name__}, a list of these or None. Found: {item!r}."
-            )
-        if item == DALIDataType.NO_TYPE and kind is DALIDataType:
-            raise ValueError(f"`{name}` can't be a types.NO_TYPE. Found value: {item}.")
-    return value
-
-
-def _broadcast(name: str, value: Any, count: int) -> list[Any]:
-    if not isinstance(value, (list, tuple)):
-        return [value] * count
-    if len(value) != count:
-        raise RuntimeError(
-            f"Lengths of provided output descriptions do not match. Expected num_outputs={count}. Received: {name}={value}"
-        )
-    return list(value)
 
 
 def _as_output(value: Any, index: int) -> DataNode:

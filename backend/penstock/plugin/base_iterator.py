@@ -15,7 +15,6 @@ import numpy as np
 
 from penstock.data_types import PipelineAPIType
 from penstock.pipeline import Pipeline
-from penstock.runtime.checkpoints import save_checkpoint
 
 _log = logging.getLogger(__name__)
 
@@ -329,7 +328,7 @@ class BaseIterator:
                 stacklevel=3,
             )
         for pipe in self._pipes:
-            with pipe._through(PipelineAPIType.ITERATOR):
+            with pipe.running_through(PipelineAPIType.ITERATOR):
                 pipe.build()
         self._epoch = self._make_epoch(size, reader_name, policy, last_batch_padded)
         self._last_batch_policy = policy
@@ -401,13 +400,13 @@ class BaseIterator:
         return outputs
 
     def _share_outputs(self, pipe: Pipeline) -> tuple[Any, ...]:
-        with pipe._through(PipelineAPIType.ITERATOR):
+        with pipe.running_through(PipelineAPIType.ITERATOR):
             return pipe.share_outputs()
 
     def _schedule_runs(self) -> None:
         self._ever_scheduled = True
         for pipe in self._pipes:
-            with pipe._through(PipelineAPIType.ITERATOR):
+            with pipe.running_through(PipelineAPIType.ITERATOR):
                 pipe.schedule_run()
 
     def _advance_and_check_drop_last(self) -> None:
@@ -454,7 +453,7 @@ class BaseIterator:
         for pipe in self._pipes:
             pipe.reset()
             if pipe.empty():
-                with pipe._through(PipelineAPIType.ITERATOR):
+                with pipe.running_through(PipelineAPIType.ITERATOR):
                     pipe.schedule_run()
 
     def __iter__(self) -> Any:
@@ -482,7 +481,7 @@ class BaseIterator:
     # -- checkpoints -------------------------------------------------------------------------------------------------
 
     def _prepare_checkpoints(self) -> None:
-        enabled = {pipe._enable_checkpointing for pipe in self._pipes}
+        enabled = {pipe.settings.enable_checkpointing for pipe in self._pipes}
         if len(enabled) > 1:
             raise ValueError("All wrapped pipelines must have the same value for `enable_checkpointing`.")
         self._enable_checkpointing = enabled.pop()
@@ -496,7 +495,7 @@ class BaseIterator:
         restored = [pipe for pipe in self._pipes if pipe.is_restored_from_checkpoint]
         if not restored:
             return
-        states = [pipe._iterator_state for pipe in self._pipes]
+        states = [pipe.iterator_state for pipe in self._pipes]
         if len(restored) < len(self._pipes) or any(state != states[0] for state in states):
             _log.warning(
                 "The pipelines do not continue from checkpoints of one moment; samples may be missed or repeated."
@@ -508,7 +507,7 @@ class BaseIterator:
 
     def _save(self) -> list[bytes]:
         state = json.dumps(self._epoch.state())
-        return [save_checkpoint(pipe, state) for pipe in self._pipes]
+        return [pipe.checkpoint(iterator=state) for pipe in self._pipes]
 
     def checkpoints(self) -> list[bytes]:
         """The checkpoint of each pipeline, after the batch that was taken last.

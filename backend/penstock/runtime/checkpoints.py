@@ -7,47 +7,49 @@ with state had after the last batch that was taken. Nothing in it executes.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from penstock.errors import SerializationError, UnsupportedVersionError
-
-if TYPE_CHECKING:
-    from penstock.pipeline import Pipeline
-    from penstock.runtime.executor import Executor
+from penstock.runtime.plan import Plan
 
 FORMAT = "penstock-checkpoint"
 VERSION = 1
 
 
-def operator_states(executor: Executor) -> dict[str, Any]:
-    """What each operator with state is in, by its name."""
-    states = {name: operator.state() for name, operator in executor.plan.named_operators()}
-    return {name: state for name, state in states.items() if state is not None}
+@dataclass
+class Position:
+    """Where the consumer of a pipeline's batches is: what is prefetched is ahead of it.
+
+    Attributes:
+        epoch: its number.
+        iteration: batches taken in the epoch.
+        batches: batches taken since the beginning.
+        states: of the operators, after the batch that was taken last; None: they are as before the first.
+    """
+
+    epoch: int = 0
+    iteration: int = 0
+    batches: int = 0
+    states: dict[str, Any] | None = None
 
 
-def save_checkpoint(pipeline: Pipeline, iterator: Any = None) -> bytes:
-    """The checkpoint of a pipeline that was made with ``enable_checkpointing=True``.
+def save_checkpoint(plan: Plan, position: Position, iterator: Any = None) -> bytes:
+    """The checkpoint of a pipeline that keeps its operators' states.
 
     Args:
-        pipeline: at the point from which to continue.
+        plan: of the pipeline.
+        position: from which to continue.
         iterator: what a plugin's iterator wants to have back.
-
-    Raises:
-        RuntimeError: the pipeline keeps no states.
     """
-    if not pipeline._enable_checkpointing:
-        raise RuntimeError(
-            "Cannot save the checkpoint. The `enable_checkpointing` was not specified when creating the pipeline"
-        )
-    executor = pipeline.executor
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "seed": executor.plan.seed,
-        "epoch": pipeline._consumer_epoch,
-        "iteration": pipeline._consumer_iteration,
-        "batches": pipeline._consumer_batches,
-        "operators": operator_states(executor) if pipeline._consumed_states is None else pipeline._consumed_states,
+        "seed": plan.seed,
+        "epoch": position.epoch,
+        "iteration": position.iteration,
+        "batches": position.batches,
+        "operators": plan.states() if position.states is None else position.states,
         "iterator": iterator,
     }
     return json.dumps(document).encode()
@@ -58,17 +60,16 @@ def checkpoint_seed(checkpoint: str | bytes, own: int | None) -> int:
     return _parsed(checkpoint)["seed"] if own is None else own
 
 
-def restore_checkpoint(pipeline: Pipeline, checkpoint: str | bytes) -> Any:
-    """Continues from a checkpoint; gives back what a plugin's iterator had saved.
+def restore_checkpoint(plan: Plan, checkpoint: str | bytes) -> tuple[Position, Any]:
+    """Gives the operators the states that they had; tells where to continue, and what a plugin's iterator had saved.
 
     Raises:
         UnsupportedVersionError: a later version of Penstock wrote it.
         SerializationError: it is no checkpoint, or one of another pipeline.
     """
     document = _parsed(checkpoint)
-    executor = pipeline.executor
-    operators = dict(executor.plan.named_operators())
-    expected, found = operator_states(executor).keys(), document["operators"].keys()
+    operators = dict(plan.named_operators())
+    expected, found = plan.states().keys(), document["operators"].keys()
     if expected != found:
         raise SerializationError(
             "The checkpoint is of another pipeline: "
@@ -76,14 +77,8 @@ def restore_checkpoint(pipeline: Pipeline, checkpoint: str | bytes) -> Any:
         )
     for name, state in document["operators"].items():
         operators[name].restore(state)
-    executor.iteration = document["batches"]
-    pipeline._epoch = pipeline._consumer_epoch = document["epoch"]
-    pipeline._consumer_iteration = document["iteration"]
-    pipeline._consumer_batches = document["batches"]
-    pipeline._consumed_states = document["operators"]
-    for source in pipeline._sources:
-        source.skip(document["iteration"], executor.max_batch_size)
-    return document["iterator"]
+    position = Position(document["epoch"], document["iteration"], document["batches"], document["operators"])
+    return position, document["iterator"]
 
 
 def _parsed(checkpoint: str | bytes) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from penstock.errors import CancelledError, OperatorError, PenstockError, operator_error
-from penstock.runtime.checkpoints import operator_states
 from penstock.runtime.plan import Plan, Step, Transfer
 from penstock.runtime.workers import WorkerPool
 from penstock.schema.fed_operator import FedOperator
@@ -237,7 +236,7 @@ class Executor:
                     result.ready = self._stream.record(event)
         self.iteration += 1
         if self.keep_states:
-            result.states = operator_states(self)
+            result.states = self.plan.states()
         return result
 
     @contextlib.contextmanager

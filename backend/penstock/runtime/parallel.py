@@ -20,17 +20,15 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import connection, get_context, reduction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from penstock import pickling
 from penstock.data_types import BatchInfo, SampleInfo
+from penstock.runtime.settings import PipelineSettings
 from penstock.runtime.sources import Source, _is_generator_function
 from penstock.tensors.tensor import host_view
-
-if TYPE_CHECKING:
-    from penstock.pipeline import Pipeline
 
 _ALIGNMENT = 64
 _GROWTH = 1.25
@@ -307,21 +305,21 @@ class ParallelSource(Source):
             what = "a generator function" if _is_generator_function(self.source) else "an iterable"
             raise TypeError(f"Parallel external source with {what} must be run in a batch mode: with `batch=True`")
 
-    def start(self, pipeline: Pipeline) -> None:
+    def start(self, settings: PipelineSettings) -> None:
         """Starts the worker processes; iterables have one, for they have an order."""
         if self._workers:
             return
-        context = get_context(pipeline.py_start_method)
-        load = self._loader(pipeline)
-        for _ in range(1 if self._is_iterable else pipeline.py_num_workers):
+        context = get_context(settings.py_start_method)
+        load = self._loader(settings)
+        for _ in range(1 if self._is_iterable else settings.py_num_workers):
             self._workers.append(_Worker(context, load))
-        self._max_batch_size = pipeline.max_batch_size or 1
+        self._max_batch_size = settings.batch_size or 1
 
-    def _loader(self, pipeline: Pipeline) -> Callable[[], Callable[..., Any]]:
+    def _loader(self, settings: PipelineSettings) -> Callable[[], Callable[..., Any]]:
         """What makes the callback in the worker."""
-        if pipeline.py_start_method == "fork":
+        if settings.py_start_method == "fork":
             return _Inherited(self.source, self.cycle)
-        pickler = pipeline._py_callback_pickler
+        pickler = settings.py_callback_pickler
         return _Pickled(_dumped(self.source, pickler), self.cycle, pickler)
 
     def fetch(self, batch_size: int, epoch: int) -> list[Any]:

@@ -96,6 +96,11 @@ class Plan:
             parts = list(step.operator.parts())
             yield from parts or [(step.node.name, step.operator)]
 
+    def states(self) -> dict[str, Any]:
+        """What each operator with state is in, by its name."""
+        states = {name: operator.state() for name, operator in self.named_operators()}
+        return {name: state for name, state in states.items() if state is not None}
+
     @property
     def is_prompt(self) -> bool:
         """Whether running it costs the host next to nothing: all is done on the GPU, behind its back."""

@@ -2,53 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from penstock.data_types import DALIDataType
 from penstock.errors import SerializationError
-from penstock.graph import DataNode, OpNode
+from penstock.graph import DataNode, Graph, OpNode
+from penstock.runtime.settings import PipelineSettings
 from penstock.runtime.sources import Source
 from penstock.serialize import wire
-from penstock.serialize.rebuilding import Rebuilder, SavedOperator
-
-if TYPE_CHECKING:
-    from penstock.pipeline import Pipeline
+from penstock.serialize.rebuilding import Defined, Rebuilder, SavedOperator, ToDefine
 
 _UNDECLARED = -1
 _RUNTIME_ONLY = ("bytes_per_sample_hint",)
 _PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
 
 
-def to_wire(pipeline: Pipeline) -> bytes:
-    """The pipeline as it was defined, without the user's source lines.
+def to_wire(graph: Graph, settings: PipelineSettings) -> bytes:
+    """A pipeline as it was defined, without the user's source lines.
 
     Raises:
         SerializationError: an operator holds a Python function, which the format cannot name.
         RuntimeError: the graph is wrong.
     """
-    if pipeline.max_batch_size is None:
+    if settings.batch_size is None:
         raise SerializationError("The pipeline's batch size must be set before it is saved")
-    graph = pipeline.graph
     graph.verify()
     logical_ids = graph.logical_ids()
-    executor_type = _PIPELINED * pipeline.exec_pipelined | _ASYNC * pipeline.exec_async
-    executor_type |= _SEPARATED * pipeline.exec_separated | _DYNAMIC * bool(pipeline.exec_dynamic)
+    executor_type = _PIPELINED * settings.exec_pipelined | _ASYNC * settings.exec_async
+    executor_type |= _SEPARATED * settings.exec_separated | _DYNAMIC * bool(settings.exec_dynamic)
+    count = len(graph.outputs)
     definition = wire.PipelineDef(
-        max_batch_size=pipeline.max_batch_size,
-        num_threads=-1 if pipeline.num_threads is None else pipeline.num_threads,
+        max_batch_size=settings.batch_size,
+        num_threads=-1 if settings.num_threads is None else settings.num_threads,
         operators=[_to_record(op, logical_ids[op]) for op in graph.operators],
         outputs=[
             _output_edge(node, dtype, ndim)
-            for node, dtype, ndim in zip(graph.outputs, pipeline.output_dtype(), pipeline.output_ndim())
+            for node, dtype, ndim in zip(graph.outputs, settings.output_dtypes(count), settings.output_ndims(count))
         ],
-        device_id=wire.CPU_ONLY if pipeline.device_id is None else pipeline.device_id,
-        seed=pipeline.seed,
-        enable_checkpointing=pipeline._enable_checkpointing,
+        device_id=wire.CPU_ONLY if settings.device_id is None else settings.device_id,
+        seed=settings.seed,
+        enable_checkpointing=settings.enable_checkpointing,
         executor_type=executor_type,
-        executor_flags=int(pipeline.set_affinity) | 4,
-        prefetch_queue_depth_cpu=pipeline.cpu_queue_size,
-        prefetch_queue_depth_gpu=pipeline.gpu_queue_size,
-        bytes_per_sample_hint=pipeline._bytes_per_sample,
+        executor_flags=int(settings.set_affinity) | 4,
+        prefetch_queue_depth_cpu=settings.depths[0],
+        prefetch_queue_depth_gpu=settings.depths[1],
+        bytes_per_sample_hint=settings.bytes_per_sample,
     )
     return wire.encode(definition)
 
@@ -83,8 +82,8 @@ def _output_edge(node: DataNode, dtype: DALIDataType | None, ndim: int | None) -
     )
 
 
-def from_wire(data: bytes, kind: type[Pipeline], overrides: dict[str, Any]) -> Pipeline:
-    """The pipeline of a file, not built yet; ``overrides`` replace the settings that it was saved with.
+def from_wire(data: bytes, kind: Callable[..., Defined], overrides: dict[str, Any]) -> Defined:
+    """The pipeline of a file, made by ``kind`` and not built yet; ``overrides`` replace the settings that it was saved with.
 
     Raises:
         SerializationError: the bytes are no pipeline, or one that does not make sense.
@@ -108,7 +107,7 @@ def _settings(definition: wire.PipelineDef) -> dict[str, Any]:
     }
 
 
-def load_graph(data: bytes, pipeline: Pipeline) -> dict[str, Any]:
+def load_graph(data: bytes, pipeline: ToDefine) -> dict[str, Any]:
     """Gives ``pipeline`` the graph of a file, and returns the settings that it was saved with."""
     definition = wire.decode(data)
     _define_from(definition, pipeline)
@@ -122,7 +121,7 @@ def _output_declarations(definition: wire.PipelineDef) -> dict[str, Any]:
     return {"output_dtype": dtypes, "output_ndim": ndims, "output_layout": [e.layout or None for e in outputs]}
 
 
-def _define_from(definition: wire.PipelineDef, pipeline: Pipeline) -> None:
+def _define_from(definition: wire.PipelineDef, pipeline: ToDefine) -> None:
     rebuilder = Rebuilder()
     for name in definition.legacy_inputs:
         rebuilder.add(SavedOperator("ExternalSource", name, "cpu", [], outputs=[name]))

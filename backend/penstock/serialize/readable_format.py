@@ -5,17 +5,15 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.data_types import DALIDataType, DALIImageType, DALIInterpType
 from penstock.errors import SerializationError, UnsupportedVersionError, did_you_mean
-from penstock.graph import DataNode, OpNode
+from penstock.graph import DataNode, Graph, OpNode
+from penstock.runtime.settings import PipelineSettings
 from penstock.runtime.sources import Source
 from penstock.schema import Argument, Schema, all_schemas
-from penstock.serialize.rebuilding import Rebuilder, SavedOperator
-
-if TYPE_CHECKING:
-    from penstock.pipeline import Pipeline
+from penstock.serialize.rebuilding import Defined, Rebuilder, SavedOperator
 
 FORMAT = "penstock-pipeline"
 VERSION = 1
@@ -23,39 +21,34 @@ _ENUMS: dict[str, Any] = {kind.__name__: kind for kind in (DALIDataType, DALIIma
 _SETTINGS = ("batch_size", "num_threads", "device_id", "seed", "prefetch_queue_depth", "exec_async", "exec_pipelined")
 # What not every pipeline has, and earlier versions do not know, is saved only where it is set.
 _LIMITS = ("max_pixels", "max_bytes", "max_frames")
-_ATTRIBUTES = {"batch_size": "max_batch_size"}
 
 
-def to_text(pipeline: Pipeline) -> str:
-    """The pipeline as it was defined.
+def to_text(graph: Graph, settings: PipelineSettings) -> str:
+    """A pipeline as it was defined.
 
     Raises:
         SerializationError: an operator holds a function that has no import path (a lambda, a nested function).
         RuntimeError: the graph is wrong.
     """
-    graph = pipeline.graph
     graph.verify()
     logical_ids = graph.logical_ids()
     shared = _shared(list(logical_ids.values()))
+    count = len(graph.outputs)
+    declared = zip(settings.output_dtypes(count), settings.output_ndims(count), settings.output_layouts(count))
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "settings": _settings(pipeline),
+        "settings": _settings(settings),
         "operators": [_to_entry(op, logical_ids[op] if logical_ids[op] in shared else None) for op in graph.operators],
-        "outputs": [
-            _output_entry(node, dtype, ndim, layout)
-            for node, dtype, ndim, layout in zip(
-                graph.outputs, pipeline.output_dtype(), pipeline.output_ndim(), pipeline.output_layout()
-            )
-        ],
+        "outputs": [_output_entry(node, *declaration) for node, declaration in zip(graph.outputs, declared)],
     }
     return _layout_lines(document) + "\n"
 
 
-def _settings(pipeline: Pipeline) -> dict[str, Any]:
-    settings = {name: getattr(pipeline, _ATTRIBUTES.get(name, name)) for name in _SETTINGS}
-    limits = {name: getattr(pipeline, name) for name in _LIMITS}
-    return settings | {name: limit for name, limit in limits.items() if limit is not None}
+def _settings(settings: PipelineSettings) -> dict[str, Any]:
+    saved = {name: getattr(settings, name) for name in _SETTINGS}
+    limits = {name: getattr(settings.limits, name.removeprefix("max_")) for name in _LIMITS}
+    return saved | {name: limit for name, limit in limits.items() if limit is not None}
 
 
 def _shared(numbers: list[int]) -> set[int]:
@@ -142,9 +135,12 @@ def import_path(function: Any) -> str:
 
 
 def from_text(
-    text: str, kind: type[Pipeline], allowed_modules: Sequence[str] = (), overrides: dict[str, Any] | None = None
-) -> Pipeline:
-    """The pipeline of a text, not built yet; ``overrides`` replace the settings that it was saved with.
+    text: str,
+    kind: Callable[..., Defined],
+    allowed_modules: Sequence[str] = (),
+    overrides: dict[str, Any] | None = None,
+) -> Defined:
+    """The pipeline of a text, made by ``kind`` and not built yet; ``overrides`` replace the settings that it was saved with.
 
     Raises:
         UnsupportedVersionError: a later version of Penstock wrote it.

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from penstock.errors import SerializationError
 from penstock.graph import DataNode, OpNode
 from penstock.schema import Schema, find_schema
+
+
+class ToDefine(Protocol):
+    """What a file gives a graph to: a pipeline that has none yet."""
+
+    def add_sink(self, edge: DataNode) -> None:
+        """Has ``edge`` computed at each run, although it is no output."""
+
+    def set_outputs(self, *output_data_nodes: Any) -> None:
+        """Chooses what each run returns."""
+
+
+Defined = TypeVar("Defined", bound=ToDefine)
 
 
 @dataclass

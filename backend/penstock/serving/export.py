@@ -130,7 +130,7 @@ def _saved(source: Path, form: str, device: str, batch_size: int | None) -> tupl
         if form == "json":
             from penstock.serialize.readable_format import to_text
 
-            return to_text(pipeline).encode(), size
+            return to_text(pipeline.graph, pipeline.settings).encode(), size
         return (pipeline.serialize() if form == "dali" else None), size
     finally:
         pipeline.close()

@@ -27,7 +27,7 @@ class _TorchIterator(BaseIterator):
     def _share_outputs(self, pipe: Pipeline) -> tuple[Any, ...]:
         # PyTorch's current stream waits for the batch, the calling thread does not.
         stream = None if pipe.device_id is None else torch.cuda.current_stream(pipe.device_id)
-        with pipe._through(PipelineAPIType.ITERATOR):
+        with pipe.running_through(PipelineAPIType.ITERATOR):
             return pipe.share_outputs(stream)
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> list[Batch]:

@@ -1,0 +1,204 @@
+"""With which settings a pipeline runs and is saved."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from penstock.data_types import DALIDataType
+from penstock.kernels.codecs.decoding import ISOLATION_MODES, Decoding
+from penstock.kernels.codecs.limits import UNLIMITED, Limits
+from penstock.kernels.storage import ANYWHERE, Files
+
+
+class StreamPolicy(Enum):
+    """How many CUDA streams the executor uses; kept as it is given, for one stream a pipeline serves all here."""
+
+    UNSPECIFIED = 0
+    SINGLE = 1
+    PER_BACKEND = 2
+    PER_OPERATOR = 3
+
+
+class OperatorConcurrency(Enum):
+    """Which operators may run at the same time; kept as it is given, for samples rather than operators run in parallel here."""
+
+    UNSPECIFIED = 0
+    NONE = 1
+    BACKEND = 2
+    FULL = 3
+
+
+@dataclass
+class PipelineSettings:
+    """What a pipeline is made with, beside its graph; :class:`~penstock.pipeline.Pipeline` says what each is.
+
+    Attributes:
+        limits: of what one sample may decode to.
+        files: those that operators may touch.
+
+    Raises:
+        TypeError, ValueError: a setting that makes no sense, whatever the graph is.
+    """
+
+    batch_size: int | None = None
+    num_threads: int | None = None
+    device_id: int | None = None
+    seed: int | None = None
+    exec_pipelined: bool = True
+    prefetch_queue_depth: int | dict[str, int] = 2
+    exec_async: bool = True
+    bytes_per_sample: int = 0
+    set_affinity: bool = False
+    enable_memory_stats: bool = False
+    enable_checkpointing: bool = False
+    checkpoint: str | bytes | None = None
+    py_num_workers: int = 1
+    py_start_method: str = "fork"
+    py_callback_pickler: Any = None
+    output_dtype: Any = None
+    output_ndim: Any = None
+    output_layout: Any = None
+    exec_dynamic: bool | None = None
+    stream_policy: StreamPolicy | None = None
+    concurrency: OperatorConcurrency | None = None
+    passes: tuple[str, ...] | None = None
+    limits: Limits = UNLIMITED
+    isolate_decoders: str = "none"
+    files: Files = ANYWHERE
+
+    def __post_init__(self) -> None:
+        if self.py_callback_pickler is not None and self.py_start_method == "fork":
+            raise ValueError("`py_callback_pickler` should not be set when the 'fork' start method is used.")
+        self.depths = _queue_depths(self.prefetch_queue_depth)
+        _check_outputs("output_dtype", self.output_dtype, DALIDataType)
+        _check_outputs("output_ndim", self.output_ndim, int)
+        _check_outputs("output_layout", self.output_layout, str)
+        if self.exec_separated and not self.exec_async:
+            raise ValueError(
+                "`exec_async` must not be `False` when separated queues are used: CPU's and GPU's depths apart."
+            )
+        if self.exec_dynamic is None and self.exec_pipelined and self.exec_async and not self.exec_separated:
+            self.exec_dynamic = True
+        if self.isolate_decoders not in ISOLATION_MODES:
+            raise ValueError(
+                f"`isolate_decoders` is {self.isolate_decoders!r}; use one of {', '.join(ISOLATION_MODES)}"
+            )
+
+    @property
+    def exec_separated(self) -> bool:
+        """Whether the queue depths of CPU and GPU were given apart."""
+        return isinstance(self.prefetch_queue_depth, dict)
+
+    @property
+    def depth(self) -> int:
+        """How many batches are prepared ahead of the consumer; 0: each when it is asked for."""
+        return max(self.depths) if self.exec_pipelined and self.exec_async else 0
+
+    def output_dtypes(self, count: int) -> list[DALIDataType | None]:
+        """The declared type of each of so many outputs."""
+        return _broadcast("output_dtype", self.output_dtype, count)
+
+    def output_ndims(self, count: int) -> list[int | None]:
+        """The declared rank of each of so many outputs."""
+        return _broadcast("output_ndim", self.output_ndim, count)
+
+    def output_layouts(self, count: int) -> list[str | None]:
+        """The declared layout of each of so many outputs."""
+        return _broadcast("output_layout", self.output_layout, count)
+
+    def check(self) -> None:
+        """Raises where the settings are not those of a pipeline that can run."""
+        if self.batch_size is None:
+            raise ValueError("The batch size must be set.")
+        if self.batch_size <= 0:
+            raise ValueError(f"Invalid batch size: {self.batch_size}. Please set a positive integer.")
+        if self.num_threads is None:
+            raise TypeError("The number of threads must be set: `num_threads` is None.")
+        if self.num_threads < 1:
+            raise ValueError(
+                f"Pipeline created with `num_threads` < 1 can only be used for serialization: {self.num_threads}."
+            )
+        if min(self.depths) < 1:
+            raise ValueError("The prefetch queue depth must be greater than 0.")
+        if self.checkpoint is not None and not self.enable_checkpointing:
+            raise RuntimeError(
+                "Cannot restore checkpoint. The `enable_checkpointing` was not specified when creating the pipeline."
+            )
+
+    def check_integers(self) -> None:
+        """Raises TypeError for settings that should be integers and are not, or are out of range."""
+        for name, bits in (
+            ("batch_size", 31),
+            ("num_threads", 31),
+            ("device_id", 31),
+            ("seed", 63),
+            ("bytes_per_sample", 63),
+        ):
+            value = getattr(self, name)
+            if value is not None and not (hasattr(value, "__index__") and int(value) < 1 << bits):
+                raise TypeError(f"`{name}` must be an integer of {bits + 1} bits, got {value!r}")
+        if self.bytes_per_sample is not None and self.bytes_per_sample < 0:
+            raise TypeError(f"`bytes_per_sample` must not be negative, got {self.bytes_per_sample}")
+
+    def decoding(self) -> Decoding:
+        """How what strangers may have encoded is decoded."""
+        return Decoding.by_settings(self.limits, self.isolate_decoders, self.num_threads or 1)
+
+    def affinity(self) -> list[int] | None:
+        """The CPU cores to which threads are bound; None where they are not."""
+        if not self.set_affinity:
+            return None
+        mask = os.environ.get("DALI_AFFINITY_MASK", "")
+        return [int(core) for core in mask.split(",") if core.strip()] or sorted(os.sched_getaffinity(0))
+
+
+def declared_limits(**limits: Any) -> Limits:
+    """The limits ``max_pixels``, ``max_bytes`` and ``max_frames`` as users give them; raises ValueError for what is none."""
+    return Limits(**{name.removeprefix("max_"): _checked_limit(name, limit) for name, limit in limits.items()})
+
+
+def _checked_limit(name: str, limit: Any) -> int | None:
+    """A limit as an integer; raises ValueError where it is none."""
+    if limit is None:
+        return None
+    if isinstance(limit, bool) or not hasattr(limit, "__index__") or int(limit) < 1:
+        raise ValueError(f"`{name}` must be a positive integer, or None for no limit; got {limit!r}")
+    return int(limit)
+
+
+def _queue_depths(depth: Any) -> tuple[int, int]:
+    if isinstance(depth, dict):
+        return depth["cpu_size"], depth["gpu_size"]
+    if isinstance(depth, int) and not isinstance(depth, bool):
+        return depth, depth
+    raise TypeError(
+        f"Expected prefetch_queue_depth to be either int or a dict with the keys cpu_size and gpu_size, got {depth!r}"
+    )
+
+
+def _check_outputs(name: str, value: Any, kind: type) -> None:
+    item: Any
+    for item in list(value) if isinstance(value, (list, tuple)) else [value]:
+        if item is None:
+            continue
+        if kind is int and isinstance(item, int) and item < 0:
+            raise ValueError(f"`{name}` must be non-negative. Found value: {item}.")
+        if not isinstance(item, kind):
+            raise TypeError(
+                f"`{name}` must be either: a value of {kind.__name__}, a list of these or None. Found: {item!r}."
+            )
+        if item == DALIDataType.NO_TYPE and kind is DALIDataType:
+            raise ValueError(f"`{name}` can't be a types.NO_TYPE. Found value: {item}.")
+
+
+def _broadcast(name: str, value: Any, count: int) -> list[Any]:
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) != count:
+        raise RuntimeError(
+            f"Lengths of provided output descriptions do not match. Expected num_outputs={count}. Received: {name}={value}"
+        )
+    return list(value)
