@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -20,9 +22,11 @@ LAYERS = [
     {"operators"},
     {"passes", "runtime", "serialize"},
     {"pipeline", "fn", "ops", "math", "types", "external_source", "python_function", "tfrecord"},
-    {"auto_aug", "plugin", "serving"},
-    {"cli", "model", "__main__", "compat"},
+    {"auto_aug", "plugin", "compat", ""},
+    {"serving"},
+    {"cli", "model", "__main__"},
 ]
+# The package's own face is the part without a name.
 LAYER_OF = {part: number for number, layer in enumerate(LAYERS) for part in layer}
 LAZY = (
     "cupy",
@@ -41,32 +45,61 @@ LAZY = (
 )
 
 
-def modules() -> list[Path]:
-    return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def part_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
-def imported_parts(path: Path, top_level_only: bool) -> set[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    nodes = tree.body if top_level_only else list(ast.walk(tree))
-    parts = set()
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "penstock":
-            pieces = node.module.split(".")
-            parts |= {pieces[1]} if len(pieces) > 1 else {alias.name for alias in node.names}
-        elif isinstance(node, ast.Import):
-            parts |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("penstock.")}
-    return parts
+def part_of(module: str) -> str:
+    return f"{module}.".split(".")[1]
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_point_upwards(path: Path) -> None:
-    own = LAYER_OF[part_of(path)]
-    below = {part for part in imported_parts(path, top_level_only=True) if LAYER_OF.get(part, 0) > own}
-    assert not below, f"{path.name} imports {below}, which stand below it"
+def known_module(name: str) -> str:
+    """The module of that name, or the one that has it as an attribute."""
+    while name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def named_in(node: ast.AST) -> list[str]:
+    """What an import statement names of this package."""
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "relative imports are not looked at here"
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
+    else:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    return [name for name in names if name.partition(".")[0] == "penstock"]
+
+
+@functools.cache
+def imports(module: str) -> frozenset[str]:
+    """The modules that a module imports: at its top, in functions, and for typing."""
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    return frozenset(known_module(name) for node in ast.walk(tree) for name in named_in(node)) - {module}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_upwards(module: str) -> None:
+    own = LAYER_OF[part_of(module)]
+    below = {imported for imported in imports(module) if LAYER_OF[part_of(imported)] > own}
+    assert not below, f"{module} imports {sorted(below)}, which stand below it"
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    try:
+        TopologicalSorter({module: imports(module) for module in MODULES}).prepare()
+    except CycleError as error:
+        pytest.fail(f"Modules import each other in a circle: {' <- '.join(error.args[1])}")
+
+
+def test_imports_in_functions_and_for_typing_are_seen() -> None:
+    function = ast.parse("def f():\n    from penstock.graph import DataNode\n")
+    typing = ast.parse("if TYPE_CHECKING:\n    import penstock.pipeline.debug\n")
+    seen = [known_module(name) for tree in (function, typing) for node in ast.walk(tree) for name in named_in(node)]
+    assert seen == ["penstock.graph", "penstock.pipeline.debug"]
 
 
 def test_operators_know_no_other_operator() -> None:
