@@ -82,7 +82,7 @@ def test_types(dtype: types.DALIDataType, range_: float) -> None:
 def test_a_damaged_image_fails_alone() -> None:
     encoded = [_saved("JPEG"), _saved("JPEG")[:2000], _saved("PNG"), np.zeros(50, np.uint8)]
     running = _built(lambda x, device: fn.decoders.image(x, device=device), encoded, "mixed")
-    result = running._executor.run_once(isolate=True)
+    result = running.executor.run_once(isolate=True)
     assert sorted(result.failures) == [1, 3]
     assert result.outputs[0].shapes[0] == (120, 160, 3)
     assert result.outputs[0].shapes[2] == (120, 160, 3)

@@ -269,7 +269,7 @@ def test_samples_keep_their_places_in_errors() -> None:
 
     pipeline = pipeline_def(define, batch_size=4, num_threads=1, enable_conditionals=True, prefetch_queue_depth=1)()
     pipeline.build()
-    pipeline._feed_from_sources()
+    pipeline._session.feed_from_sources(pipeline.executor)
     result = pipeline.executor.run_once(isolate=True)
     assert list(result.failures) == [3]
     assert [shape[0] for shape in result.outputs[0].shapes] == [2, 2, 2, 0]

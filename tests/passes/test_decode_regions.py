@@ -120,7 +120,7 @@ def test_damaged_images_fail_alike(damaged: np.ndarray) -> None:
         with pytest.raises(OperatorError) as caught:
             pipeline.run()
         errors.append(caught.value)
-        pipeline._feed_from_sources()
+        pipeline._session.feed_from_sources(pipeline.executor)
         result = pipeline.executor.run_once(isolate=True)
         assert list(result.failures) == [1]
         errors.append(result.failures[1])

@@ -82,7 +82,7 @@ def refused() -> Any:
 def test_failures_are_isolated() -> None:
     data = [*IMAGES[:3], IMAGES[3][:0]]
     pipeline = built(True, data, {}, {"crop": (20, 22)})
-    pipeline._feed_from_sources()
+    pipeline._session.feed_from_sources(pipeline.executor)
     result = pipeline.executor.run_once(isolate=True)
     assert list(result.failures) == [3]
     assert [shape[0] for shape in result.outputs[0].shapes] == [3, 3, 3, 0]
@@ -197,7 +197,7 @@ def test_a_corrupt_image_fails_alone_where_decoding_is_fused() -> None:
     data[1] = data[1][: len(data[1]) // 3]
     data[2] = np.zeros(10, np.uint8)
     pipeline = decoding(True, data)
-    pipeline._feed_from_sources()
+    pipeline._session.feed_from_sources(pipeline.executor)
     result = pipeline.executor.run_once(isolate=True)
     assert sorted(result.failures) == [1, 2]
     assert all(error.operator == "penstock.fn.decoders.image" for error in result.failures.values())

@@ -236,7 +236,7 @@ def test_workers_end_when_their_channel_is_closed_whoever_else_was_forked() -> N
     pipes = [define(), define()]
     for pipe in pipes:
         pipe.run()
-    workers = [worker for source in pipes[0]._sources for worker in source._workers]
+    workers = [worker for source in pipes[0]._session.sources for worker in source._workers]
     for worker in workers:
         worker.channel.close()
         worker.process.join(60)

@@ -10,8 +10,10 @@ from penstock.data_types import PipelineAPIType
 from penstock.graph import DataNode, Graph, OpNode, Scope
 from penstock.graph.conditionals import ConditionStack
 from penstock.graph.graph import verify_operator
-from penstock.pipeline.pipeline import Pipeline, _as_output, _trace
-from penstock.runtime import Executor, Plan
+from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.session import feed
+from penstock.pipeline.tracing import as_output, trace
+from penstock.runtime import Plan
 from penstock.runtime.feeding import to_batch
 from penstock.runtime.plan import Step, construct, operator_seeds
 from penstock.runtime.sources import Source
@@ -105,21 +107,12 @@ class DebugPipeline(Pipeline):
 
     def build(self) -> None:
         """Makes the pipeline ready; the function is not called before the first run."""
-        if self._executor is not None:
+        if self._session.executor is not None:
             return
         self.settings.check()
         if self.settings.device_id is not None:
             self._choose_device(Graph([]))
-        self._executor = Executor(
-            Plan(Graph([]), self.settings.seed, self.settings.decoding()),
-            self.settings.batch_size or 0,
-            self.settings.num_threads or 1,
-            self.settings.device_id,
-            0,
-            self.settings.affinity(),
-        )
-        self._feeds: dict[str, Any] = {}
-        self._readers: dict[str, Any] = {}
+        self._session.start(Plan(Graph([]), self.settings.seed, self.settings.decoding()), depth=0)
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -148,33 +141,33 @@ class DebugPipeline(Pipeline):
         self.build()
         for name, data in pipeline_inputs.items():
             self.feed_input(name, data)
-        if self._exhausted:
+        if self._session.exhausted:
             raise StopIteration
         with self.running_through(PipelineAPIType.BASIC):
             try:
                 outputs = self._evaluate_function()
             except StopIteration:
-                self._exhausted = True
+                self._session.exhausted = True
                 raise
         if self.executor.stream is not None:
             self.executor.stream.synchronize()
         self.executor.iteration += 1
         self._output_count = len(outputs)
-        self._check_outputs(outputs)
+        self._session.check_outputs(outputs)
         return outputs
 
     def _evaluate_function(self) -> tuple[Any, ...]:
         self._begin_batch()
-        scope = self._scope = Scope()
-        scope.tracer, scope.debug = _trace.__code__, self
+        scope = self._definition.scope = Scope()
+        scope.tracer, scope.debug = trace.__code__, self
         scope.conditions = ConditionStack() if self._conditionals else None
         with self:
             self.iter_setup()
-            returned = _trace(self._function, *self._arguments, **self._keywords)
+            returned = trace(self._function, *self._arguments, **self._keywords)
             if returned is None:
                 Pipeline.define_graph(self)
             returned = returned if isinstance(returned, tuple) else (returned,)
-            nodes = [_as_output(value, index) for index, value in enumerate(returned)]
+            nodes = [as_output(value, index) for index, value in enumerate(returned)]
             return tuple(self._data_of(node) for node in nodes)
 
     def schedule_run(self) -> NoReturn:
@@ -236,7 +229,7 @@ class DebugPipeline(Pipeline):
         )
         self._steps[key] = step
         if hasattr(operator, "reader_meta"):
-            self._readers[op.name] = step
+            self._session.readers[op.name] = step
         return step
 
     def _key_of(self, op: OpNode) -> _Key:
@@ -255,7 +248,7 @@ class DebugPipeline(Pipeline):
             copy = not op.arguments.get("no_copy")
         else:
             return
-        self._feed(step, data, layout, copy)
+        feed(self.executor, step, data, layout, copy)
         size = step.operator.pending_batch_size()
         if self._current_size not in (None, size):
             raise RuntimeError(
@@ -270,11 +263,11 @@ class DebugPipeline(Pipeline):
             source = self._own_sources.get(key)
             if source is None:
                 source = self._own_sources[key] = called
-                self._sources.append(source)
+                self._session.sources.append(source)
                 start = getattr(source, "start", None)
                 if start is not None:
                     start(self.settings)
-            outputs = source.fetch(self.executor.max_batch_size, self._epoch)
+            outputs = source.fetch(self.executor.max_batch_size, self._session.epoch)
             self._fetched[called] = iter(list(zip(outputs, source.layouts)))
         return self._fetched[called]
 

@@ -47,10 +47,10 @@ def pipeline_def(
             constructor, own = split_keywords(function, kwargs)
             pipeline = Pipeline(**(pipeline_kwargs | constructor))
             if not conditionals:
-                pipeline._define(function, args, own)
+                pipeline.define_by(function, args, own)
                 return pipeline
             try:
-                pipeline._define(convert(function), args, own, ConditionStack())
+                pipeline.define_by(convert(function), args, own, ConditionStack())
             except Exception as error:
                 explain(error)
                 raise

@@ -5,43 +5,31 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
-from penstock.data_types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPIType, dtype_name
-from penstock.graph import DataNode, Graph, Scope, scope_stack
-from penstock.graph.branching import load
-from penstock.graph.calls import constant_node
+from penstock.data_types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPIType
+from penstock.graph import DataNode, Graph, Scope
 from penstock.graph.conditionals import ConditionStack
-from penstock.graph.placement import on_cpu
-from penstock.graph.values import is_constant
 from penstock.kernels.codecs.limits import Limits
 from penstock.kernels.storage import Files
 from penstock.passes import chosen_passes, improve
+from penstock.pipeline import current
+from penstock.pipeline.session import Session, memory_statistics
+from penstock.pipeline.tracing import Definition, no_outputs
 from penstock.runtime import Executor, Plan
-from penstock.runtime.checkpoints import Position, checkpoint_seed, restore_checkpoint, save_checkpoint
-from penstock.runtime.feeding import to_batch
+from penstock.runtime.checkpoints import checkpoint_seed
 from penstock.runtime.parallel import RunningWorkers, check_workers
 from penstock.runtime.settings import OperatorConcurrency, PipelineSettings, StreamPolicy, declared_limits
-from penstock.runtime.sources import Source, fetch_all
+from penstock.runtime.sources import Source
 from penstock.schema.registry import load_package
 from penstock.tensors import cuda
 
-_NOT_DEFINED = object()
-
-
-_local = threading.local()
 # Seconds that a pipeline that nobody holds any more waits for the batch which it is running.
 _FINALIZERS_PATIENCE = 1.0
-
-
-def _pipelines() -> list[Callable[[], Pipeline | None]]:
-    if not hasattr(_local, "pipelines"):
-        _local.pipelines = []
-    return _local.pipelines
 
 
 class Pipeline:
@@ -156,22 +144,8 @@ class Pipeline:
             isolate_decoders=isolate_decoders,
             files=Files(confined_to),
         )
-        self._iterator_state: Any = None
-        self._restored = False
-        self._scope = Scope()
-        self._returned: Any = _NOT_DEFINED
-        self._outputs: list[DataNode] | None = None
-        self._graph: Graph | None = None
-        self._executor: Executor | None = None
-        self._sources: list[Source] = []
-        self._epoch = 0
-        self._first_iteration = True
-        self._exhausted = False
-        self._to_consume = 0
-        # Where the consumer is: prefetching is ahead of it.
-        self._position = Position()
-        self._api: PipelineAPIType | None = None
-        self._api_check = True
+        self._definition = Definition()
+        self._session = Session(self.settings)
 
     # -- what it was made with -----------------------------------------------------------------------------------
 
@@ -304,7 +278,7 @@ class Pipeline:
     @property
     def is_restored_from_checkpoint(self) -> bool:
         """Whether it continues from a checkpoint."""
-        return self._restored
+        return self._session.restored
 
     @property
     def num_outputs(self) -> int:
@@ -328,19 +302,18 @@ class Pipeline:
     @staticmethod
     def current() -> Pipeline | None:
         """The pipeline that is being defined on this thread, or None."""
-        pipelines = _pipelines()
-        return pipelines[-1]() if pipelines else None
+        pipeline: Pipeline | None = current.innermost()
+        return pipeline
 
     @staticmethod
     def push_current(pipeline: Pipeline) -> None:
         """Operators that are called from now on belong to ``pipeline``, until :meth:`pop_current`."""
-        _push(lambda: pipeline, pipeline._scope)
+        current.push(lambda: pipeline, pipeline._scope)
 
     @staticmethod
     def pop_current() -> None:
         """Ends what :meth:`push_current` began."""
-        _pipelines().pop()
-        scope_stack().pop()
+        current.pop()
 
     def __enter__(self) -> Pipeline:
         Pipeline.push_current(self)
@@ -351,19 +324,14 @@ class Pipeline:
 
     def define_graph(self) -> Any:
         """Overridden by subclasses: calls the operators and returns the outputs."""
-        raise NotImplementedError(
-            "The pipeline has no outputs: return them from the graph-defining function, override `define_graph`, or call "
-            "`set_outputs`."
-        )
+        raise no_outputs()
 
     def iter_setup(self) -> None:
         """Overridden by subclasses: called before each batch, to feed its inputs."""
 
     def set_outputs(self, *output_data_nodes: Any) -> None:
         """Chooses what each run returns."""
-        outputs = [_as_output(node, index) for index, node in enumerate(output_data_nodes)]
-        self._outputs = outputs or None
-        self._graph = None
+        self._definition.set_outputs(output_data_nodes)
 
     def add_sink(self, edge: DataNode) -> None:
         """Has ``edge`` computed at each run, although it is no output."""
@@ -372,45 +340,21 @@ class Pipeline:
     @property
     def graph(self) -> Graph:
         """The graph as it was defined."""
-        if self._graph is None:
-            if self._outputs is None:
-                if self._returned is _NOT_DEFINED:
-                    self._define(self.define_graph)
-                    self._set_defined(self._returned)
-                else:
-                    self._set_returned(self._returned)
-            assert self._outputs is not None
-            self._graph = Graph(self._outputs, self._scope.sinks)
-        return self._graph
+        return self._definition.graph(self, self.define_graph)
 
-    def _define(
+    @property
+    def _scope(self) -> Scope:
+        return self._definition.scope
+
+    def define_by(
         self,
-        function: Any,
+        function: Callable[..., Any],
         arguments: Sequence[Any] = (),
         keywords: dict[str, Any] | None = None,
         conditions: ConditionStack | None = None,
     ) -> None:
-        """Defines the graph by a call of the user's function; what it returns is looked at when the graph is needed."""
-        scope = self._scope
-        scope.tracer, scope.conditions = _trace.__code__, conditions
-        try:
-            with self:
-                self._returned = _trace(function, *arguments, **(keywords or {}))
-        finally:
-            scope.tracer = scope.conditions = None
-
-    def _set_returned(self, outputs: Any) -> None:
-        """Takes what a pipeline_def's function returned."""
-        if outputs is None or (isinstance(outputs, tuple) and not outputs):
-            Pipeline.define_graph(self)
-        self.set_outputs(*(outputs if isinstance(outputs, tuple) else (outputs,)))
-
-    def _set_defined(self, outputs: Any) -> None:
-        """Takes what :meth:`define_graph` returned: there, a list is as good as a tuple."""
-        outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
-        if not outputs:
-            raise RuntimeError("The pipeline was defined with an incorrect number of outputs (0).")
-        self.set_outputs(*outputs)
+        """Defines the graph by a call of the user's function; conditionals are traced where there are ``conditions``."""
+        self._definition.trace(self, function, arguments, keywords, conditions)
 
     def move_to_cpu(self) -> None:
         """Places all operators on the CPU, before the pipeline is built: those of the GPU, and ``mixed`` ones.
@@ -420,7 +364,7 @@ class Pipeline:
         Raises:
             DeviceError: some operators run on a GPU alone.
         """
-        self._graph = on_cpu(self.graph)
+        self._definition.move_to_cpu(self.graph)
         self.settings.device_id = None
 
     def set_missing(self, *, batch_size: int, num_threads: int) -> None:
@@ -442,46 +386,31 @@ class Pipeline:
             RuntimeError: the graph is wrong, or an operator refuses its arguments; the message names the user's line.
             DeviceError: a GPU is wanted and none can be used.
         """
-        if self._executor is not None:
+        session, settings = self._session, self.settings
+        if session.executor is not None:
             return
-        self.settings.check()
-        self.settings.check_integers()
+        settings.check()
+        settings.check_integers()
         graph = self.graph
         self.output_dtype(), self.output_ndim(), self.output_layout()
         graph.verify()
-        if self.settings.enable_checkpointing:
+        if settings.enable_checkpointing:
             _check_checkpointing(graph)
         self._choose_device(graph)
-        improved = improve(graph, self.settings.passes)
-        self._sources = _sources_of(improved)
-        _warn_of_unused_outputs(self._sources, improved)
-        seed = (
-            self.settings.seed
-            if self.settings.checkpoint is None
-            else checkpoint_seed(self.settings.checkpoint, self.settings.seed)
-        )
-        plan = Plan(improved, seed, self.settings.decoding(), self.settings.files, graph)
-        self._executor = Executor(
-            plan,
-            self.settings.batch_size or 0,
-            self.settings.num_threads or 1,
-            self.settings.device_id,
-            self.settings.depth,
-            self.settings.affinity(),
-        )
-        self._executor.enable_memory_stats = self.settings.enable_memory_stats
-        self._executor.keep_states = self.settings.enable_checkpointing
-        self._executor.surroundings = functools.partial(_AsCurrent, weakref.ref(self), self._scope)
-        self._feeds: dict[str, Any] = {
-            step.node.name: step for step in plan.operators if hasattr(step.operator, "feed")
-        }
-        self._readers = {step.node.name: step for step in plan.operators if hasattr(step.operator, "reader_meta")}
-        for step in self._readers.values() if self.settings.enable_checkpointing else ():
-            reader: Any = step.operator
-            reader.keep_checkpoints()
+        improved = improve(graph, settings.passes)
+        session.sources = _sources_of(improved)
+        _warn_of_unused_outputs(session.sources, improved)
+        checkpoint = settings.checkpoint
+        seed = settings.seed if checkpoint is None else checkpoint_seed(checkpoint, settings.seed)
+        plan = Plan(improved, seed, settings.decoding(), settings.files, graph)
+        executor = session.start(plan, settings.depth)
+        executor.enable_memory_stats = settings.enable_memory_stats
+        executor.surroundings = functools.partial(current.AsCurrent, weakref.ref(self), self._scope)
+        if settings.enable_checkpointing:
+            session.keep_states(executor)
         self.start_py_workers()
-        if self.settings.checkpoint is not None:
-            self._restore(self.settings.checkpoint)
+        if checkpoint is not None:
+            session.restore(executor, checkpoint)
 
     def _choose_device(self, graph: Graph) -> None:
         if self.settings.device_id is not None:
@@ -492,7 +421,7 @@ class Pipeline:
 
     def start_py_workers(self) -> None:
         """Starts the worker processes of parallel external sources; done by :meth:`build` if not before."""
-        sources = self._sources if self._executor is not None else _sources_of(self.graph)
+        sources = self._session.sources if self._session.executor is not None else _sources_of(self.graph)
         check_workers(sources, self.settings.py_num_workers)
         for source in sources:
             start = getattr(source, "start", None)
@@ -503,8 +432,9 @@ class Pipeline:
     def _py_pool(self) -> Any:
         """The worker processes of parallel external sources, where some run: DALI's programs look after them by this name."""
         # Workers may be started before the pipeline is built.
-        defined = _sources_of(self._graph) if self._graph is not None else []
-        pool = RunningWorkers(self._sources if self._executor is not None else defined)
+        graph = self._definition.known_graph
+        defined = [] if graph is None else _sources_of(graph)
+        pool = RunningWorkers(self._session.sources if self._session.executor is not None else defined)
         return pool if pool.pids() else None
 
     @property
@@ -515,22 +445,17 @@ class Pipeline:
     def executor(self) -> Executor:
         """What runs the pipeline; builds it first if need be."""
         self.build()
-        assert self._executor is not None
-        return self._executor
+        executor = self._session.executor
+        assert executor is not None
+        return executor
 
     # -- feeding ---------------------------------------------------------------------------------------------------
 
     def input_feed_count(self, input_name: str) -> int:
         """How many batches an external source wants before the first run, for prefetching to be complete."""
-        self._feed_step(input_name)
-        return max(self.settings.depths)
-
-    def _feed_step(self, name: str) -> Any:
         self.build()
-        step = self._feeds.get(name)
-        if step is None:
-            raise KeyError(f'Could not find an input operator with name "{name}"')
-        return step
+        self._session.feed_step(input_name)
+        return max(self.settings.depths)
 
     def feed_input(
         self,
@@ -555,23 +480,7 @@ class Pipeline:
         name = data_node.name if isinstance(data_node, DataNode) else data_node
         if not isinstance(name, str):
             raise TypeError(f"Expected the name of an external source, or its node, got {type(data_node).__name__}")
-        step = self._feed_step(name)
-        if isinstance(step.node.payload, Source):
-            raise RuntimeError(
-                f"Cannot use `feed_input` on the external source '{name}' with a `source` argument specified."
-            )
-        self._feed(step, data, layout, copy=not step.node.arguments.get("no_copy"))
-
-    def _feed(self, step: Any, data: Any, layout: str | None, copy: bool) -> None:
-        executor = self.executor
-        with executor._on_device():
-            step.operator.feed(to_batch(data, layout, executor.max_batch_size, executor.host_pool, copy))
-
-    def _feed_from_sources(self) -> None:
-        for source, outputs in fetch_all(self._sources, self.executor.max_batch_size, self._epoch):
-            for name, data, layout in zip(source.names, outputs, source.layouts):
-                if name in self._feeds:
-                    self._feed(self._feeds[name], data, layout, copy=not source.no_copy)
+        self._session.feed_input(self.executor, name, data, layout)
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -598,54 +507,25 @@ class Pipeline:
         with self.running_through(PipelineAPIType.BASIC):
             # The one executor all along: another thread may close the pipeline meanwhile.
             executor = self.executor
-            self._schedule(executor)
-            return self._take(executor, cuda_stream)
+            self._session.schedule(executor, self.iter_setup)
+            return self._session.take(executor, cuda_stream)
 
     def schedule_run(self) -> None:
         """Begins the next batch (at first as many as are prefetched); its outputs come by :meth:`share_outputs`."""
         self.build()
         with self.running_through(PipelineAPIType.SCHEDULED):
-            self._schedule(self.executor)
-
-    def _schedule(self, executor: Executor) -> None:
-        if not (self._first_iteration and self.settings.exec_pipelined):
-            self._schedule_one(executor)
-            return
-        self._first_iteration = False
-        for number in range(max(self.settings.depths)):
-            if number and not self._has_data():
-                break
-            self._schedule_one(executor)
-
-    def _has_data(self) -> bool:
-        """Whether every source that the user feeds has something for one more batch."""
-        fed = (step for step in self._feeds.values() if not isinstance(step.node.payload, Source))
-        return all(
-            step.operator.pending_batch_size() is not None or step.node.arguments.get("blocking") for step in fed
-        )
-
-    def _schedule_one(self, executor: Executor) -> None:
-        if self._exhausted:
-            return
-        try:
-            self.iter_setup()
-            self._feed_from_sources()
-        except StopIteration:
-            self._exhausted = True
-            return
-        executor.schedule()
-        self._to_consume += 1
+            self._session.schedule(self.executor, self.iter_setup)
 
     def outputs(self, cuda_stream: Any = None) -> tuple[Any, ...]:
         """The outputs of the oldest batch that was begun and not yet returned."""
         with self.running_through(PipelineAPIType.SCHEDULED):
             self.release_outputs()
-            return self._take(self._executor, cuda_stream)
+            return self._session.take(self._session.executor, cuda_stream)
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[Any, ...]:
         """The outputs of the oldest batch that was begun; call :meth:`release_outputs` when done with them."""
         with self.running_through(PipelineAPIType.SCHEDULED):
-            return self._take(self._executor, cuda_stream)
+            return self._session.take(self._session.executor, cuda_stream)
 
     def release_outputs(self) -> None:
         """Ends the use of shared outputs. Memory here is reused only when nothing refers to it, so nothing is invalidated."""
@@ -664,55 +544,13 @@ class Pipeline:
         warnings.warn("_release_outputs is deprecated, please use release_outputs instead", Warning, stacklevel=2)
         self.release_outputs()
 
-    def _take(self, executor: Executor | None, cuda_stream: Any) -> tuple[Any, ...]:
-        if self._to_consume == 0 or executor is None:
-            raise StopIteration
-        self._to_consume -= 1
-        result = executor.next_result()
-        self._position.iteration += 1
-        self._position.batches += 1
-        self._position.states = result.states
-        if result.ready is not None:
-            if cuda_stream is None:
-                result.ready.synchronize()
-            else:
-                from penstock.tensors.tensor import as_cupy_stream
-
-                as_cupy_stream(cuda_stream).wait_event(result.ready)
-        self._check_outputs(result.outputs)
-        return tuple(result.outputs)
-
-    def _check_outputs(self, outputs: Sequence[Any]) -> None:
-        declared = zip(outputs, self.output_dtype(), self.output_ndim(), self.output_layout())
-        for index, (batch, dtype, ndim, layout) in enumerate(declared):
-            for what, expected, received in (
-                ("Data type", dtype, batch.dtype),
-                ("Number of dimensions", ndim, batch.ndim()),
-                ("Layout", layout or None, batch.layout()),
-            ):
-                if expected is not None and expected != received:
-                    names = [dtype_name(x) if isinstance(x, DALIDataType) else x for x in (expected, received)]
-                    raise RuntimeError(
-                        f"{what} in the output_idx={index} does not match. Expected: {names[0]}. Received: {names[1]}."
-                    )
-
-    @contextlib.contextmanager
-    def running_through(self, api: PipelineAPIType) -> Iterator[None]:
+    def running_through(self, api: PipelineAPIType) -> AbstractContextManager[None]:
         """Refuses to mix the ways in which a pipeline is run; what is called inside is not looked at."""
-        checked = self._api_check
-        if checked:
-            self._api = self._api or api
-            if self._api != api:
-                raise RuntimeError(f"Mixing pipeline API type. Currently used: {self._api}, but trying to use {api}")
-        self._api_check = False
-        try:
-            yield
-        finally:
-            self._api_check = checked
+        return self._session.running_through(api)
 
     def enable_api_check(self, enable: bool) -> None:
         """Whether mixing :meth:`run` with :meth:`schedule_run` is refused."""
-        self._api_check = enable
+        self._session.enable_api_check(enable)
 
     def output_stream(self) -> Any:
         """The CUDA stream (as an address holder) on which outputs are made; None for CPU pipelines."""
@@ -721,19 +559,11 @@ class Pipeline:
 
     def reset(self) -> None:
         """Begins the next epoch after StopIteration."""
-        if not self._exhausted:
-            return
-        self._first_iteration = True
-        self._exhausted = False
-        self._epoch += 1
-        self._position.epoch += 1
-        self._position.iteration = 0
-        for source in self._sources:
-            source.reset()
+        self._session.reset()
 
     def empty(self) -> bool:
         """Whether no batch is on its way."""
-        return self._to_consume == 0
+        return self._session.empty
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
@@ -741,26 +571,15 @@ class Pipeline:
         """The number of samples in an epoch, padding included: of the reader ``name``, or of each reader by name."""
         self.build()
         if name is not None:
-            return self._meta_of(self._reader(name))["epoch_size_padded"]
-        return {key: self._meta_of(step)["epoch_size_padded"] for key, step in self._readers.items()}
+            return self._session.reader_meta(name)["epoch_size_padded"]
+        return {key: self._session.reader_meta(key)["epoch_size_padded"] for key in self._session.readers}
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
         """How a reader shards and pads its data: of the reader ``name``, or of each by name."""
         self.build()
         if name is not None:
-            return self._meta_of(self._reader(name))
-        return {key: self._meta_of(step) for key, step in self._readers.items()}
-
-    @staticmethod
-    def _meta_of(step: Any) -> dict[str, Any]:
-        return step.operator.reader_meta()
-
-    def _reader(self, name: str) -> Any:
-        if name not in self._readers:
-            raise RuntimeError(
-                f"Operator {name} not found or does not expose valid metadata; the pipeline's readers: {sorted(self._readers)}"
-            )
-        return self._readers[name]
+            return self._session.reader_meta(name)
+        return {key: self._session.reader_meta(key) for key in self._session.readers}
 
     def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
         """Bytes of each operator's outputs: the sum of a batch and the largest sample.
@@ -771,24 +590,11 @@ class Pipeline:
         self.build()
         if not self.settings.enable_memory_stats or self.settings.exec_dynamic:
             return {}
-        peaks = self.executor.peak_bytes
-        return {
-            name: {
-                "real_memory_size": [total],
-                "max_real_memory_size": [largest],
-                "reserved_memory_size": [total],
-                "max_reserved_memory_size": [largest],
-            }
-            for name, (total, largest) in peaks.items()
-        }
+        return memory_statistics(self.executor)
 
     def external_source_shm_statistics(self) -> dict[str, list[Any]]:
         """Bytes of shared memory that the workers of each parallel external source hold."""
-        statistics = [source.shared_memory() for source in self._sources if hasattr(source, "shared_memory")]
-        return {
-            "capacities": [capacities for capacities, _ in statistics],
-            "per_sample_capacities": [per_sample for _, per_sample in statistics],
-        }
+        return self._session.shared_memory()
 
     def save_graph_to_dot_file(
         self, filename: str, *, show_tensors: bool = False, show_ids: Any = None, use_colors: bool = False
@@ -813,12 +619,12 @@ class Pipeline:
             if not callable(define_graph):
                 hint = " Was `serialize(filename=...)` meant?" if isinstance(define_graph, str) else ""
                 raise TypeError(f"Provided `define_graph` argument is not callable.{hint}")
-            if self._outputs is not None:
+            if self._definition.outputs is not None:
                 raise RuntimeError(
                     "Duplicate graph definition: `define_graph` was given, but the pipeline has outputs already"
                 )
             with self:
-                self._set_defined(define_graph())
+                self._definition.take_defined(define_graph())
         data = to_wire(self.graph, self.settings)
         if filename is not None:
             with open(filename, "wb") as file:
@@ -895,7 +701,7 @@ class Pipeline:
             raise RuntimeError(
                 "Cannot save the checkpoint. The `enable_checkpointing` was not specified when creating the pipeline"
             )
-        data = save_checkpoint(self.executor.plan, self._position, iterator)
+        data = self._session.checkpoint(self.executor, iterator)
         if filename is not None:
             with open(filename, "wb") as file:
                 file.write(data)
@@ -904,58 +710,17 @@ class Pipeline:
     @property
     def iterator_state(self) -> Any:
         """What an iterator left in the checkpoint from which the pipeline continues; None where there is nothing."""
-        return self._iterator_state
-
-    def _restore(self, checkpoint: str | bytes) -> None:
-        executor = self.executor
-        self._position, self._iterator_state = restore_checkpoint(executor.plan, checkpoint)
-        self._epoch, executor.iteration = self._position.epoch, self._position.batches
-        for source in self._sources:
-            source.skip(self._position.iteration, executor.max_batch_size)
-        self._restored = True
+        return self._session.iterator_state
 
     def close(self) -> None:
         """Ends the pipeline's threads and worker processes."""
-        self._close(None)
-
-    def _close(self, timeout: float | None) -> None:
-        executor, self._executor = self._executor, None
-        if executor is not None:
-            executor.close(timeout)
-        for source in self._sources:
-            close = getattr(source, "close", None)
-            if close is not None:
-                close()
+        self._session.close()
 
     def __del__(self) -> None:
         # Interpreter shutdown may have taken modules away already.
         with contextlib.suppress(Exception):
             # Not for ever: the garbage collection may have interrupted somebody who holds a lock that the batch waits for.
-            self._close(_FINALIZERS_PATIENCE)
-
-
-def _push(reference: Callable[[], Pipeline | None], scope: Scope) -> None:
-    _pipelines().append(reference)
-    scope_stack().append(scope)
-
-
-class _AsCurrent:
-    """Makes a pipeline the current one for the Python functions that it calls, without keeping it alive."""
-
-    def __init__(self, reference: weakref.ref[Pipeline], scope: Scope) -> None:
-        self._reference = reference
-        self._scope = scope
-
-    def __enter__(self) -> None:
-        _push(self._reference, self._scope)
-
-    def __exit__(self, *_: object) -> None:
-        Pipeline.pop_current()
-
-
-def _trace(function: Any, *arguments: Any, **keywords: Any) -> Any:
-    """Calls the graph-defining function; frames below this one are the user's."""
-    return function(*arguments, **keywords)
+            self._session.close(_FINALIZERS_PATIENCE)
 
 
 def _overriding(keywords: dict[str, Any]) -> dict[str, Any]:
@@ -986,24 +751,6 @@ def _checked_seed(seed: Any) -> int | None:
         )
         return None
     return int(seed) if hasattr(seed, "__index__") else seed
-
-
-def _as_output(value: Any, index: int) -> DataNode:
-    value = load(value)
-    if isinstance(value, DataNode):
-        return value
-    if isinstance(value, (list, tuple)) and any(isinstance(item, DataNode) for item in value):
-        raise TypeError(
-            f"Illegal pipeline output type. The output {index} contains a nested `DataNode`. Missing list/tuple expansion (*) is "
-            "the likely cause."
-        )
-    nested = isinstance(value, (list, tuple)) and any(isinstance(item, (list, tuple)) for item in value)
-    if nested or not is_constant(value):
-        raise TypeError(
-            f"Illegal output type. The output {index} is a `{type(value)}`. Allowed types are ``DataNode`` and types convertible "
-            "to `types.Constant` (numerical constants, 1D lists/tuple of numbers and ND arrays)."
-        )
-    return constant_node(value)
 
 
 def _check_checkpointing(graph: Graph) -> None:

@@ -128,8 +128,8 @@ def test_a_failing_sample_is_put_aside_in_serving() -> None:
     with pipe:
         pipe.set_outputs(fn.python_function(source(), function=lambda x: x if x[0, 0] != 1 else refusing(x)) + 1)
     pipe.build()
-    for one in pipe._sources:
-        pipe._feeds[one.names[0]].operator.feed(run(source)[0])
+    for one in pipe._session.sources:
+        pipe._session.feeds[one.names[0]].operator.feed(run(source)[0])
     result = pipe.executor.run_once(isolate=True)
     assert list(result.failures) == [1]
     assert result.outputs[0].shape() == [(2, 3), (0, 0), (2, 3)]

@@ -132,7 +132,7 @@ def test_meta_and_lazy_listing(tree: Path, pad: bool, padded: int) -> None:
 def test_one_unreadable_file_fails_alone(tree: Path) -> None:
     paths = [str(tree / "top.jpg"), "no such file", str(tree / "b_cats/0.jpg")]
     pipeline = _pipeline(lambda: fn.readers.file(files=paths), 3)
-    result = pipeline._executor.run_once(isolate=True)
+    result = pipeline.executor.run_once(isolate=True)
     assert list(result.failures) == [1]
     assert _texts([np.array(result.outputs[0].samples[i]) for i in (0, 2)]) == ["top.jpg", "b_cats/0.jpg"]
 

@@ -1,0 +1,54 @@
+"""Which pipeline is being defined, or runs, on this thread: the one to which operators that are called belong."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from penstock.graph import Scope, scope_stack
+
+_local = threading.local()
+
+
+def _pipelines() -> list[Callable[[], Any]]:
+    if not hasattr(_local, "pipelines"):
+        _local.pipelines = []
+    return _local.pipelines
+
+
+def push(reference: Callable[[], Any], scope: Scope) -> None:
+    """Makes a pipeline, which ``reference`` gives, the current one until :func:`pop`."""
+    _pipelines().append(reference)
+    scope_stack().append(scope)
+
+
+def pop() -> None:
+    """Ends what :func:`push` began."""
+    _pipelines().pop()
+    scope_stack().pop()
+
+
+def innermost() -> Any:
+    """The current pipeline, or None."""
+    pipelines = _pipelines()
+    return pipelines[-1]() if pipelines else None
+
+
+class AsCurrent:
+    """Makes a pipeline the current one for the Python functions that it calls, without keeping it alive.
+
+    Args:
+        reference: gives the pipeline.
+        scope: of its definition.
+    """
+
+    def __init__(self, reference: Callable[[], Any], scope: Scope) -> None:
+        self._reference = reference
+        self._scope = scope
+
+    def __enter__(self) -> None:
+        push(self._reference, self._scope)
+
+    def __exit__(self, *_: object) -> None:
+        pop()

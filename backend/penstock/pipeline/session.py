@@ -1,0 +1,266 @@
+"""A pipeline that runs: what feeds its executor, and how far the consumer of its batches is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from penstock.data_types import DALIDataType, PipelineAPIType, dtype_name
+from penstock.runtime import Executor, Plan
+from penstock.runtime.checkpoints import Position, restore_checkpoint, save_checkpoint
+from penstock.runtime.feeding import to_batch
+from penstock.runtime.settings import PipelineSettings
+from penstock.runtime.sources import Source, fetch_all
+
+
+class Session:
+    """What a pipeline is while it runs. It outlives executors: who closed a pipeline can run it on.
+
+    Args:
+        settings: of the pipeline.
+
+    Attributes:
+        executor: what runs the batches; None before the pipeline is built and after it is closed.
+        sources: what the pipeline asks for data itself.
+        feeds: the steps that are fed, by name.
+        readers: the steps that read data sets, by name.
+        epoch: of the batches that are begun.
+        exhausted: a source is at its end.
+        position: where the consumer is: prefetching is ahead of it.
+        iterator_state: what an iterator left in the checkpoint from which the pipeline continues.
+        restored: it continues from a checkpoint.
+    """
+
+    def __init__(self, settings: PipelineSettings) -> None:
+        self.settings = settings
+        self.executor: Executor | None = None
+        self.sources: list[Source] = []
+        self.feeds: dict[str, Any] = {}
+        self.readers: dict[str, Any] = {}
+        self.epoch = 0
+        self.exhausted = False
+        self.position = Position()
+        self.iterator_state: Any = None
+        self.restored = False
+        self._first_iteration = True
+        self._to_consume = 0
+        self._api: PipelineAPIType | None = None
+        self._api_check = True
+
+    # -- beginning and end -----------------------------------------------------------------------------------------
+
+    def start(self, plan: Plan, depth: int) -> Executor:
+        """Makes the executor of a plan, which prepares so many batches ahead."""
+        settings = self.settings
+        self.executor = Executor(
+            plan,
+            settings.batch_size or 0,
+            settings.num_threads or 1,
+            settings.device_id,
+            depth,
+            settings.affinity(),
+        )
+        self.feeds = {step.node.name: step for step in plan.operators if hasattr(step.operator, "feed")}
+        self.readers = {step.node.name: step for step in plan.operators if hasattr(step.operator, "reader_meta")}
+        return self.executor
+
+    def keep_states(self, executor: Executor) -> None:
+        """Has everything keep the states that checkpoints are made of."""
+        executor.keep_states = True
+        for step in self.readers.values():
+            step.operator.keep_checkpoints()
+
+    def close(self, timeout: float | None = None) -> None:
+        """Ends the threads and worker processes; a batch that is being run is waited for so many seconds."""
+        executor, self.executor = self.executor, None
+        if executor is not None:
+            executor.close(timeout)
+        for source in self.sources:
+            close = getattr(source, "close", None)
+            if close is not None:
+                close()
+
+    # -- feeding ---------------------------------------------------------------------------------------------------
+
+    def feed_step(self, name: str) -> Any:
+        """The step that is fed under this name; raises KeyError where there is none."""
+        step = self.feeds.get(name)
+        if step is None:
+            raise KeyError(f'Could not find an input operator with name "{name}"')
+        return step
+
+    def feed_input(self, executor: Executor, name: str, data: Any, layout: str | None) -> None:
+        """Gives an external source a batch of the user's; raises RuntimeError where it has a callback."""
+        step = self.feed_step(name)
+        if isinstance(step.node.payload, Source):
+            raise RuntimeError(
+                f"Cannot use `feed_input` on the external source '{name}' with a `source` argument specified."
+            )
+        feed(executor, step, data, layout, copy=not step.node.arguments.get("no_copy"))
+
+    def feed_from_sources(self, executor: Executor) -> None:
+        """Gives external sources what their callbacks give for the next batch."""
+        for source, outputs in fetch_all(self.sources, executor.max_batch_size, self.epoch):
+            for name, data, layout in zip(source.names, outputs, source.layouts):
+                if name in self.feeds:
+                    feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
+
+    def _has_data(self) -> bool:
+        """Whether every source that the user feeds has something for one more batch."""
+        fed = (step for step in self.feeds.values() if not isinstance(step.node.payload, Source))
+        return all(
+            step.operator.pending_batch_size() is not None or step.node.arguments.get("blocking") for step in fed
+        )
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    def schedule(self, executor: Executor, before_batch: Callable[[], None]) -> None:
+        """Begins the next batch, at first as many as are prefetched; ``before_batch`` is called before each."""
+        if not (self._first_iteration and self.settings.exec_pipelined):
+            self._schedule_one(executor, before_batch)
+            return
+        self._first_iteration = False
+        for number in range(max(self.settings.depths)):
+            if number and not self._has_data():
+                break
+            self._schedule_one(executor, before_batch)
+
+    def _schedule_one(self, executor: Executor, before_batch: Callable[[], None]) -> None:
+        if self.exhausted:
+            return
+        try:
+            before_batch()
+            self.feed_from_sources(executor)
+        except StopIteration:
+            self.exhausted = True
+            return
+        executor.schedule()
+        self._to_consume += 1
+
+    def take(self, executor: Executor | None, cuda_stream: Any) -> tuple[Any, ...]:
+        """The outputs of the oldest batch that was begun; raises StopIteration where there is none."""
+        if self._to_consume == 0 or executor is None:
+            raise StopIteration
+        self._to_consume -= 1
+        result = executor.next_result()
+        self.position.iteration += 1
+        self.position.batches += 1
+        self.position.states = result.states
+        if result.ready is not None:
+            if cuda_stream is None:
+                result.ready.synchronize()
+            else:
+                from penstock.tensors.tensor import as_cupy_stream
+
+                as_cupy_stream(cuda_stream).wait_event(result.ready)
+        self.check_outputs(result.outputs)
+        return tuple(result.outputs)
+
+    def check_outputs(self, outputs: Sequence[Any]) -> None:
+        """Raises RuntimeError for outputs that are not what they were declared to be."""
+        settings, count = self.settings, len(outputs)
+        declared = zip(
+            outputs, settings.output_dtypes(count), settings.output_ndims(count), settings.output_layouts(count)
+        )
+        for index, (batch, dtype, ndim, layout) in enumerate(declared):
+            for what, expected, received in (
+                ("Data type", dtype, batch.dtype),
+                ("Number of dimensions", ndim, batch.ndim()),
+                ("Layout", layout or None, batch.layout()),
+            ):
+                if expected is not None and expected != received:
+                    names = [dtype_name(x) if isinstance(x, DALIDataType) else x for x in (expected, received)]
+                    raise RuntimeError(
+                        f"{what} in the output_idx={index} does not match. Expected: {names[0]}. Received: {names[1]}."
+                    )
+
+    @contextlib.contextmanager
+    def _unchecked(self) -> Iterator[None]:
+        checked, self._api_check = self._api_check, False
+        try:
+            yield
+        finally:
+            self._api_check = checked
+
+    def running_through(self, api: PipelineAPIType) -> AbstractContextManager[None]:
+        """Refuses to mix the ways in which a pipeline is run; what is called inside is not looked at."""
+        if self._api_check:
+            self._api = self._api or api
+            if self._api != api:
+                raise RuntimeError(f"Mixing pipeline API type. Currently used: {self._api}, but trying to use {api}")
+        return self._unchecked()
+
+    def enable_api_check(self, enable: bool) -> None:
+        """Whether mixing the ways in which a pipeline is run is refused."""
+        self._api_check = enable
+
+    def reset(self) -> None:
+        """Begins the next epoch, if this one is over."""
+        if not self.exhausted:
+            return
+        self._first_iteration = True
+        self.exhausted = False
+        self.epoch += 1
+        self.position.epoch += 1
+        self.position.iteration = 0
+        for source in self.sources:
+            source.reset()
+
+    @property
+    def empty(self) -> bool:
+        """Whether no batch is on its way."""
+        return self._to_consume == 0
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    def reader_meta(self, name: str) -> dict[str, Any]:
+        """How the reader of this name shards and pads its data; raises RuntimeError where there is none."""
+        if name not in self.readers:
+            raise RuntimeError(
+                f"Operator {name} not found or does not expose valid metadata; the pipeline's readers: {sorted(self.readers)}"
+            )
+        meta: dict[str, Any] = self.readers[name].operator.reader_meta()
+        return meta
+
+    def shared_memory(self) -> dict[str, list[Any]]:
+        """Bytes of shared memory that the workers of each parallel external source hold."""
+        statistics = [source.shared_memory() for source in self.sources if hasattr(source, "shared_memory")]
+        return {
+            "capacities": [capacities for capacities, _ in statistics],
+            "per_sample_capacities": [per_sample for _, per_sample in statistics],
+        }
+
+    # -- checkpoints -----------------------------------------------------------------------------------------------
+
+    def checkpoint(self, executor: Executor, iterator: Any) -> bytes:
+        """The state from which another pipeline of the same graph continues."""
+        return save_checkpoint(executor.plan, self.position, iterator)
+
+    def restore(self, executor: Executor, checkpoint: str | bytes) -> None:
+        """Continues from a checkpoint."""
+        self.position, self.iterator_state = restore_checkpoint(executor.plan, checkpoint)
+        self.epoch, executor.iteration = self.position.epoch, self.position.batches
+        for source in self.sources:
+            source.skip(self.position.iteration, executor.max_batch_size)
+        self.restored = True
+
+
+def feed(executor: Executor, step: Any, data: Any, layout: str | None, copy: bool) -> None:
+    """Gives a step that is fed one batch."""
+    with executor._on_device():
+        step.operator.feed(to_batch(data, layout, executor.max_batch_size, executor.host_pool, copy))
+
+
+def memory_statistics(executor: Executor) -> dict[str, dict[str, list[int]]]:
+    """Bytes of each operator's outputs as DALI tells them: the sum of a batch and the largest sample."""
+    return {
+        name: {
+            "real_memory_size": [total],
+            "max_real_memory_size": [largest],
+            "reserved_memory_size": [total],
+            "max_reserved_memory_size": [largest],
+        }
+        for name, (total, largest) in executor.peak_bytes.items()
+    }

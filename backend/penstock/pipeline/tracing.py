@@ -1,0 +1,121 @@
+"""How a pipeline comes to its graph: the user's function is called, and what it returns becomes the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from penstock.graph import DataNode, Graph, Scope
+from penstock.graph.branching import load
+from penstock.graph.calls import constant_node
+from penstock.graph.conditionals import ConditionStack
+from penstock.graph.placement import on_cpu
+from penstock.graph.values import is_constant
+
+_NOT_DEFINED = object()
+
+
+class Definition:
+    """The graph of a pipeline, from the calls of operators to its outputs.
+
+    Attributes:
+        scope: what these calls share.
+        outputs: what each run returns; None: that is not known yet.
+    """
+
+    def __init__(self) -> None:
+        self.scope = Scope()
+        self.outputs: list[DataNode] | None = None
+        self._returned: Any = _NOT_DEFINED
+        self._graph: Graph | None = None
+
+    @property
+    def known_graph(self) -> Graph | None:
+        """The graph, where it was asked for before."""
+        return self._graph
+
+    def graph(self, pipeline: AbstractContextManager[Any], define_graph: Callable[[], Any]) -> Graph:
+        """The graph as it was defined; ``define_graph`` is called where nothing else defined it."""
+        if self._graph is None:
+            if self.outputs is None:
+                if self._returned is _NOT_DEFINED:
+                    self.trace(pipeline, define_graph)
+                    self.take_defined(self._returned)
+                else:
+                    self._take_returned(self._returned)
+            assert self.outputs is not None
+            self._graph = Graph(self.outputs, self.scope.sinks)
+        return self._graph
+
+    def trace(
+        self,
+        pipeline: AbstractContextManager[Any],
+        function: Any,
+        arguments: Sequence[Any] = (),
+        keywords: dict[str, Any] | None = None,
+        conditions: ConditionStack | None = None,
+    ) -> None:
+        """Defines the graph by a call of the user's function; what it returns is looked at when the graph is needed."""
+        scope = self.scope
+        scope.tracer, scope.conditions = trace.__code__, conditions
+        try:
+            with pipeline:
+                self._returned = trace(function, *arguments, **(keywords or {}))
+        finally:
+            scope.tracer = scope.conditions = None
+
+    def _take_returned(self, outputs: Any) -> None:
+        """Takes what a pipeline_def's function returned."""
+        if outputs is None or (isinstance(outputs, tuple) and not outputs):
+            raise no_outputs()
+        self.set_outputs(outputs if isinstance(outputs, tuple) else (outputs,))
+
+    def take_defined(self, outputs: Any) -> None:
+        """Takes what ``define_graph`` returned: there, a list is as good as a tuple."""
+        outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+        if not outputs:
+            raise RuntimeError("The pipeline was defined with an incorrect number of outputs (0).")
+        self.set_outputs(outputs)
+
+    def set_outputs(self, output_data_nodes: Sequence[Any]) -> None:
+        """Chooses what each run returns."""
+        outputs = [as_output(node, index) for index, node in enumerate(output_data_nodes)]
+        self.outputs = outputs or None
+        self._graph = None
+
+    def move_to_cpu(self, graph: Graph) -> None:
+        """Places all operators of the graph as it was defined on the CPU."""
+        self._graph = on_cpu(graph)
+
+
+def no_outputs() -> NotImplementedError:
+    """The error of a pipeline of which nobody says what it gives."""
+    return NotImplementedError(
+        "The pipeline has no outputs: return them from the graph-defining function, override `define_graph`, or call "
+        "`set_outputs`."
+    )
+
+
+def trace(function: Any, *arguments: Any, **keywords: Any) -> Any:
+    """Calls the graph-defining function; frames below this one are the user's."""
+    return function(*arguments, **keywords)
+
+
+def as_output(value: Any, index: int) -> DataNode:
+    """What a definition returned as its output of that index; raises TypeError where it can be none."""
+    value = load(value)
+    if isinstance(value, DataNode):
+        return value
+    if isinstance(value, (list, tuple)) and any(isinstance(item, DataNode) for item in value):
+        raise TypeError(
+            f"Illegal pipeline output type. The output {index} contains a nested `DataNode`. Missing list/tuple expansion (*) is "
+            "the likely cause."
+        )
+    nested = isinstance(value, (list, tuple)) and any(isinstance(item, (list, tuple)) for item in value)
+    if nested or not is_constant(value):
+        raise TypeError(
+            f"Illegal output type. The output {index} is a `{type(value)}`. Allowed types are ``DataNode`` and types convertible "
+            "to `types.Constant` (numerical constants, 1D lists/tuple of numbers and ND arrays)."
+        )
+    return constant_node(value)
