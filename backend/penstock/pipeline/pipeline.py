@@ -18,13 +18,18 @@ from penstock.kernels.codecs.limits import Limits
 from penstock.kernels.storage import Files
 from penstock.passes import chosen_passes, improve
 from penstock.pipeline import current
-from penstock.pipeline.session import Session, memory_statistics
+from penstock.pipeline.session import (
+    Session,
+    check_checkpointing,
+    memory_statistics,
+    sources_of,
+    warn_of_unused_outputs,
+)
 from penstock.pipeline.tracing import Definition, no_outputs
 from penstock.runtime import Executor, Plan
 from penstock.runtime.checkpoints import checkpoint_seed
 from penstock.runtime.parallel import RunningWorkers, check_workers
 from penstock.runtime.settings import OperatorConcurrency, PipelineSettings, StreamPolicy, declared_limits
-from penstock.runtime.sources import Source
 from penstock.schema.registry import load_package
 from penstock.tensors import cuda
 
@@ -395,11 +400,11 @@ class Pipeline:
         self.output_dtype(), self.output_ndim(), self.output_layout()
         graph.verify()
         if settings.enable_checkpointing:
-            _check_checkpointing(graph)
+            check_checkpointing(graph)
         self._choose_device(graph)
         improved = improve(graph, settings.passes)
-        session.sources = _sources_of(improved)
-        _warn_of_unused_outputs(session.sources, improved)
+        session.sources = sources_of(improved)
+        warn_of_unused_outputs(session.sources, improved)
         checkpoint = settings.checkpoint
         seed = settings.seed if checkpoint is None else checkpoint_seed(checkpoint, settings.seed)
         plan = Plan(improved, seed, settings.decoding(), settings.files, graph)
@@ -421,7 +426,7 @@ class Pipeline:
 
     def start_py_workers(self) -> None:
         """Starts the worker processes of parallel external sources; done by :meth:`build` if not before."""
-        sources = self._session.sources if self._session.executor is not None else _sources_of(self.graph)
+        sources = self._session.sources if self._session.executor is not None else sources_of(self.graph)
         check_workers(sources, self.settings.py_num_workers)
         for source in sources:
             start = getattr(source, "start", None)
@@ -433,7 +438,7 @@ class Pipeline:
         """The worker processes of parallel external sources, where some run: DALI's programs look after them by this name."""
         # Workers may be started before the pipeline is built.
         graph = self._definition.known_graph
-        defined = [] if graph is None else _sources_of(graph)
+        defined = [] if graph is None else sources_of(graph)
         pool = RunningWorkers(self._session.sources if self._session.executor is not None else defined)
         return pool if pool.pids() else None
 
@@ -751,45 +756,3 @@ def _checked_seed(seed: Any) -> int | None:
         )
         return None
     return int(seed) if hasattr(seed, "__index__") else seed
-
-
-def _check_checkpointing(graph: Graph) -> None:
-    """Raises RuntimeError for operators whose state is not the pipeline's own; warns of sources whose state cannot be kept."""
-    detached = [op.name for op in graph.operators if op.detached]
-    if detached:
-        raise RuntimeError(
-            "The pipeline does not support checkpointing, because it contains operators that were defined outside the pipeline: "
-            f"{', '.join(detached)}. Call them in the function that defines it."
-        )
-    for source in _sources_of(graph):
-        if not source._wants_info:
-            warnings.warn(
-                "Checkpointing is enabled in a pipeline with an external source operator whose source does not take the number of "
-                "the sample or batch. Penstock doesn't capture state of such 'source'. Items of an iterable are skipped when a "
-                "checkpoint is loaded; a callback continues wherever it is.",
-                UserWarning,
-                stacklevel=3,
-            )
-
-
-def _sources_of(graph: Graph) -> list[Source]:
-    found: list[Source] = []
-    for op in graph.operators:
-        if isinstance(op.payload, Source) and op.payload not in found:
-            found.append(op.payload)
-    return found
-
-
-def _warn_of_unused_outputs(sources: Sequence[Source], graph: Graph) -> None:
-    used = {op.name for op in graph.operators}
-    for source in sources:
-        unused = [str(index) for index, name in enumerate(source.names) if name not in used]
-        if not unused:
-            continue
-        which = "outputs at the indices" if len(unused) > 1 else "output at the index"
-        warnings.warn(
-            f"The external source node '{str(source.source)[:100]}' produces {len(source.names)} outputs, but the {which} "
-            f"{', '.join(unused)} {'are' if len(unused) > 1 else 'is'} not used: its callback could do less.",
-            Warning,
-            stacklevel=3,
-        )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from penstock.data_types import DALIDataType, PipelineAPIType, dtype_name
+from penstock.graph import Graph
 from penstock.runtime import Executor, Plan
 from penstock.runtime.checkpoints import Position, restore_checkpoint, save_checkpoint
 from penstock.runtime.feeding import to_batch
@@ -264,3 +266,47 @@ def memory_statistics(executor: Executor) -> dict[str, dict[str, list[int]]]:
         }
         for name, (total, largest) in executor.peak_bytes.items()
     }
+
+
+def check_checkpointing(graph: Graph) -> None:
+    """Raises RuntimeError for operators whose state is not the pipeline's own; warns of sources whose state cannot be kept."""
+    detached = [op.name for op in graph.operators if op.detached]
+    if detached:
+        raise RuntimeError(
+            "The pipeline does not support checkpointing, because it contains operators that were defined outside the pipeline: "
+            f"{', '.join(detached)}. Call them in the function that defines it."
+        )
+    for source in sources_of(graph):
+        if not source._wants_info:
+            warnings.warn(
+                "Checkpointing is enabled in a pipeline with an external source operator whose source does not take the number of "
+                "the sample or batch. Penstock doesn't capture state of such 'source'. Items of an iterable are skipped when a "
+                "checkpoint is loaded; a callback continues wherever it is.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+def sources_of(graph: Graph) -> list[Source]:
+    """The sources of a graph that are asked for data, each once."""
+    found: list[Source] = []
+    for op in graph.operators:
+        if isinstance(op.payload, Source) and op.payload not in found:
+            found.append(op.payload)
+    return found
+
+
+def warn_of_unused_outputs(sources: Sequence[Source], graph: Graph) -> None:
+    """Warns of sources of whose outputs the graph needs but some."""
+    used = {op.name for op in graph.operators}
+    for source in sources:
+        unused = [str(index) for index, name in enumerate(source.names) if name not in used]
+        if not unused:
+            continue
+        which = "outputs at the indices" if len(unused) > 1 else "output at the index"
+        warnings.warn(
+            f"The external source node '{str(source.source)[:100]}' produces {len(source.names)} outputs, but the {which} "
+            f"{', '.join(unused)} {'are' if len(unused) > 1 else 'is'} not used: its callback could do less.",
+            Warning,
+            stacklevel=3,
+        )
