@@ -179,8 +179,9 @@ class Pipeline:
         if dynamic is None and exec_pipelined and exec_async and not self.exec_separated:
             dynamic = True
         self._exec_dynamic = dynamic
-        self._stream_policy = stream_policy
-        self._concurrency = concurrency
+        # Saved pipelines have them as numbers.
+        self._stream_policy = None if stream_policy is None else StreamPolicy(stream_policy)
+        self._concurrency = None if concurrency is None else OperatorConcurrency(concurrency)
         self._passes = None if passes is None else tuple(chosen_passes(passes))
         self._limits = Limits(
             _checked_limit("max_pixels", max_pixels),
