@@ -851,12 +851,12 @@ class Pipeline:
             for name, (total, largest) in peaks.items()
         }
 
-    def external_source_shm_statistics(self) -> dict[str, list[Any]]:
-        """Bytes of shared memory that the workers of each parallel external source hold."""
+    def external_source_shm_statistics(self) -> dict[str, list[int]]:
+        """Bytes of each buffer in shared memory that the workers of parallel external sources hold."""
         statistics = [source.shared_memory() for source in self._sources if hasattr(source, "shared_memory")]
         return {
-            "capacities": [capacities for capacities, _ in statistics],
-            "per_sample_capacities": [per_sample for _, per_sample in statistics],
+            "capacities": [size for capacities, _ in statistics for size in capacities],
+            "per_sample_capacities": [size for _, per_sample in statistics for size in per_sample],
         }
 
     def save_graph_to_dot_file(
