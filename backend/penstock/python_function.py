@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.graph import call_operator, no_current_pipeline, scope_stack
+from penstock.graph import DataNode, call_operator, no_current_pipeline, scope_stack
 from penstock.tensors.cuda import require_cupy
 from penstock.types import DALIDataType
 
@@ -43,7 +43,7 @@ def _add_operator(schema: str, inputs: Sequence[Any], payload: Any, arguments: d
     if not scope_stack():
         raise no_current_pipeline(display)
     for item in inputs:
-        if isinstance(item, list):
+        if isinstance(item, list) and any(isinstance(node, DataNode) for node in item):
             raise TypeError(
                 "Expected inputs of type `DataNode`. Received input of type 'list'. "
                 "Python Operators do not support Multiple Input Sets."
