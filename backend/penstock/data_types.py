@@ -402,7 +402,8 @@ class ScalarConstant:
         return self.value == (other.value if isinstance(other, ScalarConstant) else other)
 
     def __ne__(self, other: object) -> Any:
-        return not self == other
+        # Not by negation: beside a node, this is an expression.
+        return self.value != (other.value if isinstance(other, ScalarConstant) else other)
 
     def __hash__(self) -> int:
         return hash((self.value, self.dtype))

@@ -264,4 +264,9 @@ class ExternalSource:
             near = did_you_mean(unknown[0], [*_AT_CALL, *_known_arguments()])
             raise KeyError(f'Argument "{unknown[0]}" is not defined for operator "ExternalSource".{near}')
         own = {key: value for key, value in arguments.items() if value is not None}
-        return external_source(**({"batch": None} | self._arguments | own))
+        given_all = {"batch": None} | self._arguments | own
+        if given_all["source"] is None and given_all["num_outputs"] is not None:
+            # Each is fed by hand; the function has no such thing.
+            count = given_all.pop("num_outputs")
+            return [external_source(**given_all) for _ in range(count)]
+        return external_source(**given_all)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.data_types import DALIDataType
-from penstock.graph import call_operator, no_current_pipeline, scope_stack
+from penstock.graph import DataNode, call_operator, no_current_pipeline, scope_stack
 from penstock.tensors.cuda import require_cupy
 
 __all__ = [
@@ -43,7 +43,7 @@ def _add_operator(schema: str, inputs: Sequence[Any], payload: Any, arguments: d
     if not scope_stack():
         raise no_current_pipeline(display)
     for item in inputs:
-        if isinstance(item, list):
+        if isinstance(item, list) and any(isinstance(node, DataNode) for node in item):
             raise TypeError(
                 "Expected inputs of type `DataNode`. Received input of type 'list'. "
                 "Python Operators do not support Multiple Input Sets."

@@ -107,6 +107,36 @@ def test_multiple_input_sets() -> None:
     assert [batch.dtype for batch in outputs] == [types.FLOAT, types.FLOAT]
 
 
+def test_a_list_of_one_input_gives_one_output() -> None:
+    def define() -> Any:
+        outputs = fn.cast([images()], dtype=types.FLOAT), ops.Cast(dtype=types.FLOAT)([images()])
+        return *outputs, *fn.nonsilent_region([fn.external_source(lambda: [np.ones(4096, np.float32)] * 2)])
+
+    assert len(build(define).run()) == 4
+
+
+def test_a_constant_is_compared_with_a_node_from_both_sides() -> None:
+    def define() -> Any:
+        return types.Constant(1) != images(), images() != types.Constant(0), types.Constant(0) == images()
+
+    assert [bool(batch.as_array().all()) for batch in build(define).run()] == [True, False, True]
+
+
+def test_a_constant_given_to_a_python_function() -> None:
+    def define() -> Any:
+        return fn.python_function([42, 43], function=lambda data: data + 1)
+
+    assert build(define).run()[0].at(1).tolist() == [43, 44]
+
+
+def test_sources_of_one_class_face_are_fed_apart() -> None:
+    source = ops.ExternalSource(num_outputs=2)
+    pipeline = build(lambda: tuple(source()), prefetch_queue_depth=1)
+    for value, node in enumerate(pipeline.graph.outputs):
+        pipeline.feed_input(node, np.full((2, 1), value))
+    assert [int(batch.at(1)[0]) for batch in pipeline.run()] == [0, 1]
+
+
 def test_class_face_takes_arguments_at_both_places() -> None:
     def define() -> Any:
         resize = ops.Resize(resize_x=10)

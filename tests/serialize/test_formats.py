@@ -12,6 +12,7 @@ import pytest
 
 from penstock import Pipeline, fn, pipeline_def, types
 from penstock.errors import SerializationError, UnsupportedVersionError
+from penstock.pipeline import OperatorConcurrency, StreamPolicy
 
 WIRE = Path(__file__).parents[1] / "golden" / "wire"
 IMAGES = [np.random.default_rng(0).integers(0, 255, (20, 30, 3), np.uint8) for _ in range(2)]
@@ -145,3 +146,13 @@ def test_damaged_files_are_refused_or_load() -> None:
             Pipeline.deserialize(bytes(data))
         except (RuntimeError, ValueError, TypeError, OverflowError, MemoryError, NotImplementedError):
             continue
+
+
+@pytest.mark.parametrize("policy", [None, *StreamPolicy])
+@pytest.mark.parametrize("concurrency", [None, *OperatorConcurrency])
+def test_choices_of_the_executor_are_saved(policy: Any, concurrency: Any) -> None:
+    with Pipeline(2, 1, stream_policy=policy, concurrency=concurrency) as pipeline:
+        pipeline.set_outputs(fn.external_source(name="x"))
+    loaded = Pipeline.deserialize(pipeline.serialize())
+    assert loaded.stream_policy == (policy or StreamPolicy.UNSPECIFIED)
+    assert loaded.concurrency == (OperatorConcurrency.BACKEND if concurrency is None else concurrency)

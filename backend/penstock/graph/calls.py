@@ -84,7 +84,7 @@ def call_operator(
         scope.register(op)
         outputs = op.outputs if scope.debug is None else scope.debug.evaluate(op)
         results.append(outputs[0] if len(outputs) == 1 else outputs)
-    if not any(map(_is_input_set, inputs)):
+    if len(results) == 1:
         return results[0]
     return [list(column) for column in zip(*results)] if isinstance(results[0], list) else results
 

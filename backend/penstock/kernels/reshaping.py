@@ -78,7 +78,12 @@ def _completed(extents: Sequence[float], total: float, shape: Shape) -> Shape:
     result = [int(extent) for extent in extents]
     if left:
         known = math.prod(extent for index, extent in enumerate(result) if index != left[0])
-        result[left[0]] = int(total // known) if known else 0
+        if not known:
+            raise RuntimeError(
+                f"The negative extent of {list(extents)} cannot be told: the others make a volume of 0, whatever it is. "
+                f"Input shape: {_by(shape)}."
+            )
+        result[left[0]] = int(total // known)
     if math.prod(result) != total:
         raise RuntimeError(
             "Input and output samples must occupy the same size in bytes. The volume of the new shape should match the one of "

@@ -142,8 +142,9 @@ class Pipeline:
             output_ndim=output_ndim,
             output_layout=output_layout,
             exec_dynamic=exec_dynamic if experimental_exec_dynamic is None else experimental_exec_dynamic,
-            stream_policy=stream_policy,
-            concurrency=concurrency,
+            # Saved pipelines have these two as numbers.
+            stream_policy=None if stream_policy is None else StreamPolicy(stream_policy),
+            concurrency=None if concurrency is None else OperatorConcurrency(concurrency),
             passes=None if passes is None else tuple(chosen_passes(passes)),
             limits=declared_limits(max_pixels=max_pixels, max_bytes=max_bytes, max_frames=max_frames),
             isolate_decoders=isolate_decoders,
@@ -597,8 +598,8 @@ class Pipeline:
             return {}
         return memory_statistics(self.executor)
 
-    def external_source_shm_statistics(self) -> dict[str, list[Any]]:
-        """Bytes of shared memory that the workers of each parallel external source hold."""
+    def external_source_shm_statistics(self) -> dict[str, list[int]]:
+        """Bytes of each buffer in shared memory that the workers of parallel external sources hold."""
         return self._session.shared_memory()
 
     def save_graph_to_dot_file(

@@ -226,12 +226,12 @@ class Session:
         meta: dict[str, Any] = self.readers[name].operator.reader_meta()
         return meta
 
-    def shared_memory(self) -> dict[str, list[Any]]:
-        """Bytes of shared memory that the workers of each parallel external source hold."""
+    def shared_memory(self) -> dict[str, list[int]]:
+        """Bytes of each buffer in shared memory that the workers of parallel external sources hold."""
         statistics = [source.shared_memory() for source in self.sources if hasattr(source, "shared_memory")]
         return {
-            "capacities": [capacities for capacities, _ in statistics],
-            "per_sample_capacities": [per_sample for _, per_sample in statistics],
+            "capacities": [size for capacities, _ in statistics for size in capacities],
+            "per_sample_capacities": [size for _, per_sample in statistics for size in per_sample],
         }
 
     # -- checkpoints -----------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ from penstock.serialize.rebuilding import Defined, Rebuilder, SavedOperator, ToD
 
 _UNDECLARED = -1
 _RUNTIME_ONLY = ("bytes_per_sample_hint",)
+# Where the choices of three bits begin, among the flags of the executor.
+_CONCURRENCY, _STREAM_POLICY = 1, 4
 _PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
 
 
@@ -44,12 +46,19 @@ def to_wire(graph: Graph, settings: PipelineSettings) -> bytes:
         seed=settings.seed,
         enable_checkpointing=settings.enable_checkpointing,
         executor_type=executor_type,
-        executor_flags=int(settings.set_affinity) | 4,
+        executor_flags=int(settings.set_affinity) | _executor_choices(settings),
         prefetch_queue_depth_cpu=settings.depths[0],
         prefetch_queue_depth_gpu=settings.depths[1],
         bytes_per_sample_hint=settings.bytes_per_sample,
     )
     return wire.encode(definition)
+
+
+def _executor_choices(settings: PipelineSettings) -> int:
+    """The bits of concurrency, whose default is BACKEND, and of the stream policy."""
+    concurrency, policy = settings.concurrency, settings.stream_policy
+    choices = 2 if concurrency is None else concurrency.value
+    return choices << _CONCURRENCY | (0 if policy is None else policy.value << _STREAM_POLICY)
 
 
 def _to_record(op: OpNode, logical_id: int) -> wire.OpDef:
@@ -97,7 +106,10 @@ def from_wire(data: bytes, kind: Callable[..., Defined], overrides: dict[str, An
 
 
 def _settings(definition: wire.PipelineDef) -> dict[str, Any]:
+    flags = definition.executor_flags or 0
     return {
+        "stream_policy": _choice(flags, _STREAM_POLICY),
+        "concurrency": _choice(flags, _CONCURRENCY),
         "batch_size": definition.max_batch_size,
         "num_threads": None if definition.num_threads in (None, -1) else definition.num_threads,
         "device_id": definition.device_id if definition.device_id is not None and definition.device_id >= 0 else None,
@@ -105,6 +117,13 @@ def _settings(definition: wire.PipelineDef) -> dict[str, Any]:
         "enable_checkpointing": bool(definition.enable_checkpointing),
         "prefetch_queue_depth": definition.prefetch_queue_depth_cpu or 2,
     }
+
+
+def _choice(flags: int, begin: int) -> int:
+    number = flags >> begin & 7
+    if number > 3:
+        raise SerializationError(f"The executor flags {flags:#x} are none that a pipeline has")
+    return number
 
 
 def load_graph(data: bytes, pipeline: ToDefine) -> dict[str, Any]:

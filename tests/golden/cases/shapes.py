@@ -230,3 +230,5 @@ for name, value in CONSTANTS.items():
 FAMILY.add("constant shaped", lambda m: m.types.Constant(7, shape=[2, 2], dtype=m.types.INT16), exact=True)
 FAMILY.add("constant with layout", lambda m: m.types.Constant(np.zeros((2, 2), np.uint8), layout="HW"), exact=True)
 FAMILY.add("constants as outputs", lambda m: (1, 2.5, True, np.array([1, 2]), [1, 2]), exact=True)
+EMPTY = {"no columns": feed([np.zeros((32, 0), np.float32)] * 3), "no rows": feed([np.zeros((0, 4), np.float32)] * 3)}
+FAMILY.each("reshape", EMPTY, [{"rel_shape": given} for given in ([-1, 1], [1, -1], [-1, 0.5], [-1, 2], [-1])])
