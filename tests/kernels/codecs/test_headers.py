@@ -219,6 +219,7 @@ HOSTILE = {
     "webp: no key frame": (webp_of(b"VP8 ", bytes(16)), "key frame"),
     "webp: no signature": (webp_of(b"VP8L", bytes(16)), "signature"),
     "webp: a chunk beyond the end": (webp_of(b"VP8X", bytes(10)) + b"EXIF\xff\xff\xff\xffII*\0", "beyond"),
+    "webp: an unknown chunk beyond the end": (webp_of(b"VP8X", bytes(10)) + b"iiii" * 3, "beyond"),
     "webp: more pixels than there may be": (webp_of(b"VP8X", bytes(4) + b"\xff" * 6 + bytes(6)), "size is"),
 }
 

@@ -346,7 +346,8 @@ def _decode_with_pillow(
         pixels = header.orientation.stored(pixels)  # Pillow has turned it upright.
     if region is not None:
         pixels = pixels[region.overlap(pixels.shape)[0]]
-    pixels = pixels.reshape(*pixels.shape[:2], -1)
+    if pixels.ndim == 2:
+        pixels = pixels[..., None]
     if pixels.dtype == bool:
         return pixels.view(np.uint8), 1.0
     if pixels.dtype == np.int32:
