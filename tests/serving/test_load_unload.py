@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,13 +83,12 @@ def empty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServ
 
 
 def test_a_hundred_loads_leave_nothing_behind(empty_server: LocalServer) -> None:
-    def come_and_go(number: int, times: int) -> set[int]:
-        model = f"crossing_{number}"
-        return {control(empty_server, model, what)[0] for _ in range(times) for what in ("load", "unload")}
-
     def all_of_them(times: int) -> Holdings:
-        with ThreadPoolExecutor(4) as pool:
-            assert set().union(*pool.map(come_and_go, range(4), [times] * 4)) == {200}
+        # One at a time: of loads and unloads that meet, Triton 2.51 dies now and then, with models of plain Python too.
+        for _ in range(times):
+            for number in range(4):
+                for what in ("load", "unload"):
+                    assert control(empty_server, f"crossing_{number}", what) == (200, "")
         return holdings(empty_server)
 
     # The first loads fill the server's own pools.
