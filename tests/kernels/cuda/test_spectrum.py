@@ -8,8 +8,8 @@ import cupy_like as xp
 import numpy as np
 import pytest
 
-from penstock.kernels.cuda import spectrum
-from penstock.kernels.cuda.spectrum import Framing, power_spectra, radices_of
+from penstock.operators.audio import _spectrum_cuda as spectrum
+from penstock.operators.audio._spectrum_cuda import Framing, power_spectra, radices_of
 
 RNG = np.random.default_rng(6)
 

@@ -71,9 +71,10 @@ def cuda_type(dtype: DALIDataType | np.dtype) -> str:
 
 
 def kernel(file: str, instance: str, preamble: str = "") -> Any:
-    """The kernel ``instance`` (e.g. ``window<uint8, float>``) of ``file``.cu, compiled for the current device.
+    """The kernel ``instance`` (e.g. ``window<uint8, float>``) of a file, compiled for the current device.
 
     Args:
+        file: a file of this folder, by its name without ``.cu``; or ``__file__`` for the caller's own, of the same name.
         preamble: source that goes between the common part and the file, for generated functions.
     """
     return _kernel_on(require_cupy("a CUDA kernel").cuda.Device().id, file, instance, preamble)
@@ -86,8 +87,8 @@ def _kernel_on(_device: int, file: str, instance: str, preamble: str) -> Any:
 
 
 def source(file: str, preamble: str = "") -> str:
-    """The whole source of ``file``.cu, with what it includes."""
-    own = (_FOLDER / f"{file}.cu").read_text()
+    """The whole source of a file, named as for :func:`kernel`, with what it includes."""
+    own = (_FOLDER / file).with_suffix(".cu").read_text()
     own = re.sub(r'#include "(\w+\.cuh)"', lambda found: (_FOLDER / found[1]).read_text(), own)
     return (_FOLDER / "common.cuh").read_text() + preamble + own
 

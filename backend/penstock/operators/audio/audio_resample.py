@@ -124,7 +124,7 @@ class AudioResample(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.sinc import resample_signals
+        from penstock.operators.audio._sinc_cuda import resample_signals
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

@@ -67,7 +67,7 @@ class NonsilentRegion(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.loudness import find_loud_regions
+        from penstock.operators.audio._loudness_cuda import find_loud_regions
 
         samples = workspace.live
         signals, starts, lengths = (locate_all(batch, samples) for batch in (workspace.inputs[0], *workspace.outputs))

@@ -61,7 +61,7 @@ class PreemphasisFilter(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.preemphasis import preemphasize
+        from penstock.operators.audio._preemphasis_cuda import preemphasize
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

@@ -127,7 +127,7 @@ class Spectrogram(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.spectrum import Framing, power_spectra
+        from penstock.operators.audio._spectrum_cuda import Framing, power_spectra
 
         samples = workspace.live
         signals, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

@@ -66,8 +66,8 @@ class ToDecibels(ArrayOperator):
         return Logarithm(not given, reference, self._smallest, self._factor)
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.decibels import to_decibels
         from penstock.kernels.cuda.launch import locate_all
+        from penstock.operators.audio._decibels_cuda import to_decibels
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

@@ -61,7 +61,7 @@ class Transpose(ChainOperator):
         return tuple(shape[axis] for axis in self.permutation(len(shape)))
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.transpose import transpose
+        from penstock.operators.generic._transpose_cpu import transpose
 
         data = sample.inputs[0]
         transpose(data, self.permutation(data.ndim), sample.outputs[0])
@@ -95,6 +95,6 @@ class Transposed(Store):
         return Region(tuple(window.anchor[p] for p in places), tuple(window.extents[p] for p in places))
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
-        from penstock.kernels.cpu.transpose import transpose
+        from penstock.operators.generic._transpose_cpu import transpose
 
         transpose(source.part(self.reads(window)), self.permutation, target)

@@ -79,8 +79,8 @@ class BoxEncoder(Operator):
         sample.outputs[0][...], sample.outputs[1][...] = self._encoded(boxes, labels)
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.anchors import Matching, encode_boxes
         from penstock.kernels.cuda.launch import locate_all, upload
+        from penstock.operators.geometry._anchors_cuda import Matching, encode_boxes
 
         if self.uploaded is None:
             self.uploaded = upload([self.anchors])[0]

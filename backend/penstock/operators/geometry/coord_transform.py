@@ -109,7 +109,7 @@ class CoordTransform(Operator):
         return matrix, _translation(sample, len(matrix))
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.points import transform_points
+        from penstock.operators.geometry._points_cpu import transform_points
 
         if not sample.workspace.state:
             return

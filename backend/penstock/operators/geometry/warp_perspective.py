@@ -155,7 +155,7 @@ class WarpPerspective(Operator):
         return np.broadcast_to(np.asarray(values, np.float32), (channels,))
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.perspective import warp_perspective
+        from penstock.operators.geometry._perspective_cpu import warp_perspective
 
         source, target, plan = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0], sample.plan
         border = self.args["border_mode"]
@@ -170,7 +170,7 @@ class WarpPerspective(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.perspective import Perspective, prepared_matrices, warp_images
+        from penstock.operators.geometry._perspective_cuda import Perspective, prepared_matrices, warp_images
 
         samples, layout = workspace.live, workspace.state
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

@@ -106,7 +106,7 @@ class MorphologyOperator(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.morphology import Morphology, take_extremes
+        from penstock.operators.image._morphology_cuda import Morphology, take_extremes
 
         samples, axis = workspace.live, workspace.state.index("H")
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

@@ -80,8 +80,8 @@ class Clahe(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.histogram import equalize_planes, planes_of
-        from penstock.kernels.cuda.lab import from_lab, to_lab
         from penstock.kernels.cuda.launch import locate_all, scratch
+        from penstock.operators.image._lab_cuda import from_lab, to_lab
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

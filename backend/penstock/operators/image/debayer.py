@@ -104,8 +104,8 @@ class Debayer(Operator):
         keep(cv2.cvtColor(source, code, dst=target), target)
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.debayer import debayer_images
         from penstock.kernels.cuda.launch import locate_all
+        from penstock.operators.image._debayer_cuda import debayer_images
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

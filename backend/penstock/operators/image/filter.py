@@ -188,8 +188,8 @@ class Filter(Operator):
             out[...] = full[: out.shape[0], : out.shape[1]].reshape(out.shape)
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.correlation import Correlation, correlate_images
         from penstock.kernels.cuda.launch import locate_all
+        from penstock.operators.image._correlation_cuda import Correlation, correlate_images
 
         samples, axis = workspace.live, workspace.state[0]
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

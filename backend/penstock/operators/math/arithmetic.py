@@ -7,9 +7,9 @@ import functools
 import numpy as np
 
 from penstock.data_types import DALIDataType, numpy_dtype
-from penstock.kernels.broadcasting import broadcast
 from penstock.kernels.elementwise import evaluate
 from penstock.kernels.expression import ARITHMETIC, BITWISE, KEEPING_UNARY, Operand, parse, result_type
+from penstock.operators.math._broadcasting import broadcast
 from penstock.schema import Alias, Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.pointwise import PointwiseOperator
 
@@ -98,8 +98,8 @@ class Arithmetic(PointwiseOperator):
         evaluate(self.expression.function, operands, target)
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.arithmetic import compute_function
         from penstock.kernels.cuda.launch import locate_all, upload
+        from penstock.operators.math._arithmetic_cuda import compute_function
 
         samples = workspace.live
         inputs = [locate_all(batch, samples) for batch in workspace.inputs]

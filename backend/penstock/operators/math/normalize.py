@@ -140,7 +140,7 @@ class Normalize(ArrayOperator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.normalization import Normalization, normalize_batch
+        from penstock.operators.math._normalization_cuda import Normalization, normalize_batch
 
         samples = workspace.live
         if self.args["batch"]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from penstock.data_types import numpy_dtype
-from penstock.kernels.reading_order import DEFAULT_SHUFFLE_SEED, OrderSettings, ReadingOrder
+from penstock.operators.readers._reading_order import DEFAULT_SHUFFLE_SEED, OrderSettings, ReadingOrder
 from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
 from penstock.tensors import TensorListCPU, TensorListGPU
 

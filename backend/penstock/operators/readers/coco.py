@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import FLOAT, INT32, UINT8
-from penstock.kernels.codecs.coco import (
+from penstock.kernels.storage import join
+from penstock.operators.readers._coco_annotations import (
     CocoImage,
     CocoSettings,
     read_annotations,
     read_preprocessed,
     write_preprocessed,
 )
-from penstock.kernels.storage import join
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
 

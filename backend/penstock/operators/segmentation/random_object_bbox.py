@@ -178,7 +178,7 @@ class RandomObjectBBox(RandomOperator):
 
     def _objects(self, labels: np.ndarray, wanted: np.ndarray, threshold: np.ndarray) -> np.ndarray:
         """The boxes to draw from."""
-        from penstock.kernels.cpu.components import component_boxes
+        from penstock.operators.segmentation._components_cpu import component_boxes
 
         boxes = component_boxes(labels, wanted)
         boxes = boxes[((boxes[:, labels.ndim :] - boxes[:, : labels.ndim]) >= threshold).all(axis=1)]

@@ -106,7 +106,7 @@ def _launch(
     instance = f"normalize<{cuda_type(source.dtype)}, {cuda_type(target.dtype)}>"
     counts = [blocks_for(source.size, _OF_BLOCK) for source, *_ in jobs]
     numbers = np.float32(n.scale), np.float32(n.shift)
-    launch(kernel("normalization", instance), np.array(entries, _NORMALIZED), counts, *numbers)
+    launch(kernel(__file__, instance), np.array(entries, _NORMALIZED), counts, *numbers)
 
 
 def _computed(sources: Sequence[Located], n: Normalization, means: Sequence[Located] | None = None) -> list[Located]:

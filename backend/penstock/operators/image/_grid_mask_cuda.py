@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.cuda.launch import blocks_for, cuda_type, kernel, launch, locate
-from penstock.kernels.grids import Grid
+from penstock.operators.image._grids import Grid
 
 _GRID = np.dtype(
     [
@@ -36,4 +36,4 @@ def mask_grids(jobs: Sequence[tuple[Any, Grid, Any]]) -> None:
     ]
     descriptors = np.array(entries, _GRID)
     counts = [blocks_for(pixels) for pixels in descriptors["pixels"].tolist()]
-    launch(kernel("grid_mask", f"grid_mask<{cuda_type(located[0][0].dtype)}>"), descriptors, counts)
+    launch(kernel(__file__, f"grid_mask<{cuda_type(located[0][0].dtype)}>"), descriptors, counts)

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from penstock.kernels.cpu.transpose import transpose
+from penstock.operators.generic._transpose_cpu import transpose
 
 
 @pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int16, np.float32, np.float64])

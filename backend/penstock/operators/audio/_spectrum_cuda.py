@@ -86,7 +86,7 @@ def power_spectra(jobs: Sequence[tuple[Any, Any]], window: np.ndarray, framing: 
     blocks = groups if in_shared else min(groups, _MOST_BLOCKS, max(_ROOM_BYTES // block_bytes, 1))
     room = None if in_shared else scratch([(blocks * block_bytes,)], np.uint8)[0]
     launch(
-        kernel("spectrum", f"power_spectra<{'true' if in_shared else 'false'}>"),
+        kernel(__file__, f"power_spectra<{'true' if in_shared else 'false'}>"),
         np.array(entries, _SIGNAL),
         counts,
         transform,

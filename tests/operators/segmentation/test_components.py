@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from penstock.kernels.cpu.components import component_boxes
+from penstock.operators.segmentation._components_cpu import component_boxes
 
 
 def searched(labels: np.ndarray, wanted: np.ndarray) -> list[list[int]]:

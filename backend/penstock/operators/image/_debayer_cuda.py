@@ -29,5 +29,5 @@ def debayer_images(jobs: Sequence[tuple[Any, tuple[int, int], Any]]) -> None:
         (source.address, target.address, source.size, *target.shape[:2], blue[0] % 2, blue[1] % 2)
         for source, blue, target in located
     ]
-    function = kernel("debayer", f"debayer<{cuda_type(located[0][0].dtype)}>")
+    function = kernel(__file__, f"debayer<{cuda_type(located[0][0].dtype)}>")
     launch(function, np.array(entries, _MOSAIC), [blocks_for(source.size) for source, _, _ in located])

@@ -72,8 +72,8 @@ def distort_images(jobs: Sequence[tuple[Any, int, Any]]) -> None:
         for (source, quality, target), plane, blocks, rows in zip(located, planes, extents, rows_of)
     ]
     descriptors = np.array(entries, _IMAGE)
-    launch(kernel("jpeg", "quantize"), descriptors, [blocks_for(number, _TOGETHER) for number in numbers])
-    launch(kernel("jpeg", "to_rgb"), descriptors, [blocks_for(rows) for rows in rows_of])
+    launch(kernel(__file__, "quantize"), descriptors, [blocks_for(number, _TOGETHER) for number in numbers])
+    launch(kernel(__file__, "to_rgb"), descriptors, [blocks_for(rows) for rows in rows_of])
 
 
 def _blocks(height: int, width: int) -> tuple[int, int, int, int]:

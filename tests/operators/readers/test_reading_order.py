@@ -6,7 +6,12 @@ from dataclasses import replace
 import pytest
 
 from penstock.kernels.random_streams import seed_slots
-from penstock.kernels.reading_order import OrderSettings, ReadingOrder, mersenne_twister_64, shuffled_by_64_bits
+from penstock.operators.readers._reading_order import (
+    OrderSettings,
+    ReadingOrder,
+    mersenne_twister_64,
+    shuffled_by_64_bits,
+)
 
 
 def _batches(settings: OrderSettings, batch_size: int, count: int) -> list[list[int]]:

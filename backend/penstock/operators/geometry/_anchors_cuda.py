@@ -67,5 +67,5 @@ def encode_boxes(
     encoding = np.array([(means, deviations, criteria, scale, offset is not None, 0)], _ENCODING)
     number = anchors.shape[0]
     where = (np.uint64(anchors.address), np.int32(number))
-    launch(kernel("anchors", "match_boxes"), descriptors, counts, *where)
-    launch(kernel("anchors", "encode_boxes"), descriptors, [blocks_for(number)] * len(counts), *where, encoding)
+    launch(kernel(__file__, "match_boxes"), descriptors, counts, *where)
+    launch(kernel(__file__, "encode_boxes"), descriptors, [blocks_for(number)] * len(counts), *where, encoding)

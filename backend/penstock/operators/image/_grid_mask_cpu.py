@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from penstock.kernels.grids import Grid
+from penstock.operators.image._grids import Grid
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 

@@ -45,7 +45,7 @@ def _launch(jobs: Sequence[tuple[_Job, Tiling | None]]) -> None:
     dtype = cuda_type(jobs[0][0][0].dtype)
     if jobs[0][1] is None:
         launch(
-            kernel("median", f"median<{dtype}>"),
+            kernel(__file__, f"median<{dtype}>"),
             np.array(entries, _MEDIAN),
             [blocks_for(target.size) for (*_, target), _ in jobs],
         )
@@ -53,7 +53,7 @@ def _launch(jobs: Sequence[tuple[_Job, Tiling | None]]) -> None:
     sides = {side for (_, _, window, _), _ in jobs for side in window}
     side = next((side for side in _SMALL if sides == {side}), 0)
     launch(
-        kernel("median", f"median_tiles<{dtype}, {side}>"),
+        kernel(__file__, f"median_tiles<{dtype}, {side}>"),
         np.array(entries, _MEDIAN),
         [tiling.blocks for _, tiling in jobs if tiling],
         shared=max(tiling.shared for _, tiling in jobs if tiling),

@@ -80,7 +80,7 @@ def warp_images(jobs: Sequence[Perspective], border: str) -> None:
                 fill,
             )
         )
-    function = kernel("perspective", f"warp_perspective<{cuda_type(located[0][1].dtype)}>")
+    function = kernel(__file__, f"warp_perspective<{cuda_type(located[0][1].dtype)}>")
     descriptors = np.array(entries, _PERSPECTIVE)
     launch(function, descriptors, [blocks_for(pixels, _BLOCK_PIXELS) for pixels in descriptors["pixels"].tolist()])
 
@@ -98,5 +98,5 @@ def prepared_matrices(matrices: Sequence[Any], to_centres: bool, inverted: bool)
     entries = [(one.address, other.address, to_centres, inverted) for one, other in zip(given, prepared)]
     # A thread for each matrix.
     counts = [blocks_for(len(given)), *[0] * (len(given) - 1)]
-    launch(kernel("perspective", "prepare"), np.array(entries, _GIVEN), counts)
+    launch(kernel(__file__, "prepare"), np.array(entries, _GIVEN), counts)
     return prepared

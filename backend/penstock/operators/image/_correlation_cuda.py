@@ -80,5 +80,5 @@ def _launch(name: str, jobs: Sequence[tuple[Correlation, Tiling | None]], border
     types = f"{cuda_type(jobs[0][0].source.dtype)}, {cuda_type(jobs[0][0].target.dtype)}"
     counts = [tiling.blocks if tiling else blocks_for(job.target.size) for job, tiling in jobs]
     shared = max(tiling.shared if tiling else 0 for _, tiling in jobs)
-    function = kernel("correlation", f"{name}<{types}>")
+    function = kernel(__file__, f"{name}<{types}>")
     launch(function, np.array(entries, _CORRELATION), counts, table, shared=shared)

@@ -45,4 +45,4 @@ def sum_along(axis: int, jobs: Sequence[tuple[Any, np.ndarray, np.ndarray, Any]]
         for (source, _, own, target), *places in zip(located, first_starts, first_weights)
     ]
     counts = [blocks_for(job[3].size) for job in located]
-    launch(kernel("weighted_sums", "weighted_sums"), np.array(entries, _WEIGHTED_SUMS), counts, starts, weights)
+    launch(kernel(__file__, "weighted_sums"), np.array(entries, _WEIGHTED_SUMS), counts, starts, weights)

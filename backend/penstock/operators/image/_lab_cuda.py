@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.cuda.launch import THREADS, blocks_for, kernel, launch, locate
-from penstock.kernels.lab import tables_from_lab, tables_to_lab
+from penstock.operators.image._lab import tables_from_lab, tables_to_lab
 
 _PIXELS = np.dtype([("source", np.uint64), ("target", np.uint64), ("count", np.int64)])
 
@@ -28,7 +28,7 @@ def _convert(name: str, jobs: Sequence[tuple[Any, Any]], tables: Sequence[np.nda
     entries = [(source.address, target.address, source.size // 3) for source, target in located if source.size]
     if entries:
         launch(
-            kernel("lab", name),
+            kernel(__file__, name),
             np.array(entries, _PIXELS),
             [blocks_for(entry[2], 4 * THREADS) for entry in entries],
             *tables,

@@ -39,7 +39,7 @@ def preemphasize(jobs: Sequence[tuple[Any, float, Any]], border: str) -> None:
     ]
     source, _, target = located[0]
     work = "double" if source.dtype == np.float64 else "float"
-    function = kernel("preemphasis", f"preemphasize<{cuda_type(source.dtype)}, {work}, {cuda_type(target.dtype)}>")
+    function = kernel(__file__, f"preemphasize<{cuda_type(source.dtype)}, {work}, {cuda_type(target.dtype)}>")
     counts = [blocks_for(job[2].size) for job in located]
     launch(function, np.array(entries, _PREEMPHASIS), counts)
 

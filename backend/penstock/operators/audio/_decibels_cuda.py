@@ -40,7 +40,7 @@ def to_decibels(
     with np.errstate(over="ignore"):
         per_reference = np.float32(0) if reference is None else np.float32(1) / reference
     descriptors = np.array(entries, _DECIBELS)
-    launch(kernel("decibels", "to_decibels"), descriptors, counts, per_reference, smallest, np.log(smallest), factor)
+    launch(kernel(__file__, "to_decibels"), descriptors, counts, per_reference, smallest, np.log(smallest), factor)
 
 
 def _largest(sources: Sequence[Located]) -> list[Located]:

@@ -42,7 +42,7 @@ def resample_signals(jobs: Sequence[tuple[Any, float, Any]], lobes: int, table: 
     source, _, target = located[0]
     change = (target.dtype.kind == "u") - (source.dtype.kind == "u")
     levels = np.array([(1 / _most(source.dtype), _most(target.dtype), change)], _LEVELS)
-    function = kernel("sinc", f"resample_signals<{cuda_type(source.dtype)}, {cuda_type(target.dtype)}>")
+    function = kernel(__file__, f"resample_signals<{cuda_type(source.dtype)}, {cuda_type(target.dtype)}>")
     counts = [-(-job[2].shape[0] // _OUTPUTS) for job in located]
     launch(function, np.array(entries, _RESAMPLING), counts, table, np.int32(lobes), levels)
 

@@ -83,7 +83,7 @@ def _take_by_tiles(extreme: str, jobs: Sequence[tuple[Morphology, Tiling]], bord
         )
         for job, tiling in jobs
     ]
-    function = kernel("morphology", f"extreme_tiles<{cuda_type(jobs[0][0].source.dtype)}, {extreme}>")
+    function = kernel(__file__, f"extreme_tiles<{cuda_type(jobs[0][0].source.dtype)}, {extreme}>")
     shared = max(tiling.shared for _, tiling in jobs)
     launch(function, np.array(entries, _RECTANGLE), [tiling.blocks for _, tiling in jobs], shared=shared)
 
@@ -99,7 +99,7 @@ def _take_by_lines(extreme: str, jobs: Sequence[Morphology], border: str) -> Non
             _entry(source, target, job.axis + number, job.lengths[number], job.anchor[number], border)
             for job, source, target in zip(jobs, sources, targets)
         ]
-        function = kernel("morphology", f"extreme<{cuda_type(sources[0].dtype)}, {extreme}>")
+        function = kernel(__file__, f"extreme<{cuda_type(sources[0].dtype)}, {extreme}>")
         launch(function, np.array(entries, _LINE), [blocks_for(target.size) for target in targets])
         sources = targets
 

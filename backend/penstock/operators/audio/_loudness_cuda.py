@@ -43,9 +43,9 @@ def find_loud_regions(jobs: Sequence[tuple[Any, int, Any, Any]], ratio: float, r
         for (signal, window, begin, length), power, peak, count, tile in zip(located, powers, peaks, counts, tiles)
     ]
     descriptors = np.array(entries, _SIGNAL)
-    launch(kernel("loudness", f"moving_power<{cuda_type(located[0][0].dtype)}>"), descriptors, counts)
+    launch(kernel(__file__, f"moving_power<{cuda_type(located[0][0].dtype)}>"), descriptors, counts)
     launch(
-        kernel("loudness", "loud_region"),
+        kernel(__file__, "loud_region"),
         descriptors,
         [1] * len(located),
         np.float64(ratio),
