@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from penstock.errors import CancelledError, OperatorError, PenstockError, operator_error
 from penstock.runtime.plan import Plan, Step, Transfer
 from penstock.runtime.workers import WorkerPool
-from penstock.schema.fed_operator import FedOperator
+from penstock.schema.input_operator import InputOperator
 from penstock.schema.workspace import SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
@@ -110,7 +110,7 @@ class Executor:
         self.host_pool = HostPool()
         self.workers = WorkerPool(num_threads, affinity)
         self.iteration = 0
-        self._depth = 0 if plan.is_prompt else depth
+        self._depth = 0 if plan.is_cheap_on_host else depth
         self._stream: Any = None
         self._scheduled: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
@@ -133,7 +133,7 @@ class Executor:
         """
         if self._depth == 0:
             try:
-                self._done.append(self._run_when_fed())
+                self._done.append(self._run_when_ready())
             except Exception as error:
                 self._done.append(error)
             return
@@ -150,7 +150,7 @@ class Executor:
     def _prefetch(self) -> None:
         while self._scheduled.get() and not self._finishing:
             try:
-                self._results.put(self._run_when_fed())
+                self._results.put(self._run_when_ready())
             except BaseException as error:
                 self._results.put(error)
         if self._closed:
@@ -158,17 +158,17 @@ class Executor:
             self._results.put(_closed_meanwhile())
             self._release()
 
-    def _run_when_fed(self) -> Result:
+    def _run_when_ready(self) -> Result:
         """Runs the next batch, as soon as the sources that are to be waited for have one."""
-        for operator in self.fed_operators.values():
+        for operator in self.input_operators.values():
             operator.wait_for_data(lambda: self._finishing)
         return self.run_once()
 
     @functools.cached_property
-    def fed_operators(self) -> dict[str, FedOperator]:
+    def input_operators(self) -> dict[str, InputOperator]:
         """The operators that the program feeds, by their nodes' names."""
         steps = self.plan.operators
-        return {step.node.name: step.operator for step in steps if isinstance(step.operator, FedOperator)}
+        return {step.node.name: step.operator for step in steps if isinstance(step.operator, InputOperator)}
 
     def next_result(self) -> Result:
         """The oldest scheduled batch, waited for; raises what its run raised."""
@@ -203,7 +203,7 @@ class Executor:
     def finish(self, timeout: float | None = None) -> None:
         """Ends the prefetching thread after the batch that it is running, which is waited for; nobody waits for data any more."""
         self._finishing = True
-        for operator in self.fed_operators.values():
+        for operator in self.input_operators.values():
             operator.wake()
         thread = self._thread
         if thread is None:
@@ -277,7 +277,7 @@ class Executor:
             for slot in step.release:
                 slots[slot] = None
         result.outputs = [slots[slot] for slot in self.plan.outputs]
-        result.taken = {name: operator.taken for name, operator in self.fed_operators.items()}
+        result.taken = {name: operator.taken for name, operator in self.input_operators.items()}
         return result
 
     def _batch_size(self) -> int:

@@ -12,7 +12,7 @@ from penstock.graph import DataNode, Graph, OpNode
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.storage import ANYWHERE, Files
 from penstock.schema import Operator, operator_class
-from penstock.schema.fed_operator import FedOperator
+from penstock.schema.input_operator import InputOperator
 
 
 @dataclass
@@ -102,9 +102,9 @@ class Plan:
         return {name: state for name, state in states.items() if state is not None}
 
     @property
-    def is_prompt(self) -> bool:
-        """Whether running it costs the host next to nothing: all is done on the GPU, behind its back."""
-        return all(step.operator.is_prompt for step in self.operators)
+    def is_cheap_on_host(self) -> bool:
+        """Whether a run takes the host next to no time, as the GPU does all the work asynchronously."""
+        return all(step.operator.is_cheap_on_host for step in self.operators)
 
     def _add(self, op: OpNode) -> None:
         inputs = [self._slot_of(node) for node in op.inputs]
@@ -143,7 +143,7 @@ def construct(op: OpNode, seed: int, files: Files = ANYWHERE, decoding: Decoding
     try:
         operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, seed, op.schema, files)
         operator.bind(op.payload)
-        if isinstance(operator, FedOperator):
+        if isinstance(operator, InputOperator):
             operator.decoding = decoding
         return operator
     except Exception as error:

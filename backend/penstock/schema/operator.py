@@ -404,8 +404,8 @@ class Operator:
         workspace.parallel(task, workspace.batch_size, [math.prod(shape) for shape in shapes])
 
     @property
-    def is_prompt(self) -> bool:
-        """Whether running it costs the host next to nothing, so that nothing is gained by doing that ahead, on a thread."""
+    def is_cheap_on_host(self) -> bool:
+        """Whether a run takes the host so little time that prefetching it on a thread gains nothing."""
         kind = type(self)
         return self.device == "gpu" and (kind.compute_batch, kind.run) != (Operator.compute_batch, Operator.run)
 

@@ -25,7 +25,7 @@ class Intake:
     def __init__(self, inputs: Sequence[InputSpec], limit: int) -> None:
         self._inputs = inputs
         self._limit = limit
-        self._lasting = {spec.name for spec in inputs if spec.lasting}
+        self._multi_run = {spec.name for spec in inputs if spec.multi_run}
         self._last: dict[str, list[Any]] = {}
 
     def samples_of(self, request: Request) -> list[list[Any]]:
@@ -47,7 +47,7 @@ class Intake:
         return samples
 
     def _count(self, given: Mapping[str, list[Any]]) -> int:
-        if self._lasting:
+        if self._multi_run:
             return self._check_parts(given)
         counts = {len(samples) for samples in given.values()} or {1}
         if len(counts) != 1:
@@ -59,7 +59,7 @@ class Intake:
 
     def _check_parts(self, given: Mapping[str, list[Any]]) -> int:
         for name, samples in given.items():
-            if name in self._lasting and len(samples) != 1:
+            if name in self._multi_run and len(samples) != 1:
                 raise RequestError(
                     f"a request must hold one sample to be given in parts, this one holds {len(samples)}"
                 )

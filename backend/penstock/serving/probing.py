@@ -17,8 +17,8 @@ from penstock.data_types import NO_TYPE, UINT8, DALIDataType, numpy_dtype
 from penstock.errors import OperatorError
 from penstock.graph import OpNode
 from penstock.pipeline import Pipeline
-from penstock.schema import FedOperator, operator_class
-from penstock.serving.fed_runner import FedRunner
+from penstock.schema import InputOperator, operator_class
+from penstock.serving.pipeline_runner import PipelineRunner
 from penstock.serving.settings import ConfigurationError
 from penstock.tensors import TensorListCPU
 
@@ -44,18 +44,18 @@ class TensorInfo:
 
 def source_steps(pipeline: Pipeline) -> Iterator[OpNode]:
     """The pipeline's operators that are fed, in order."""
-    return (op for op in pipeline.graph.operators if issubclass(operator_class(op.schema.name), FedOperator))
+    return (op for op in pipeline.graph.operators if issubclass(operator_class(op.schema.name), InputOperator))
 
 
 def streams(pipeline: Pipeline) -> bool:
     """Whether what a request brings lasts for several runs, as a video does that is given in sequences."""
-    return bool(lasting_sources(pipeline))
+    return bool(multi_run_sources(pipeline))
 
 
-def lasting_sources(pipeline: Pipeline) -> set[str]:
+def multi_run_sources(pipeline: Pipeline) -> set[str]:
     """The names of the operators of which a sample that they are fed lasts for several runs."""
     kinds = {op.name: operator_class(op.schema.name) for op in source_steps(pipeline)}
-    return {name for name, kind in kinds.items() if issubclass(kind, FedOperator) and kind.lasting}
+    return {name for name, kind in kinds.items() if issubclass(kind, InputOperator) and kind.multi_run}
 
 
 def declared_inputs(pipeline: Pipeline) -> list[TensorInfo]:
@@ -132,7 +132,7 @@ def _in_one_line(error: Exception) -> str:
 
 def _run(pipeline: Pipeline, inputs: list[TensorInfo], kind: str, scale: int) -> list[Any]:
     batches = {info.name: TensorListCPU.of_samples([_made_up(info, kind, scale)], info.layout) for info in inputs}
-    runner = FedRunner(pipeline)
+    runner = PipelineRunner(pipeline)
     result = next(runner.stream(batches)) if streams(pipeline) else runner.run(batches, 1)
     if result.failures:
         raise result.failures[0]

@@ -53,7 +53,7 @@ class InputSpec:
         optional: a request may leave it out.
         default: the sample to take then, or None.
         repeats: the samples of the last request that had the input may be taken then.
-        lasting: a sample may last for several runs of the pipeline, as a video does that is given in sequences.
+        multi_run: a sample may last for several runs of the pipeline, as a video does that is given in sequences.
     """
 
     name: str
@@ -64,7 +64,7 @@ class InputSpec:
     optional: bool = False
     default: Any = None
     repeats: bool = False
-    lasting: bool = False
+    multi_run: bool = False
 
 
 def samples_of(tensor: Any, spec: InputSpec) -> list[Any]:

@@ -26,10 +26,10 @@ from penstock.serving.configuration import (
     output_specs,
     warn_of_differences,
 )
-from penstock.serving.fed_runner import FedRunner, MixUpError
 from penstock.serving.intake import Intake
 from penstock.serving.metrics import Metric
 from penstock.serving.model_files import ModelFolder
+from penstock.serving.pipeline_runner import MixUpError, PipelineRunner
 from penstock.serving.probing import probe, streams
 from penstock.serving.refusals import Fault, Refusal, refusal_of
 from penstock.serving.requests import Request, RequestError, part_of, to_batch
@@ -115,7 +115,7 @@ class ServedModel:
         self.accounts = accounts
         self._cancellation = CancellationWatch()
         self._pipeline = pipeline
-        self._runner = FedRunner(pipeline)
+        self._runner = PipelineRunner(pipeline)
         self.streams = streams(pipeline)
         self._inputs = input_specs(config, pipeline, settings)
         self._intake = Intake(self._inputs, pipeline.max_batch_size or 0)

@@ -98,7 +98,7 @@ def ask_for_cpu(config: str) -> str:
             del opened[-1:]
         elif _is_word(token):
             if in_group and token == "gpus":
-                position = _behind_value(tokens, position)
+                position = _skip_value(tokens, position)
                 continue
             if in_group and field == "kind" and token in ("KIND_GPU", "1"):
                 token = "KIND_CPU"
@@ -111,7 +111,7 @@ def _is_word(token: str) -> bool:
     return not token.isspace() and token[0] not in "#:,;"
 
 
-def _behind_value(tokens: Sequence[str], position: int) -> int:
+def _skip_value(tokens: Sequence[str], position: int) -> int:
     """The position behind a field's value and what parts it from the next field."""
     depth = 0
     while position < len(tokens):

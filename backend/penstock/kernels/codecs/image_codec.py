@@ -106,7 +106,7 @@ def decode_in_process(
     _copy_pixels(upright_pixels, output)
 
 
-def decode_for_now(
+def decode_to_scratch(
     encoded: np.ndarray,
     header: ImageHeader,
     region: Region,
@@ -114,10 +114,10 @@ def decode_for_now(
     adjust_orientation: bool = True,
     fast_idct: bool = False,
 ) -> np.ndarray | None:
-    """A region of an image as uint8, in memory that this thread's next image is decoded into.
+    """A region of an image as uint8, in scratch memory that this thread's next call overwrites.
 
-    What :func:`decode` would give without a copy of it. None for images of which that cannot be had, which are those
-    that do not decode region by region exactly, those to be turned or converted, and those to be decoded apart.
+    Saves the copy that :func:`decode` makes. None for images that cannot be decoded in place: those whose regions do not
+    decode exactly, those that need rotation or conversion, and those that are decoded in a worker process.
     """
     space = _jpeg_space(header, output_type)
     if header.apart or header.placed(adjust_orientation) != UPRIGHT or space is None:

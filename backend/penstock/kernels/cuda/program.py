@@ -100,9 +100,9 @@ class Program:
         self._placements: OrderedDict[tuple[int, ...], tuple[Any, list[_Run]]] = OrderedDict()
         self._kept = require_cupy().empty(recording.kept_bytes, np.uint8) if recording.kept_bytes else None
         for one in recording.once:
-            _bound(one.function, one.grid, _placed_arguments(one, self._lasting_bases(0)), one.shared)({})
+            _bound(one.function, one.grid, _placed_arguments(one, self._fixed_bases(0)), one.shared)({})
 
-    def _lasting_bases(self, scratch: int) -> list[int]:
+    def _fixed_bases(self, scratch: int) -> list[int]:
         """The bases that are no batch's; the first is of one run."""
         return [scratch, self._tables[1][0], 0 if self._kept is None else self._kept.data.ptr]
 
@@ -113,7 +113,7 @@ class Program:
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], values: RunValues) -> None:
         """Launches all on the current stream; ``values`` gives what differs from the batches before."""
         scratch = require_cupy().empty(self._scratch_bytes, np.uint8) if self._scratch_bytes else None
-        bases = self._lasting_bases(0 if scratch is None else scratch.data.ptr)
+        bases = self._fixed_bases(0 if scratch is None else scratch.data.ptr)
         for batch in (*inputs, *outputs):
             if isinstance(batch, TensorListGPU):
                 bases += _bases_of(batch)

@@ -22,7 +22,7 @@ from penstock.data_types import (
     numpy_dtype,
 )
 from penstock.errors import PenstockError
-from penstock.kernels.codecs.image_codec import decode, decode_for_now
+from penstock.kernels.codecs.image_codec import decode, decode_to_scratch
 from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.windows import Region
@@ -205,7 +205,7 @@ class ImageDecoder(PixelSource):
         if self.args["dtype"] != UINT8 or not all(part.extents):
             return None
         try:
-            return decode_for_now(
+            return decode_to_scratch(
                 encoded_bytes(sample),
                 header,
                 part,

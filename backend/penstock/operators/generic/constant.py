@@ -29,7 +29,7 @@ class Constant(Operator):
         hidden=True,
     )
 
-    is_prompt = True
+    is_cheap_on_host = True
 
     def setup(self) -> None:
         self._tensor: TensorCPU | None = None

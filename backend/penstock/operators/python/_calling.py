@@ -49,7 +49,7 @@ class PythonOperator(Operator):
 
     # Of a tuple that the function of a single output returns, the first counts.
     takes_first = True
-    is_prompt = False
+    is_cheap_on_host = False
 
     def setup(self) -> None:
         layouts = self.args["output_layouts"] or ()

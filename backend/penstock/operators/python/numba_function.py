@@ -94,7 +94,7 @@ class NumbaFunction(Operator):
         shapes = sample.workspace.state
         return [tuple(map(int, shapes[number][sample.index])) for number in range(len(self.args["out_types"]))]
 
-    is_prompt = False
+    is_cheap_on_host = False
     repeatable = False
 
     def run_batch(self, workspace: Workspace) -> None:

@@ -62,7 +62,7 @@ class Draw(RandomOperator):
     default_dtype: ClassVar[DALIDataType] = DALIDataType.FLOAT
     dtypes: ClassVar[tuple[DALIDataType, ...]] = NUMBERS
 
-    is_prompt = True
+    is_cheap_on_host = True
     repeatable = True
 
     def fill(self, sample: Sample, out: np.ndarray) -> None:

@@ -33,7 +33,7 @@ def check_gif(data: memoryview) -> Announced:
             check_density(Announced(rows, columns, 1), len(data), _LZW_RATIO, "GIF")
             return announced
         check(data[position] == _EXTENSION, "GIF: there is neither an image nor an extension where one should be")
-        position = _behind_blocks(data, position + 2)
+        position = _skip_blocks(data, position + 2)
     raise AssertionError("unreachable")
 
 
@@ -42,7 +42,7 @@ def _colours(flags: int) -> int:
     return 3 << (flags & 7) + 1 if flags & 0x80 else 0
 
 
-def _behind_blocks(data: memoryview, position: int) -> int:
+def _skip_blocks(data: memoryview, position: int) -> int:
     """Where a sequence of sub-blocks ends."""
     while position < len(data) and data[position]:
         position += data[position] + 1

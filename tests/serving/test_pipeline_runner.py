@@ -11,7 +11,7 @@ import pytest
 from penstock import Pipeline, fn, pipeline_def, types
 from penstock.errors import OperatorError
 from penstock.operators.sources.external_source import ExternalSource
-from penstock.serving.fed_runner import FedRunner, MixUpError
+from penstock.serving.pipeline_runner import MixUpError, PipelineRunner
 from penstock.tensors import TensorListCPU
 
 
@@ -34,11 +34,11 @@ def fed(a: int, b: int, count: int = 1) -> dict[str, TensorListCPU]:
     return {name: TensorListCPU([np.full(2, n, np.int32)] * count) for name, n in (("a", a), ("b", b))}
 
 
-def values(runner: FedRunner, a: int, b: int, count: int = 1) -> list[list[int]]:
+def values(runner: PipelineRunner, a: int, b: int, count: int = 1) -> list[list[int]]:
     return [sample.tolist() for sample in runner.run(fed(a, b, count), count).outputs[0].samples]
 
 
-def holding(runner: FedRunner) -> list[str]:
+def holding(runner: PipelineRunner) -> list[str]:
     return [name for name, source in runner.sources.items() if source.has_data()]
 
 
@@ -76,7 +76,7 @@ def skip(source: ExternalSource, run: Callable[[Any], None]) -> Callable[[Any], 
 @pytest.mark.parametrize("sabotage", [swallow, leave, skip])
 @pytest.mark.parametrize("name", ["a", "b"])
 def test_a_source_that_gives_anything_else_is_found_out(pipeline: Pipeline, sabotage: Any, name: str) -> None:
-    runner = FedRunner(pipeline)
+    runner = PipelineRunner(pipeline)
     assert values(runner, 1, 10) == [[11, 11]]
     source = runner.sources[name]
     source.run = sabotage(source, source.run)  # type: ignore[method-assign]
@@ -91,7 +91,7 @@ def test_a_source_that_gives_anything_else_is_found_out(pipeline: Pipeline, sabo
 
 
 def test_a_source_that_does_not_let_go_is_replaced(pipeline: Pipeline) -> None:
-    runner = FedRunner(pipeline)
+    runner = PipelineRunner(pipeline)
     source = runner.sources["a"]
     source.drop = source.wake  # type: ignore[method-assign]
     source.feed(fed(7, 7)["a"])
@@ -101,7 +101,7 @@ def test_a_source_that_does_not_let_go_is_replaced(pipeline: Pipeline) -> None:
 
 
 def test_an_output_of_another_size_than_was_fed_is_found_out(pipeline: Pipeline) -> None:
-    runner = FedRunner(pipeline)
+    runner = PipelineRunner(pipeline)
     (add,) = [step.operator for step in pipeline.executor.plan.operators if step.node.name not in runner.sources]
     run = add.run
 
@@ -116,7 +116,7 @@ def test_an_output_of_another_size_than_was_fed_is_found_out(pipeline: Pipeline)
 
 
 def test_nothing_stays_behind_a_batch_that_fails(pipeline: Pipeline) -> None:
-    runner = FedRunner(pipeline)
+    runner = PipelineRunner(pipeline)
     wrong = fed(1, 2) | {"a": TensorListCPU([np.zeros(2, np.float32)])}
     for _ in range(3):
         # The source a refuses its batch, before b takes its own.
@@ -140,7 +140,7 @@ class Gone:
 
 
 def test_nothing_stays_behind_a_batch_that_is_cancelled(pipeline: Pipeline) -> None:
-    runner = FedRunner(pipeline)
+    runner = PipelineRunner(pipeline)
     for number in range(3):
         # The source a has given its batch, and b has not.
         assert runner.run(fed(number, 2, count=2), 2, Gone()).stopped
@@ -149,7 +149,7 @@ def test_nothing_stays_behind_a_batch_that_is_cancelled(pipeline: Pipeline) -> N
 
 
 def test_nothing_stays_behind_what_cannot_be_fed(pipeline: Pipeline) -> None:
-    runner = FedRunner(pipeline)
+    runner = PipelineRunner(pipeline)
     with pytest.raises(KeyError):
         runner.run({"a": fed(1, 2)["a"]}, 1)
     assert values(runner, 3, 4) == [[7, 7]]
@@ -162,7 +162,7 @@ def test_data_of_the_last_batch_is_not_given_again() -> None:
         return fn.external_source(name="a", repeat_last=True)
 
     pipeline = repeating()
-    runner = FedRunner(pipeline)
+    runner = PipelineRunner(pipeline)
     runner.run(fed(1, 0), 1)
     assert not holding(runner)
     pipeline.close()

@@ -1,4 +1,4 @@
-"""`FedRunner`: runs a pipeline on what it is given, and proves that what comes out was made of it."""
+"""`PipelineRunner`: runs a pipeline on what it is given, and proves that what comes out was made of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from penstock.errors import PenstockError
 from penstock.pipeline import Pipeline
 from penstock.runtime import Result, Watch
-from penstock.schema import FedOperator
+from penstock.schema import InputOperator
 from penstock.tensors import TensorList
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class Ticket:
     batch: int
 
 
-class FedRunner:
+class PipelineRunner:
     """Runs a pipeline on one batch at a time, and holds what each source gave against what it was fed.
 
     After a run, whatever came of it, no source holds data. After a mix-up the pipeline is built anew.
@@ -46,9 +46,9 @@ class FedRunner:
         self._batches = 0
 
     @property
-    def sources(self) -> dict[str, FedOperator]:
+    def sources(self) -> dict[str, InputOperator]:
         """The pipeline's operators that take data, by name; those that no output needs are not among them."""
-        return self._pipeline.executor.fed_operators
+        return self._pipeline.executor.input_operators
 
     def run(self, batches: Mapping[str, TensorList], count: int, watch: Watch | None = None) -> Result:
         """What the pipeline makes of a batch; samples that fail are among the result's failures.
@@ -86,15 +86,15 @@ class FedRunner:
         """
         sources = self.sources
         tickets = self._tickets(sources)
-        lasting = [source for source in sources.values() if source.lasting]
+        multi_run = [source for source in sources.values() if source.multi_run]
         try:
             for name, source in sources.items():
-                if source.lasting:
+                if source.multi_run:
                     source.feed(batches[name], tickets[name])
-            while any(source.has_data() for source in lasting):
-                count = self._next_count(lasting)
+            while any(source.has_data() for source in multi_run):
+                count = self._next_count(multi_run)
                 for name, source in sources.items():
-                    if not source.lasting:
+                    if not source.multi_run:
                         source.drop()
                         source.feed(_beside(batches[name], count), tickets[name])
                 result = self._run(tickets, count, watching(count) if watching else None, in_between=True)
@@ -108,9 +108,9 @@ class FedRunner:
         self._batches += 1
         return {name: Ticket(name, self._batches) for name in sources}
 
-    def _next_count(self, lasting: Iterable[FedOperator]) -> int:
+    def _next_count(self, multi_run: Iterable[InputOperator]) -> int:
         """Of the samples of the next run; 1 where it will be an error."""
-        pending = [source.pending_batch_size() or 1 for source in lasting]
+        pending = [source.pending_batch_size() or 1 for source in multi_run]
         return min(*pending, self._pipeline.executor.max_batch_size)
 
     def _run(self, tickets: Mapping[str, Ticket], count: int, watch: Watch | None, in_between: bool = False) -> Result:
@@ -120,7 +120,7 @@ class FedRunner:
             if result.ready is not None:
                 result.ready.synchronize()
             if not result.stopped:
-                kept = {name: source for name, source in self.sources.items() if not (in_between and source.lasting)}
+                kept = {name: source for name, source in self.sources.items() if not (in_between and source.multi_run)}
                 _check(result, tickets, kept, count)
         except MixUpError as error:
             logger.error("%s The pipeline is built anew.", error)
@@ -128,7 +128,7 @@ class FedRunner:
             raise
         return result
 
-    def _empty(self, sources: Mapping[str, FedOperator]) -> None:
+    def _empty(self, sources: Mapping[str, InputOperator]) -> None:
         for source in sources.values():
             source.drop()
         if any(source.has_data() for source in sources.values()):
@@ -142,7 +142,7 @@ def _beside(batch: TensorList, count: int) -> TensorList:
     return type(batch).of_samples(samples * count if len(samples) == 1 else samples[:count], batch.layout())
 
 
-def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, FedOperator], count: int) -> None:
+def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, InputOperator], count: int) -> None:
     """Raises MixUpError unless each source gave what it was fed, and each output has a sample for each that was fed.
 
     Args:

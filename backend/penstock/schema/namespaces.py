@@ -1,4 +1,4 @@
-"""The modules below `fn` and `ops`, which no file spells out."""
+"""The submodules of `fn` and `ops`, which are made from the registry instead of files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class _Family(ModuleType):
 
 
 def no_such_operator(module: str, name: str) -> NoReturn:
-    """Raises AttributeError, naming the operator that may have been meant, in the module or in a family below it."""
+    """Raises AttributeError, suggesting the closest operator of the module or its submodules."""
     text = f"module {module!r} has no attribute {name!r}"
-    if name.startswith("__"):  # asked for by Python and its tools, not by users
+    if name.startswith("__"):  # looked up by Python and its tools, not by users
         raise AttributeError(text)
     paths: dict[str, str] = {}
     # The shortest path last, so that `fn.image` means `decoders.image`, not its experimental namesake.
@@ -33,7 +33,7 @@ def no_such_operator(module: str, name: str) -> NoReturn:
 
 
 def submodule(root: str, path: str) -> ModuleType:
-    """The module ``root.path``, made if need be, so that it can also be imported."""
+    """The module ``root.path``, created if it does not exist, and importable."""
     module = sys.modules[root]
     for part in path.split(".") if path else ():
         name = f"{module.__name__}.{part}"

@@ -67,7 +67,7 @@ def test_closing_ends_the_wait(ahead: dict[str, bool], slow: bool) -> None:
     pipeline.build()
     executor = pipeline.executor
     waits = threading.Event()
-    (operator,) = executor.fed_operators.values()
+    (operator,) = executor.input_operators.values()
     has_data = operator.has_data
 
     def noted() -> bool:
