@@ -65,11 +65,11 @@ class OpSchema:
 
     def MaxNumInput(self) -> int:
         """The most inputs it takes."""
-        return self._schema.most_inputs
+        return self._schema.max_input_count
 
     def MinNumInput(self) -> int:
         """The fewest inputs it takes."""
-        return self._schema.fewest_inputs
+        return self._schema.min_input_count
 
     def GetArgumentNames(self, include_hidden: bool = False) -> list[str]:
         """Its arguments, in alphabetical order."""

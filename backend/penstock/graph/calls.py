@@ -156,9 +156,9 @@ def _where_it_went(old: str, new: str) -> str:
 
 
 def _check_input_count(schema: Schema, count: int, display: str) -> None:
-    if not schema.fewest_inputs <= count <= schema.most_inputs:
+    if not schema.min_input_count <= count <= schema.max_input_count:
         raise ValueError(
-            f"Operator {display} expects from {schema.fewest_inputs} to {schema.most_inputs} inputs, but received {count}."
+            f"Operator {display} expects from {schema.min_input_count} to {schema.max_input_count} inputs, but received {count}."
         )
 
 

@@ -11,7 +11,7 @@ from penstock.errors import did_you_mean
 from penstock.schema.arguments import Argument, common_arguments
 from penstock.schema.libraries import Library
 
-MOST_INPUTS = 999
+MAX_INPUTS = 999
 
 
 @dataclass(frozen=True)
@@ -181,12 +181,12 @@ class Schema:
         return KeyError(f'Argument "{name}" is not defined for operator "{self.name}".{near}')
 
     @property
-    def fewest_inputs(self) -> int:
+    def min_input_count(self) -> int:
         return len(self.inputs) if self.min_inputs is None else self.min_inputs
 
     @property
-    def most_inputs(self) -> int:
-        return MOST_INPUTS if self.variadic else len(self.inputs)
+    def max_input_count(self) -> int:
+        return MAX_INPUTS if self.variadic else len(self.inputs)
 
     def input(self, index: int) -> Input:
         return self.inputs[min(index, len(self.inputs) - 1)]

@@ -29,9 +29,9 @@ from penstock.tensors import TensorListGPU
 if TYPE_CHECKING:
     from penstock.kernels.cuda.program import Programs
 
-_MOST_PLANS = 256
+_MAX_PLANS = 256
 # After so many batches of which no sample was known, only each so-manieth is looked up.
-_MOST_IN_VAIN, _SELDOM = 4, 16
+_MAX_MISSES, _RETRY_INTERVAL = 4, 16
 
 
 class Sample:
@@ -143,7 +143,7 @@ class Operator:
         for name in self.schema.path_arguments:
             files.check_argument(self.args[name])
         self._plans: dict[Any, dict[Any, tuple[list[Shape], Any]]] = {}
-        self._batches_in_vain = 0
+        self._misses = 0
         self._programs: Programs | None = None
         self.setup()
 
@@ -365,12 +365,12 @@ class Operator:
             if plans is not None:
                 plans[key] = inferred[index], sample.plan
         if plans is not None:
-            self._batches_in_vain = 0 if hits or not workspace.arguments else self._batches_in_vain + 1
+            self._misses = 0 if hits or not workspace.arguments else self._misses + 1
         return [_column(inferred, output) for output in range(num_outputs)]
 
     def _may_be_known(self, workspace: Workspace) -> bool:
         """Whether samples are looked up: not where arguments are never the same again, but for a batch now and then."""
-        return self._batches_in_vain < _MOST_IN_VAIN or workspace.iteration % _SELDOM == 0
+        return self._misses < _MAX_MISSES or workspace.iteration % _RETRY_INTERVAL == 0
 
     def align_frames(
         self, workspace: Workspace, shapes: list[list[Shape]], lengths: Sequence[int]
@@ -385,7 +385,7 @@ class Operator:
         """What is known of samples of such types and layouts, by :meth:`Sample.key`."""
         batches = [*workspace.inputs, *workspace.arguments.values()]
         plans = self._plans.setdefault(tuple((batch.dtype, batch.layout()) for batch in batches), {})
-        if len(plans) > _MOST_PLANS:
+        if len(plans) > _MAX_PLANS:
             plans.clear()
         return plans
 

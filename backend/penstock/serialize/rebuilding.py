@@ -72,9 +72,9 @@ class Rebuilder:
             raise SerializationError(
                 f"{where}: it does not run on '{saved.device}', only on {', '.join(schema.devices)}"
             )
-        if not schema.fewest_inputs <= len(saved.inputs) <= schema.most_inputs:
+        if not schema.min_input_count <= len(saved.inputs) <= schema.max_input_count:
             raise SerializationError(
-                f"{where}: it takes from {schema.fewest_inputs} to {schema.most_inputs} inputs, the file gives {len(saved.inputs)}"
+                f"{where}: it takes from {schema.min_input_count} to {schema.max_input_count} inputs, the file gives {len(saved.inputs)}"
             )
         op = OpNode(
             schema,

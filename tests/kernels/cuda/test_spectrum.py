@@ -39,7 +39,7 @@ def test_frequency_first() -> None:
 
 def test_blocks_that_take_turns_in_memory_of_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spectrum, "_SHARED_BYTES", 0)
-    monkeypatch.setattr(spectrum, "_MOST_BLOCKS", 3)
+    monkeypatch.setattr(spectrum, "_MAX_BLOCKS", 3)
     check(120, 7)
 
 

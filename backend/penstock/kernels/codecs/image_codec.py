@@ -376,13 +376,13 @@ def _converted(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> np.ndarra
     """``pixels``, where ``maximum`` is full intensity, scaled to the range of ``dtype``."""
     if pixels.dtype == dtype and maximum == (1.0 if dtype.kind == "f" else np.iinfo(dtype).max):
         return pixels
-    if pixels.dtype.kind == "f" or pixels.dtype.itemsize > _MOST_TABULATED:
+    if pixels.dtype.kind == "f" or pixels.dtype.itemsize > _MAX_TABULATED:
         return _scaled(pixels, maximum, dtype)
     return np.take(_scaling_table(pixels.dtype, maximum, dtype), pixels)
 
 
 # In bytes: a table of all values of a larger type would take gigabytes.
-_MOST_TABULATED = 2
+_MAX_TABULATED = 2
 
 
 @functools.lru_cache(maxsize=32)

@@ -9,7 +9,7 @@ from numba import njit
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 # A size below this keeps the scale of this one: the true scale would leave the range of single precision.
-_LEAST_SIZE = 1e-3
+_MIN_SIZE = 1e-3
 # Modes, by their number in `resize_shapes.MODES`.
 _DEFAULT, _STRETCH, _NOT_LARGER, _NOT_SMALLER = range(4)
 # How real extents become whole.
@@ -101,6 +101,6 @@ def fill_axis_plans(starts, ends, requested, mode, most, subpixel, rounding, ali
                 start, end = end, start
             if subpixel and size > 0 and size != whole:
                 fixed = start + (end - start) * alignment[axis]
-                ratio = whole / max(size, _LEAST_SIZE)
+                ratio = whole / max(size, _MIN_SIZE)
                 start, end = _single(fixed + (start - fixed) * ratio), _single(fixed + (end - fixed) * ratio)
             starts[image, axis], ends[image, axis], rounded[image, axis] = start, end, whole

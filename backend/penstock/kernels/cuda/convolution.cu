@@ -1,13 +1,13 @@
 // Sums of separable filters, reflected at the border without repeating the edge.
 #include "tiles.cuh"
 
-const int MOST_TERMS = 3;
+const int MAX_TERMS = 3;
 
 struct Lines {
-    uint64 sources[MOST_TERMS], target;
+    uint64 sources[MAX_TERMS], target;
     int64 outer, size, inner;
-    int32 windows[MOST_TERMS], diameters[MOST_TERMS];  // where a window begins in the table
-    float scales[MOST_TERMS];
+    int32 windows[MAX_TERMS], diameters[MAX_TERMS];  // where a window begins in the table
+    float scales[MAX_TERMS];
     int32 terms;
 };
 
@@ -48,9 +48,9 @@ __global__ void convolve_lines(const int64 *__restrict__ first_blocks, const Lin
 struct Planes {
     Tiles tiles;
     int32 weights, count;                               // where the windows begin in the table, and their elements
-    int32 windows_y[MOST_TERMS], windows_x[MOST_TERMS]; // where one begins among them
-    int32 heights[MOST_TERMS], widths[MOST_TERMS];
-    float scales[MOST_TERMS];
+    int32 windows_y[MAX_TERMS], windows_x[MAX_TERMS]; // where one begins among them
+    int32 heights[MAX_TERMS], widths[MAX_TERMS];
+    float scales[MAX_TERMS];
     int32 terms;
 };
 

@@ -14,14 +14,14 @@ from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel,
 from penstock.kernels.cuda.tiles import STRETCH, TILES, Tiling, tile_fields, tiling_for
 
 # As in `convolution.cu`.
-_MOST_TERMS = 3
+_MAX_TERMS = 3
 _LINES = np.dtype(
     [
-        ("sources", np.uint64, _MOST_TERMS),
+        ("sources", np.uint64, _MAX_TERMS),
         ("target", np.uint64),
         *((name, np.int64) for name in ("outer", "size", "inner")),
-        *((name, np.int32, _MOST_TERMS) for name in ("windows", "diameters")),
-        ("scales", np.float32, _MOST_TERMS),
+        *((name, np.int32, _MAX_TERMS) for name in ("windows", "diameters")),
+        ("scales", np.float32, _MAX_TERMS),
         ("terms", np.int32),
     ],
     align=True,
@@ -31,8 +31,8 @@ _PLANES = np.dtype(
         *TILES,
         ("weights", np.int32),
         ("count", np.int32),
-        *((name, np.int32, _MOST_TERMS) for name in ("windows_y", "windows_x", "heights", "widths")),
-        ("scales", np.float32, _MOST_TERMS),
+        *((name, np.int32, _MAX_TERMS) for name in ("windows_y", "windows_x", "heights", "widths")),
+        ("scales", np.float32, _MAX_TERMS),
         ("terms", np.int32),
     ],
     align=True,
@@ -125,7 +125,7 @@ def _padded(size: int) -> int:
 
 def _filled(values: Sequence[Any]) -> tuple[Any, ...]:
     """The values, and zeros for terms that there are not."""
-    return (*values, *(0 for _ in range(_MOST_TERMS - len(values))))
+    return (*values, *(0 for _ in range(_MAX_TERMS - len(values))))
 
 
 # -- along one axis ----------------------------------------------------------------------------------------------------

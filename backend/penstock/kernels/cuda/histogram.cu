@@ -18,13 +18,13 @@ struct Plane {
 const int VALUES = 256;             // also the number of a block's threads
 const int CHUNK = 32 * VALUES;      // pixels that a block counts
 const int SPAN = 16 * VALUES;       // pixels that a block looks up
-const int MOST_CHANNELS = 4;
+const int MAX_CHANNELS = 4;
 const int COPIES = 8;               // of histograms: neighbouring threads, whose pixels are alike, count apart
 const int TOGETHER = 16;            // bytes that are read at once
 const int ROW = 4;                  // pixels that a thread looks up one after the other
 
 __global__ void count_values(const int64 *__restrict__ first_blocks, const Plane *__restrict__ planes, int samples) {
-    __shared__ uint32 counts[MOST_CHANNELS * VALUES * COPIES];
+    __shared__ uint32 counts[MAX_CHANNELS * VALUES * COPIES];
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Plane &p = planes[sample];
     const int channels = p.channels;
@@ -148,7 +148,7 @@ __device__ inline void look_up_tiled(const Plane &p, const uint8 *source, uint8 
 }
 
 __global__ void look_up(const int64 *__restrict__ first_blocks, const Plane *__restrict__ planes, int samples) {
-    __shared__ uint8 tables[MOST_CHANNELS * VALUES];
+    __shared__ uint8 tables[MAX_CHANNELS * VALUES];
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Plane p = planes[sample];
     const int channels = p.channels;

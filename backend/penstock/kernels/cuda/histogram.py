@@ -14,7 +14,7 @@ from penstock.kernels.cuda.launch import Located, blocks_for, kernel, launch, sc
 # As in histogram.cu.
 _VALUES = 256
 _CHUNK, _SPAN = 32 * _VALUES, 16 * _VALUES
-_MOST_CHANNELS = 4
+_MAX_CHANNELS = 4
 _PLANE = np.dtype(
     [
         *((name, np.uint64) for name in ("source", "target", "counts", "tables")),
@@ -63,7 +63,7 @@ class Tiling:
 def planes_of(source: Located, target: Located, axis: int) -> list[Plane]:
     """All planes of an array of bytes, ``axis`` being the dimension of height, which that of width follows."""
     outer, height, width, step = image_view(source.shape, axis)
-    parts = [(first, min(_MOST_CHANNELS, step - first)) for first in range(0, step, _MOST_CHANNELS)]
+    parts = [(first, min(_MAX_CHANNELS, step - first)) for first in range(0, step, _MAX_CHANNELS)]
     return [
         Plane(source.address + offset + first, target.address + offset + first, height, width, step, channels)
         for offset in range(0, outer * height * width * step, max(height * width * step, 1))

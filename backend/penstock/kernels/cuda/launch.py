@@ -42,7 +42,7 @@ Shape = tuple[int, ...]
 
 _FOLDER = Path(__file__).parent
 _ALIGNMENT = 16
-_LEAST_PINNED = 64 * 1024
+_MIN_PINNED = 64 * 1024
 # Kernels tell products from sums themselves (fmaf), so that what is fused gives what is not, bit for bit.
 _OPTIONS = ("-std=c++17", "--fmad=false")
 THREADS = 256
@@ -265,7 +265,7 @@ class Staging:
         for part in parts:
             offsets.append(size)
             size += -(-part.nbytes // _ALIGNMENT) * _ALIGNMENT
-        capacity = max(_LEAST_PINNED, 1 << (size - 1).bit_length())
+        capacity = max(_MIN_PINNED, 1 << (size - 1).bit_length())
         pinned = self._take(capacity)
         staged = np.frombuffer(pinned, np.uint8, size)
         for part, offset in zip(parts, offsets):

@@ -289,7 +289,7 @@ const int KNOWN_REJECTIONS = 512, KNOWN_FACTORIALS = 1024;
 __device__ inline double log_factorial(double n, const double *known) { return n < KNOWN_FACTORIALS ? known[int(n)] : lgamma(n + 1); }
 
 const int SHOTS = 2048;             // elements of a block
-const float LEAST_REJECTED = 12;    // the mean from which on numbers are drawn by rejection
+const float MIN_REJECTED = 12;    // the mean from which on numbers are drawn by rejection
 
 // The elements of a block: where their means are, and then the numbers drawn.
 struct Shots {
@@ -434,8 +434,8 @@ __global__ void __launch_bounds__(256, 4) replace_by_shots(const int64 *__restri
         float mean = converted<float>(source[begin + i]) / factor;
         bool positive = 0 < mean && mean <= 3.402823466e38f;
         numbers[i] = positive ? mean : 0.0f;
-        if (positive && mean < LEAST_REJECTED) places[atomicAdd(&few, 1)] = uint16(i);
-        if (positive && mean >= LEAST_REJECTED) places[SHOTS - 1 - atomicAdd(&many, 1)] = uint16(i);
+        if (positive && mean < MIN_REJECTED) places[atomicAdd(&few, 1)] = uint16(i);
+        if (positive && mean >= MIN_REJECTED) places[SHOTS - 1 - atomicAdd(&many, 1)] = uint16(i);
     }
     __syncthreads();
     const Stream own(d, key, stream, start);

@@ -27,7 +27,7 @@ from penstock.kernels.random_streams import Stream
 _GROUP, _GROUPS = 4, 4
 _SHOTS = 2048
 _KNOWN_REJECTIONS, _KNOWN_FACTORIALS = 512, 1024
-_LEAST_REJECTED = 12
+_MIN_REJECTED = 12
 _UNROLLED_CHANNELS = (1, 3)
 _DRAWING = np.dtype(
     [
@@ -156,7 +156,7 @@ def _entry(drawing: Drawing, target: Located) -> tuple[Any, ...]:
 def _poisson_tables() -> tuple[np.ndarray, np.ndarray]:
     """What drawing by rejection needs to know of a mean's whole part, and the logarithms of factorials."""
     rejections = np.zeros((_KNOWN_REJECTIONS, 7))
-    for m in range(_LEAST_REJECTED, _KNOWN_REJECTIONS):
+    for m in range(_MIN_REJECTED, _KNOWN_REJECTIONS):
         root, reach = math.sqrt(m), math.sqrt(2 * m * math.log(32 * m / (math.pi / 4)))
         d = math.floor(max(6.0, min(m, reach)) + 0.5)
         cx = 2 * m + d

@@ -22,11 +22,11 @@ from penstock.tensors import TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
 
 # Batches come and go at the same few addresses, again and again: the descriptors of so many are kept on the device.
-_MOST_PLACEMENTS = 8
-_MOST_PROGRAMS = 16
+_MAX_PLACEMENTS = 8
+_MAX_PROGRAMS = 16
 # To record takes longer than to launch, so it is done for what comes again: so many kinds are remembered.
-_MOST_SEEN = 64
-_MOST_VALUE_BYTES = 1 << 16
+_MAX_SEEN = 64
+_MAX_VALUE_BYTES = 1 << 16
 
 # Launches one kernel, with what differs from run to run.
 _Run = Callable[[Mapping[str, np.generic]], None]
@@ -121,7 +121,7 @@ class Program:
         placement = self._placements.get(key)
         if placement is None:
             placement = self._placements[key] = self._placed(bases)
-            if len(self._placements) > _MOST_PLACEMENTS:
+            if len(self._placements) > _MAX_PLACEMENTS:
                 self._placements.popitem(last=False)
         own = values() if self._varies else {}
         for run in placement[1]:
@@ -191,7 +191,7 @@ class Programs:
         # The next batch of this kind must be found to fail, too.
         if not workspace.failures:
             self._known[workspace.kind] = program
-        if len(self._known) > _MOST_PROGRAMS:
+        if len(self._known) > _MAX_PROGRAMS:
             self._known.popitem(last=False)
         program.run(workspace.inputs, workspace.outputs, values)
         return True
@@ -202,7 +202,7 @@ class Programs:
         if key in self._seen:
             return True
         self._seen[key] = None
-        if len(self._seen) > _MOST_SEEN:
+        if len(self._seen) > _MAX_SEEN:
             self._seen.popitem(last=False)
         return False
 
@@ -260,6 +260,6 @@ def _described(batch: TensorListGPU) -> Any:
 def _value(batch: TensorList) -> Any:
     """The types, shapes and contents of a batch on CPU; None where there is too much of it."""
     samples = batch.samples
-    if sum(sample.nbytes for sample in samples) > _MOST_VALUE_BYTES:
+    if sum(sample.nbytes for sample in samples) > _MAX_VALUE_BYTES:
         return None
     return batch.dtype, batch.layout(), tuple(batch.shapes), b"".join(sample.tobytes() for sample in samples)

@@ -19,7 +19,7 @@ from penstock.tensors import TensorListGPU
 # Made-up addresses lie above all real ones, and so far apart that offsets from them, of either sign, are told apart.
 _FIRST, _APART = 1 << 50, 1 << 40
 # Numbers below this are no addresses.
-_LEAST_ADDRESS = 1 << 40
+_MIN_ADDRESS = 1 << 40
 ALIGNMENT, _WIDE_ALIGNMENT = 16, 256
 # What addresses are relative to: memory of one run, tables, memory of all runs, then each batch or sample; and at last the
 # descriptors.
@@ -263,7 +263,7 @@ class Recorder:
             CannotRecord: a value is the address of real memory.
         """
         made_up = (values >= _address(0) - _APART // 2) & (values < _address(self._bases) - _APART // 2)
-        real = values[~made_up & (values >= _LEAST_ADDRESS)]
+        real = values[~made_up & (values >= _MIN_ADDRESS)]
         if real.size:
             raise CannotRecord(f"memory at {int(real[0]):#x}")
         relative = values[made_up].astype(np.int64) - _FIRST + _APART // 2

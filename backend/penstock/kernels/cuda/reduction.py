@@ -14,9 +14,9 @@ from penstock.kernels.cuda.launch import THREADS, Located, cuda_type, kernel, la
 
 _DIMS = 6
 # Where outputs alone would keep fewer blocks busy, the elements of each are reduced in parts of so many at least.
-_BUSY_BLOCKS, _LEAST_PART = 1024, 16 * THREADS
+_BUSY_BLOCKS, _MIN_PART = 1024, 16 * THREADS
 # Elements that are worth a thread.
-_LEAST_SHARE = 8
+_MIN_SHARE = 8
 _REDUCTION = np.dtype(
     [
         ("source", np.uint64),
@@ -105,12 +105,12 @@ def _parts(sizes: Sequence[tuple[int, int]]) -> list[int]:
     """In how many parts the elements of an output are reduced, from the outputs and the elements of each."""
     blocks = sum(-(-outputs // (THREADS // _lanes(count))) for outputs, count in sizes)
     most = max(_BUSY_BLOCKS // blocks, 1)
-    return [min(most, max(count // _LEAST_PART, 1)) for _, count in sizes]
+    return [min(most, max(count // _MIN_PART, 1)) for _, count in sizes]
 
 
 def _lanes(count: int) -> int:
     """How many threads reduce so many elements: a power of two, so that each has some."""
-    return min(THREADS, 1 << max((count // _LEAST_SHARE).bit_length() - 1, 0))
+    return min(THREADS, 1 << max((count // _MIN_SHARE).bit_length() - 1, 0))
 
 
 def _launch(

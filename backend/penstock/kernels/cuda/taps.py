@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.data_types import DALIInterpType
 from penstock.kernels.cuda.launch import THREADS, Located, kernel, launch, scratch
-from penstock.kernels.filters import MOST_SUPPORT, SUPPORT, TABULATED, tabulated
+from penstock.kernels.filters import MAX_SUPPORT, SUPPORT, TABULATED, tabulated
 from penstock.kernels.resize_shapes import AxisPlans
 
 _TAPS = np.dtype(
@@ -119,7 +119,7 @@ def _descriptors(plans: AxisPlans, last: bool) -> np.ndarray:
         last,
         supports,
         entries,
-        MOST_SUPPORT,
+        MAX_SUPPORT,
         reals,
         singles,
         taps,

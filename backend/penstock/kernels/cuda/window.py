@@ -27,7 +27,7 @@ _DIMS = 6
 # Of a block; as in window.cu.
 _BLOCK_ELEMENTS = 4096
 # Units of elements begin where memory is aligned, so that a box may need one more than it fills.
-_MOST_MISSING = 15
+_MAX_MISSING = 15
 # Boxes that span fewer elements are indexed with 32 bits, which is much faster.
 _NARROW = 1 << 31
 # Of a dimension: extent, begin, end, step, target_step, divisor.
@@ -167,7 +167,7 @@ def _copy(copies: Sequence[WindowCopy], sources: Sequence[Located], targets: Seq
     index = "uint32" if _span(descriptors) < _NARROW else "uint64"
     plain = not descriptors["normalize"].any() and bool((descriptors["channel_dim"] < 0).all())
     types = (cuda_type(sources[0].dtype), cuda_type(targets[0].dtype), index, str(plain).lower())
-    counts = -(-(descriptors["volume"] + _MOST_MISSING) // _BLOCK_ELEMENTS)
+    counts = -(-(descriptors["volume"] + _MAX_MISSING) // _BLOCK_ELEMENTS)
     launch(kernel("window", f"window<{', '.join(types)}>"), descriptors, counts, tables)
 
 

@@ -4,7 +4,7 @@
 // threads which run side by side read side by side. A transform of even size is made as one of half the size, whose
 // real and imaginary parts are the frame's even and odd elements (Cooley, Lewis and Welch, 1970).
 
-const int MOST_PASSES = 24;
+const int MAX_PASSES = 24;
 
 struct Signal {
     uint64 source, target;
@@ -17,7 +17,7 @@ struct Transform {
     int32 window, count;            // elements of a frame, and of its real transform
     int32 size, lanes;              // elements of the complex transform; frames of a block
     int32 reflect, magnitude;
-    int32 passes, radices[MOST_PASSES];
+    int32 passes, radices[MAX_PASSES];
 };
 
 struct alignas(8) Complex {

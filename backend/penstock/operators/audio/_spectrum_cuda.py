@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.kernels.cuda.launch import kernel, launch, locate, scratch
 
-_MOST_PASSES = 24
+_MAX_PASSES = 24
 _SIGNAL = np.dtype(
     [
         ("source", np.uint64),
@@ -25,15 +25,15 @@ _TRANSFORM = np.dtype(
         ("step", np.int64),
         ("start", np.int64),
         *((name, np.int32) for name in ("window", "count", "size", "lanes", "reflect", "magnitude", "passes")),
-        ("radices", np.int32, _MOST_PASSES),
+        ("radices", np.int32, _MAX_PASSES),
     ],
     align=True,
 )
 _COMPLEX_BYTES = 8
 # Frames of a block: as many as make its memory accesses whole, while several blocks fit a multiprocessor's memory.
-_MOST_LANES, _COMFORTABLE_BYTES, _SHARED_BYTES = 8, 32 * 1024, 48 * 1024
+_MAX_LANES, _COMFORTABLE_BYTES, _SHARED_BYTES = 8, 32 * 1024, 48 * 1024
 # What larger transforms take of the device's memory, and how many blocks keep it busy.
-_ROOM_BYTES, _MOST_BLOCKS = 256 * 1024 * 1024, 1024
+_ROOM_BYTES, _MAX_BLOCKS = 256 * 1024 * 1024, 1024
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def power_spectra(jobs: Sequence[tuple[Any, Any]], window: np.ndarray, framing: 
     size = f.count if f.count % 2 else f.count // 2
     # A block needs its frames twice: before and after a pass.
     frame_bytes = 2 * size * _COMPLEX_BYTES
-    lanes = _MOST_LANES
+    lanes = _MAX_LANES
     while lanes > 1 and lanes * frame_bytes > _COMFORTABLE_BYTES:
         lanes //= 2
     entries, counts = [], []
@@ -77,13 +77,13 @@ def power_spectra(jobs: Sequence[tuple[Any, Any]], window: np.ndarray, framing: 
         entries.append((source.address, target.address, source.size, frames, *steps))
         counts.append(-(-frames // lanes))
     radices = radices_of(size)
-    padded = [*radices, *[0] * (_MOST_PASSES - len(radices))]
+    padded = [*radices, *[0] * (_MAX_PASSES - len(radices))]
     transform = np.array(
         [(f.step, f.start, len(window), f.count, size, lanes, f.reflect, f.magnitude, len(radices), padded)], _TRANSFORM
     )
     block_bytes, groups = lanes * frame_bytes, sum(counts)
     in_shared = block_bytes <= _SHARED_BYTES
-    blocks = groups if in_shared else min(groups, _MOST_BLOCKS, max(_ROOM_BYTES // block_bytes, 1))
+    blocks = groups if in_shared else min(groups, _MAX_BLOCKS, max(_ROOM_BYTES // block_bytes, 1))
     room = None if in_shared else scratch([(blocks * block_bytes,)], np.uint8)[0]
     launch(
         kernel(__file__, f"power_spectra<{'true' if in_shared else 'false'}>"),

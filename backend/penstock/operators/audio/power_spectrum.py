@@ -8,8 +8,8 @@ from penstock.operators.audio._axes import spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import SCIPY
 
-_MOST_DIMENSIONS = 3
-_LEAST_TRANSFORM = 3
+_MAX_DIMENSIONS = 3
+_MIN_TRANSFORM = 3
 
 
 @register_operator
@@ -39,7 +39,7 @@ class PowerSpectrum(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         spec = spectral_spec(workspace)
-        if spec.ndim is not None and spec.ndim > _MOST_DIMENSIONS:
+        if spec.ndim is not None and spec.ndim > _MAX_DIMENSIONS:
             raise RuntimeError(f"Unsupported number of dimensions {spec.ndim}")
         return [spec]
 
@@ -50,9 +50,9 @@ class PowerSpectrum(Operator):
             raise RuntimeError(f"Transform axis {axis} is out of bounds [0, {len(shape)})")
         # Without a size, or with one that is not positive, the axis is transformed as it is.
         sample.plan = self.args["nfft"] if (self.args["nfft"] or 0) > 0 else shape[axis]
-        if sample.plan < _LEAST_TRANSFORM:
+        if sample.plan < _MIN_TRANSFORM:
             raise RuntimeError(
-                f"Could not initialize a Fourier transform of {sample.plan}: {_LEAST_TRANSFORM} elements are needed at least"
+                f"Could not initialize a Fourier transform of {sample.plan}: {_MIN_TRANSFORM} elements are needed at least"
             )
         shape[axis] = sample.plan // 2 + 1
         return tuple(shape)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _TILE_BYTES = 120 * 1024
 
 
-_LEAST_TRANSFORM = 3
+_MIN_TRANSFORM = 3
 
 
 @register_operator
@@ -65,9 +65,9 @@ class Spectrogram(Operator):
         self._nfft = self._length if self.args["nfft"] is None else self.args["nfft"]
         if self._length > self._nfft:
             raise RuntimeError(f"Window length ({self._length}) can't be bigger than the FFT size ({self._nfft})")
-        if self._nfft < _LEAST_TRANSFORM and self.device == "cpu":
+        if self._nfft < _MIN_TRANSFORM and self.device == "cpu":
             raise RuntimeError(
-                f"Could not initialize a Fourier transform of {self._nfft}: `nfft` must be {_LEAST_TRANSFORM} at least"
+                f"Could not initialize a Fourier transform of {self._nfft}: `nfft` must be {_MIN_TRANSFORM} at least"
             )
         if self.args["power"] not in (1, 2):
             raise RuntimeError(f"`power` can be only 1 (energy) or 2 (power), received {self.args['power']}")

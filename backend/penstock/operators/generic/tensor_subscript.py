@@ -11,12 +11,12 @@ from penstock.schema import Alias, Argument, Input, Operator, Sample, Schema, Wo
 from penstock.schema.operator import Shape
 from penstock.tensors import TensorListGPU
 
-_MOST_SUBSCRIPTS = 32
+_MAX_SUBSCRIPTS = 32
 
 
 def _subscript_arguments() -> tuple[Argument, ...]:
     arguments = [Argument("num_subscripts", "int32", 0, "How many dimensions are indexed, full ranges included.")]
-    for axis in range(_MOST_SUBSCRIPTS):
+    for axis in range(_MAX_SUBSCRIPTS):
         arguments += [
             Argument(f"at_{axis}", "int32", None, f"Index in dimension {axis}, which is removed.", tensor=True),
             Argument(f"lo_{axis}", "int32", None, f"Start of the range in dimension {axis}.", tensor=True),
@@ -39,17 +39,17 @@ class TensorSubscript(Operator):
     )
 
     def setup(self) -> None:
-        self.given_at = [self.given(f"at_{axis}") for axis in range(_MOST_SUBSCRIPTS)]
+        self.given_at = [self.given(f"at_{axis}") for axis in range(_MAX_SUBSCRIPTS)]
         self.ranges = [
-            any(self.given(f"{bound}_{axis}") for bound in ("lo", "hi", "step")) for axis in range(_MOST_SUBSCRIPTS)
+            any(self.given(f"{bound}_{axis}") for bound in ("lo", "hi", "step")) for axis in range(_MAX_SUBSCRIPTS)
         ]
-        for axis in range(_MOST_SUBSCRIPTS):
+        for axis in range(_MAX_SUBSCRIPTS):
             if self.args[f"step_{axis}"] == 0:
                 raise RuntimeError(f"The step of the range in dimension {axis} is zero")
         self.count = max(
             [
                 self.args["num_subscripts"],
-                *(a + 1 for a in range(_MOST_SUBSCRIPTS) if self.given_at[a] or self.ranges[a]),
+                *(a + 1 for a in range(_MAX_SUBSCRIPTS) if self.given_at[a] or self.ranges[a]),
             ]
         )
 
@@ -57,7 +57,7 @@ class TensorSubscript(Operator):
         batch = workspace.inputs[0]
         if self.count > batch.ndim() and len(batch):
             raise IndexError(f"Too many indices ({self.count}) for a {batch.ndim()}-D tensor.")
-        kept = [axis for axis in range(batch.ndim()) if not (axis < _MOST_SUBSCRIPTS and self.given_at[axis])]
+        kept = [axis for axis in range(batch.ndim()) if not (axis < _MAX_SUBSCRIPTS and self.given_at[axis])]
         layout = "".join(batch.layout()[axis] for axis in kept) if batch.layout() else ""
         empty: Shape = (0,) * len(kept) if kept else ()
         parts: list[Any] = []

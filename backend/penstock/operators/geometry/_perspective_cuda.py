@@ -12,7 +12,7 @@ from penstock.kernels.axes import image_view
 from penstock.kernels.borders import BORDERS
 from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, scratch
 
-_MOST_FILLS = 4
+_MAX_FILLS = 4
 # Of a block; as in perspective.cu.
 _BLOCK_PIXELS = 1024
 _PERSPECTIVE = np.dtype(
@@ -22,7 +22,7 @@ _PERSPECTIVE = np.dtype(
         ("pixels", np.int64),
         *((name, np.int32) for name in ("height", "width", "inner", "out_height", "out_width")),
         *((name, np.int32) for name in ("taps", "coarse", "border")),
-        ("fill", np.float32, _MOST_FILLS),
+        ("fill", np.float32, _MAX_FILLS),
     ],
     align=True,
 )
@@ -62,7 +62,7 @@ def warp_images(jobs: Sequence[Perspective], border: str) -> None:
     for job, source, target in located:
         matrix = (job.matrix.address, np.zeros(9)) if isinstance(job.matrix, Located) else (0, job.matrix.reshape(9))
         height, width, inner = image_view(source.shape, job.axis)[1:]
-        fill = np.zeros(_MOST_FILLS, np.float32)
+        fill = np.zeros(_MAX_FILLS, np.float32)
         fill[: len(job.fill)] = job.fill
         entries.append(
             (

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, UINT16, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
-_MOST_COORDINATES = 6
+_MAX_COORDINATES = 6
 
 
 @register_operator
@@ -132,8 +132,8 @@ class CoordTransform(Operator):
 def _check_dimensions(rows: int, columns: int) -> None:
     """Raises RuntimeError for points of more coordinates than can be transformed."""
     for name, count in (("input", columns), ("output", rows)):
-        if count > _MOST_COORDINATES:
-            raise RuntimeError(f"Unsupported {name} point dimensionality: {count}; at most {_MOST_COORDINATES}")
+        if count > _MAX_COORDINATES:
+            raise RuntimeError(f"Unsupported {name} point dimensionality: {count}; at most {_MAX_COORDINATES}")
 
 
 def _matrix(sample: Sample, name: str, columns: int) -> np.ndarray:

@@ -102,7 +102,7 @@ SIZE_ARGUMENTS = (
 _WAYS_TO_TELL_SIZE = (("size",), ("resize_x", "resize_y", "resize_z"), ("resize_shorter",), ("resize_longer",))
 _MODES_OF_SIZES = {"resize_shorter": "not_smaller", "resize_longer": "not_larger"}
 _MIDDLES = np.array([0.5, 0.5])
-_MOST_EXTENT = 1 << 31
+_MAX_EXTENT = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ class ResizingOperator(ChainOperator):
             return None
         shapes = np.array(batch.shapes, np.int64)
         planned = self.plan_batch(workspace, shapes[:, first : first + 2]) if shapes.min() > 0 else None
-        if planned is None or not 1 <= planned[0].min() <= planned[0].max() < _MOST_EXTENT:
+        if planned is None or not 1 <= planned[0].min() <= planned[0].max() < _MAX_EXTENT:
             return None
         sizes, starts, ends = planned
         extents = shapes[:, first : first + 2]

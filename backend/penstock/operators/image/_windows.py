@@ -50,7 +50,7 @@ POLICY_ARGUMENTS = (
         "A window that reaches outside of the input: `error`, `pad` or `trim_to_shape`.",
     ),
 )
-_MOST_DIMENSIONS = 4
+_MAX_DIMENSIONS = 4
 _EXTENTS = {"F": "crop_d", "D": "crop_d", "H": "crop_h", "W": "crop_w"}
 _POSITIONS = {"F": "crop_pos_z", "D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
 
@@ -70,7 +70,7 @@ def check_crop_arguments(operator: Operator) -> None:
 def window_type(operator: Operator, batch: Any) -> DALIDataType:
     """The type of the output; raises RuntimeError for one, or for input of a type or rank, that is not supported."""
     dtype = batch.dtype
-    if batch.ndim() > _MOST_DIMENSIONS:
+    if batch.ndim() > _MAX_DIMENSIONS:
         raise RuntimeError(f"Not supported number of dimensions: {batch.ndim()}")
     if dtype == BOOL:
         raise RuntimeError(f"Not supported input type: {dtype_name(dtype)}")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
     from penstock.kernels.cuda.window import WindowCopy
 
-_MOST_INPUTS = 64
+_MAX_INPUTS = 64
 _EITHER = (("in_anchors", "in_anchors_rel"), ("shapes", "shapes_rel"), ("out_anchors", "out_anchors_rel"))
 _SUPPORTED = (UINT8, INT16, INT32, FLOAT)
 
@@ -130,8 +130,8 @@ class MultiPaste(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         count = len(workspace.inputs)
-        if count > _MOST_INPUTS:
-            raise RuntimeError(f"At most {_MOST_INPUTS} inputs can be pasted, got {count}")
+        if count > _MAX_INPUTS:
+            raise RuntimeError(f"At most {_MAX_INPUTS} inputs can be pasted, got {count}")
         if self.given("in_ids") and count != 1:
             raise RuntimeError(
                 "If the `in_ids` is specified, the operator accepts exactly one positional input batch. "

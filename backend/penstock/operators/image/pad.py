@@ -11,7 +11,7 @@ from penstock.operators.image._windows import copy_region, copy_regions, region_
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.image_chain import ChainOperator, Placement
 
-_MOST_DIMENSIONS = 5
+_MAX_DIMENSIONS = 5
 
 
 @register_operator
@@ -67,7 +67,7 @@ class Pad(ChainOperator):
         batch = workspace.inputs[0]
         if batch.dtype == FLOAT64:
             raise RuntimeError(f"Unsupported data type: {dtype_name(batch.dtype)}")
-        if len(batch) and not 0 < batch.ndim() <= _MOST_DIMENSIONS:
+        if len(batch) and not 0 < batch.ndim() <= _MAX_DIMENSIONS:
             raise RuntimeError(f"Unsupported number of dimensions {batch.ndim()}")
         good = [shape for index, shape in enumerate(batch.shapes) if index not in workspace.failures]
         workspace.state = [max(extents) for extents in zip(*good)]

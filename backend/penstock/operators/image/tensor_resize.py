@@ -14,7 +14,7 @@ from penstock.kernels.resize_shapes import MODES, ROUNDINGS, AxisPlan, plan_axes
 from penstock.operators.image._resizing import ResizingOperator
 from penstock.schema import Alias, Argument, Input, Sample, Schema, Workspace, register_operator
 
-_MOST_DIMENSIONS = 3
+_MAX_DIMENSIONS = 3
 
 
 @dataclass
@@ -138,9 +138,9 @@ class TensorResize(ResizingOperator):
         if not batch.ndim():
             raise RuntimeError("There is no dimension to resize")
         first, count = self._changed_dimensions(workspace, named)
-        if count > _MOST_DIMENSIONS:
+        if count > _MAX_DIMENSIONS:
             raise ValueError(
-                f"At most {_MOST_DIMENSIONS} adjacent dimensions can be resized, those between others included, got {count}"
+                f"At most {_MAX_DIMENSIONS} adjacent dimensions can be resized, those between others included, got {count}"
             )
         # The only dimension of vectors becomes the width of images that are one pixel high.
         lone = count == 1

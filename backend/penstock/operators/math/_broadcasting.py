@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 # Operands whose dimensions alternate more often between repeated and own extents are refused, as they are in DALI.
-_MOST_GROUPS = 6
+_MAX_GROUPS = 6
 
 
 def broadcast(shapes: Sequence[tuple[int, ...]], sample: int) -> tuple[int, ...]:
@@ -28,10 +28,10 @@ def broadcast(shapes: Sequence[tuple[int, ...]], sample: int) -> tuple[int, ...]
         extents.append(found.pop() if found else 1)
     result = tuple(reversed(extents))
     groups = _count_groups(shapes, result)
-    if groups > _MOST_GROUPS:
+    if groups > _MAX_GROUPS:
         raise RuntimeError(
             "Broadcasting pattern too complex. Can't operate with simplified shapes with more than "
-            f"{_MOST_GROUPS} groups of dimensions. Got {groups} groups."
+            f"{_MAX_GROUPS} groups of dimensions. Got {groups} groups."
         )
     return result
 

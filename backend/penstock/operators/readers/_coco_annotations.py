@@ -121,7 +121,7 @@ class CocoSettings:
     Attributes:
         corners: boxes are left, top, right, bottom; else left, top, width, height.
         relative: coordinates are fractions of the image's width and height.
-        least_size: objects whose box is narrower or lower are left out.
+        min_size: objects whose box is narrower or lower are left out.
         crowds: objects that stand for crowds are taken.
         category_ids: labels are the categories' numbers in the file; else 1, 2, 3 ... in the file's order.
         skip_empty: images without an object are left out.
@@ -129,7 +129,7 @@ class CocoSettings:
 
     corners: bool = False
     relative: bool = False
-    least_size: float = 0.0
+    min_size: float = 0.0
     crowds: bool = True
     category_ids: bool = False
     skip_empty: bool = False
@@ -173,7 +173,7 @@ def _wanted(annotation: dict[str, Any], settings: CocoSettings) -> bool:
     _, _, width, height = _box(annotation)
     if annotation.get("iscrowd") and not settings.crowds:
         return False
-    return width >= settings.least_size and height >= settings.least_size
+    return width >= settings.min_size and height >= settings.min_size
 
 
 def _is_int32(number: Any) -> bool:

@@ -122,7 +122,7 @@ class COCO(Reader):
         settings = CocoSettings(
             corners=args["ltrb"],
             relative=args["ratio"],
-            least_size=args["size_threshold"],
+            min_size=args["size_threshold"],
             crowds=args["include_iscrowd"],
             category_ids=args["avoid_class_remapping"],
             skip_empty=args["skip_empty"],

@@ -12,7 +12,7 @@ from penstock.kernels.codecs.headers.announced import Announced, check, check_de
 SIGNATURES = (b"GIF87a", b"GIF89a")
 _SCREEN = 13
 _EXTENSION, _IMAGE = 0x21, 0x2C
-_MOST_BLOCKS = 10_000
+_MAX_BLOCKS = 10_000
 # A code of 12 bits stands for 4096 pixels at most.
 _LZW_RATIO = 2731
 
@@ -22,7 +22,7 @@ def check_gif(data: memoryview) -> Announced:
     check(len(data) >= _SCREEN, "GIF: it is cut short within its header")
     width, height, flags = struct.unpack_from("<HHB", data, 6)
     position = _SCREEN + _colours(flags)
-    for _ in range(_MOST_BLOCKS):
+    for _ in range(_MAX_BLOCKS):
         check(position < len(data), "GIF: it is cut short before its first image")
         if data[position] == _IMAGE:
             check(position + 10 <= len(data), "GIF: it is cut short within its first image")

@@ -12,14 +12,14 @@ from penstock.kernels.codecs.headers.announced import Announced, check
 
 SIGNATURE = b"\0\0\1\0"
 _DIRECTORY, _ENTRY = 6, 16
-_MOST_IMAGES = 256
+_MAX_IMAGES = 256
 
 
 def check_ico(data: memoryview) -> Announced:
     """The largest that an ICO announces; raises CorruptImageError where that cannot be."""
     check(len(data) >= _DIRECTORY, "ICO: it is cut short within its header")
     (count,) = struct.unpack_from("<H", data, 4)
-    check(0 < count <= _MOST_IMAGES, f"ICO: it has {count} images")
+    check(0 < count <= _MAX_IMAGES, f"ICO: it has {count} images")
     check(len(data) >= _DIRECTORY + count * _ENTRY, "ICO: it is cut short within its directory")
     images = [_check_entry(data, _DIRECTORY + index * _ENTRY) for index in range(count)]
     return max(images, key=lambda image: image.height * image.width)

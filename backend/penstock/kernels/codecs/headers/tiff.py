@@ -15,7 +15,7 @@ _WIDTH, _HEIGHT, _BITS, _SAMPLES, _ROWS_PER_STRIP, _PLANES = 256, 257, 258, 277,
 _TILE_WIDTH, _TILE_HEIGHT = 322, 323
 _BYTES_OF = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 _NUMBERS = {1: "B", 3: "H", 4: "I", 13: "I", 16: "Q"}
-_MOST_ENTRIES, _MOST_SAMPLES, _MOST_BITS = 4096, 64, 64
+_MAX_ENTRIES, _MAX_SAMPLES, _MAX_BITS = 4096, 64, 64
 _LARGEST = (1 << 31) - 1
 _DENSEST = 10_000
 
@@ -46,7 +46,7 @@ def _read_directory(data: memoryview, layout: _Layout, pointer: int) -> dict[int
     """For each tag the type and number of its values, and where they are."""
     (directory,) = struct.unpack_from(layout.order + layout.offset, data, pointer)
     (count,) = struct.unpack_from(layout.order + layout.number, data, directory)
-    check(0 < count <= _MOST_ENTRIES, f"TIFF: its directory has {count} entries")
+    check(0 < count <= _MAX_ENTRIES, f"TIFF: its directory has {count} entries")
     first = directory + struct.calcsize(layout.order + layout.number)
     tags: dict[int, tuple[int, int, int]] = {}
     for entry in range(first, first + count * layout.entry, layout.entry):
@@ -64,14 +64,14 @@ def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, in
         kind, count, place = tags.get(tag, (0, 0, 0))
         if not count:
             return [default]
-        check(kind in _NUMBERS and count <= _MOST_SAMPLES, f"TIFF: its tag {tag} holds {count} values of type {kind}")
+        check(kind in _NUMBERS and count <= _MAX_SAMPLES, f"TIFF: its tag {tag} holds {count} values of type {kind}")
         return list(struct.unpack_from(f"{layout.order}{count}{_NUMBERS[kind]}", data, place))
 
     width, height = numbers(_WIDTH, 0)[0], numbers(_HEIGHT, 0)[0]
     check(0 < width <= _LARGEST and 0 < height <= _LARGEST, f"TIFF: its size is {height}x{width}")
     samples, bits = numbers(_SAMPLES, 1)[0], max(numbers(_BITS, 1))
-    check(0 < samples <= _MOST_SAMPLES, f"TIFF: its pixels have {samples} samples")
-    check(0 < bits <= _MOST_BITS, f"TIFF: its samples have {bits} bits")
+    check(0 < samples <= _MAX_SAMPLES, f"TIFF: its pixels have {samples} samples")
+    check(0 < bits <= _MAX_BITS, f"TIFF: its samples have {bits} bits")
     check(numbers(_ROWS_PER_STRIP, 1)[0] > 0, "TIFF: its strips have no rows")
     check(numbers(_PLANES, 1)[0] in (1, 2), "TIFF: its planes are arranged in an unknown way")
     announced = Announced(height, width, samples, bits)

@@ -12,7 +12,7 @@ from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Works
 
 # The dimensions of a matrix have no names.
 LAYOUT = "**"
-_MOST_DIMENSIONS = 6
+_MAX_DIMENSIONS = 6
 
 INPUT = Input("input", doc="An affine matrix [M|t] of float, of shape (n, n + 1), to which the transform is applied.")
 REVERSE_ORDER = Argument(
@@ -55,8 +55,8 @@ class TransformOperator(MatrixOperator):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         own = self.matrix(sample)
         count = len(own)
-        if not 1 <= count <= _MOST_DIMENSIONS:
-            raise RuntimeError(f"Transforms have 1 to {_MOST_DIMENSIONS} dimensions, got {count}")
+        if not 1 <= count <= _MAX_DIMENSIONS:
+            raise RuntimeError(f"Transforms have 1 to {_MAX_DIMENSIONS} dimensions, got {count}")
         if sample.shapes and sample.shapes[0][0] != count:
             raise RuntimeError(
                 f"The input describes a {sample.shapes[0][0]}D transform but other arguments suggest a {count}D transform"
