@@ -5,6 +5,7 @@ Knows no concrete operator.
 
 from penstock.schema.arguments import Argument, Deprecation
 from penstock.schema.declaration import Alias, Input, Schema
+from penstock.schema.equivalents import Equivalent
 from penstock.schema.input_operator import FedBatch, InputOperator
 from penstock.schema.operator import Operator, OutputSpec, Sample, Workspace
 from penstock.schema.registry import all_schemas, find_schema, operator_class, register_operator
@@ -13,6 +14,7 @@ __all__ = [
     "Alias",
     "Argument",
     "Deprecation",
+    "Equivalent",
     "FedBatch",
     "Input",
     "InputOperator",

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.errors import did_you_mean
 from penstock.schema.arguments import Argument, common_arguments
+from penstock.schema.equivalents import Equivalent
 from penstock.schema.libraries import Library
 
 MAX_INPUTS = 999
@@ -95,6 +96,7 @@ class Schema:
         deprecation_note: what else users should know who still use it.
         needs: libraries without which it cannot run on the CPU; others that help are not among them.
         absent: why no pipeline can be built with it, and what to use instead: of DALI's operators that need more than CUDA.
+        equivalents: what does the same in other libraries.
     """
 
     name: str
@@ -123,6 +125,7 @@ class Schema:
     deprecation_note: str = ""
     needs: tuple[Library, ...] = ()
     absent: str = ""
+    equivalents: tuple[Equivalent, ...] = ()
 
     @cached_property
     def path_arguments(self) -> tuple[str, ...]:
