@@ -29,6 +29,7 @@ LAYERS = [
 # The package's own face is the part without a name.
 LAYER_OF = {part: number for number, layer in enumerate(LAYERS) for part in layer}
 LAZY = (
+    "cloudpickle",
     "cupy",
     "numba",
     "torch",

@@ -7,6 +7,7 @@ nothing refers to it any more. Anonymous memory has no name that could be left b
 
 from __future__ import annotations
 
+import functools
 import itertools
 import mmap
 import os
@@ -319,8 +320,8 @@ class ParallelSource(Source):
         """What makes the callback in the worker."""
         if settings.py_start_method == "fork":
             return _Inherited(self.source, self.cycle)
-        pickler = settings.py_callback_pickler
-        return _Pickled(_dumped(self.source, pickler), self.cycle, pickler)
+        dumps, loads = _pickler_functions(settings.py_callback_pickler)
+        return _Pickled(_dumped(self.source, dumps), loads, self.cycle)
 
     def fetch(self, batch_size: int, epoch: int) -> list[Any]:
         while len(self._pending) < self.prefetch_queue_depth + 1:
@@ -427,12 +428,11 @@ class _Pickled:
     """Makes the callback of a spawned worker."""
 
     data: bytes
+    loads: Callable[[bytes], Any]
     cycle: Any
-    pickler: Any
 
     def __call__(self) -> Callable[..., Any]:
-        module, _, arguments = _pickler_parts(self.pickler)
-        return _single_argument(Source(module.loads(self.data, **arguments), self.cycle))
+        return _single_argument(Source(self.loads(self.data), self.cycle))
 
 
 class RunningWorkers:
@@ -474,24 +474,20 @@ def _single_argument(source: Source) -> Callable[..., Any]:
     return source._call
 
 
-def _pickler_parts(pickler: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """The module that pickles, and its keyword arguments for dumping and loading."""
+def _pickler_functions(pickler: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
+    """What makes bytes of a callback, and what makes the callback of these in the worker, where a module cannot be sent."""
     if pickler is None:
-        return pickling, {}, {}
-    if isinstance(pickler, (tuple, list)):
-        module, *keywords = pickler
-        dumping = keywords[0] if keywords else {}
-        loading = keywords[1] if len(keywords) > 1 else {}
-        return module, dumping, loading
-    return pickler, {}, {}
+        return pickling.dumps, pickling.loads
+    given = pickler if isinstance(pickler, (tuple, list)) else (pickler,)
+    module, dumping, loading = (*given, {}, {})[:3]
+    return functools.partial(module.dumps, **dumping), functools.partial(module.loads, **loading)
 
 
-def _dumped(source: Any, pickler: Any) -> bytes:
-    module, dumping, _ = _pickler_parts(pickler)
+def _dumped(source: Any, dumps: Callable[[Any], bytes]) -> bytes:
     try:
-        return module.dumps(source, **dumping)
+        return dumps(source)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise type(error)(
-            "The external source's callback cannot be sent to worker processes that are spawned: "
-            f"{error}. Give `py_callback_pickler` (e.g. cloudpickle), or use py_start_method='fork'."
+            f"The external source's callback cannot be sent to worker processes that are spawned: {error}. Let it make in the "
+            "worker what cannot be sent, give a `py_callback_pickler` that can send it, or use py_start_method='fork'."
         ) from error

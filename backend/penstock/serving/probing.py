@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import logging
-import struct
 import wave
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,8 +107,10 @@ def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None
             TensorInfo(node.name, batch.dtype, _common(batch.shapes[0], other.shapes[0]), batch.layout())
             for node, batch, other in zip(pipeline.graph.outputs, small, large)
         ]
-    if all(isinstance(error.__cause__, ImportError) for error in errors.values()):
-        raise ConfigurationError(_in_one_line(errors[kinds[0]]))
+    lacking = [error for error in errors.values() if isinstance(error.__cause__, ImportError)]
+    # Where the input itself could not be made up, nothing is known of the pipeline.
+    if lacking and all(error in lacking or isinstance(error, ImportError) for error in errors.values()):
+        raise ConfigurationError(_in_one_line(lacking[0]))
     why = "; ".join(f"{kind}: {_in_one_line(error)}" if kind else _in_one_line(error) for kind, error in errors.items())
     logger.info("the pipeline takes none of the made-up inputs that it was tried with (%s)", why)
     return None
@@ -153,36 +154,13 @@ def _made_up(info: TensorInfo, kind: str, scale: int) -> np.ndarray:
     return np.ones(extents, numpy_dtype(UINT8 if info.dtype is None else info.dtype))
 
 
-def _jpeg(scale: int) -> bytes:
-    """A grey JPEG in colour, whose code tables have one code each: that of no difference, and of no more coefficients."""
-    width, height = 320 * scale, 288 * scale + 32
+def _image(kind: str, scale: int) -> bytes:
+    """A grey image, in colour."""
+    from PIL import Image
 
-    def segment(marker: int, body: bytes) -> bytes:
-        return struct.pack(">BBH", 0xFF, marker, len(body) + 2) + body
-
-    factors = b"".join(bytes((number, 0x22 if number == 1 else 0x11, 0)) for number in (1, 2, 3))
-    code = bytes((1, *[0] * 15, 0))
-    segments = (
-        segment(0xE0, b"JFIF\0\1\1\0\0\1\0\1\0\0"),
-        segment(0xDB, bytes((0, *[1] * 64))),
-        segment(0xC0, struct.pack(">BHHB", 8, height, width, 3) + factors),
-        segment(0xC4, b"\x00" + code + b"\x10" + code),
-        segment(0xDA, b"\3\1\0\2\0\3\0\0\x3f\0"),
-    )
-    # Six blocks of two codes, each of one bit, for each 16x16 pixels; units are whole, and bits fill bytes.
-    units = (width // 16) * (height // 16)
-    return b"\xff\xd8" + b"".join(segments) + bytes(units * 12 // 8) + b"\xff\xd9"
-
-
-def _png(scale: int) -> bytes:
-    width, height = 320 * scale, 288 * scale + 32
-    rows = b"".join(b"\0" + bytes((x * 7 + y * 3) & 255 for x in range(width)) for y in range(1)) * height
-
-    def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    buffer = io.BytesIO()
+    Image.new("RGB", (320 * scale, 288 * scale + 32), (128, 128, 128)).save(buffer, kind)
+    return buffer.getvalue()
 
 
 def _wav(scale: int) -> bytes:
@@ -210,7 +188,12 @@ def _clip(scale: int) -> bytes:
     return buffer.getvalue()
 
 
-_ENCODED = {"jpeg": _jpeg, "png": _png, "audio": _wav, "video": _clip}
+_ENCODED: dict[str, Callable[[int], bytes]] = {
+    "jpeg": functools.partial(_image, "JPEG"),
+    "png": functools.partial(_image, "PNG"),
+    "audio": _wav,
+    "video": _clip,
+}
 
 
 def _common(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:

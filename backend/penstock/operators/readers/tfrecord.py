@@ -13,6 +13,7 @@ from penstock.kernels.storage import Files
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.operators.readers._records import Record
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.schema.libraries import PROTOBUF
 
 
 def read_index(files: Files, path: str, index_path: str) -> list[Record]:
@@ -57,6 +58,7 @@ class TFRecord(Reader):
     schema = Schema(
         name="readers___TFRecord",
         devices=("cpu",),
+        needs=(PROTOBUF,),
         arguments=(
             *READER_ARGUMENTS,
             *EPOCH_SHUFFLE_ARGUMENTS,
@@ -140,6 +142,7 @@ class TFRecordByName(TFRecord):
     schema = Schema(
         name="readers__TFRecord",
         devices=("cpu",),
+        needs=(PROTOBUF,),
         arguments=(
             *READER_ARGUMENTS,
             *EPOCH_SHUFFLE_ARGUMENTS,
