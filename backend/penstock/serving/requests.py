@@ -34,7 +34,7 @@ class Request(Protocol):
         """The names of the outputs that are asked for."""
 
     def tensor(self, name: str) -> Any:
-        """The array of an input (byte strings as objects); None where the request leaves it out."""
+        """The array of an input (byte strings as objects, or as a list of arrays); None where the request leaves it out."""
 
     def is_cancelled(self) -> bool:
         """Whether nobody waits for the answer any more."""
@@ -71,7 +71,7 @@ def samples_of(tensor: Any, spec: InputSpec) -> list[Any]:
     """The samples of one request's tensor, as views of its memory.
 
     Args:
-        tensor: an array of shape (samples, ...), on CPU or GPU; byte strings also as a list.
+        tensor: an array of shape (samples, ...), on CPU or GPU; byte strings also as a list, of ``bytes`` or of arrays of them.
         spec: what it is.
 
     Raises:
@@ -79,7 +79,7 @@ def samples_of(tensor: Any, spec: InputSpec) -> list[Any]:
     """
     if spec.is_bytes:
         items = tensor if isinstance(tensor, list) else tensor.reshape(-1)
-        return [np.frombuffer(_as_bytes(item, spec.name), np.uint8) for item in items]
+        return [_bytes_of(item, spec.name) for item in items]
     if tensor.ndim == 0:
         raise RequestError(f"input '{spec.name}' has no batch dimension")
     if spec.ndim == 0 and tensor.size == tensor.shape[0]:
@@ -122,11 +122,13 @@ def _of_type(value: Any, spec: InputSpec) -> np.ndarray:
     return sample
 
 
-def _as_bytes(item: Any, name: str) -> bytes:
-    if isinstance(item, bytes):
+def _bytes_of(item: Any, name: str) -> np.ndarray:
+    if isinstance(item, np.ndarray):
         return item
+    if isinstance(item, bytes):
+        return np.frombuffer(item, np.uint8)
     if isinstance(item, str):
-        return item.encode()
+        return np.frombuffer(item.encode(), np.uint8)
     raise RequestError(f"input '{name}' holds a {type(item).__name__} where bytes are expected")
 
 
