@@ -104,9 +104,7 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "beta both small, bits": lambda dali: dali.fn.reinterpret(
         dali.fn.random.beta(alpha=0.2, beta=0.5, shape=[300]), dtype=dali.types.INT32
     ),
-    "beta both tiny": lambda dali: dali.fn.random.beta(
-        alpha=1e-3, beta=1e-2, shape=[300], dtype=dali.types.FLOAT64
-    ),
+    "beta both tiny": lambda dali: dali.fn.random.beta(alpha=1e-3, beta=1e-2, shape=[300], dtype=dali.types.FLOAT64),
     "beta negative": lambda dali: dali.fn.random.beta(alpha=-1),
     "beta int": lambda dali: dali.fn.random.beta(dtype=dali.types.INT32),
     "gaussian": lambda dali: dali.fn.noise.gaussian(image(dali), mean=3.1, stddev=30),
