@@ -149,11 +149,22 @@ class BBoxRotate(Operator):
         if self.args["keep_size"]:
             return extents
         if sample.given("size"):
-            if len(sample["size"]) != 2:
-                raise RuntimeError(f"`size` list argument must be exactly two elements (HW), got {len(sample['size'])}")
-            return np.trunc(np.array(sample["size"][::-1], np.float64))
+            given = self._size(sample)
+            if len(given) != 2:
+                raise RuntimeError(f"`size` list argument must be exactly two elements (HW), got {len(given)}")
+            return np.trunc(np.array(given[::-1], np.float64))
         size = [int(extent) for extent in extents]
         return np.array(rotated_canvas(size, rotation_2d(sample["angle"])), np.float64)
+
+    @staticmethod
+    def _size(sample: Sample) -> list[float]:
+        """The argument `size`, which may be of integers too where the graph gives it."""
+        computed = sample.tensor_argument("size")
+        if computed is None:
+            return sample["size"]
+        if computed.dtype not in (np.int32, np.int64, np.uint32, np.float32):
+            raise TypeError(f"`size` must be int32, int64, uint32 or float, got {computed.dtype}")
+        return computed.reshape(-1).tolist()
 
     def _corners(self, boxes: np.ndarray, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Upper left corners and sizes, in pixels."""

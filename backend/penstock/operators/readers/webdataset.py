@@ -102,6 +102,24 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
         yield sample
 
 
+def index_lines(files: Files, path: str) -> Iterator[str]:
+    """The lines of an index of an archive, as :func:`read_index` takes them, version 1.2.
+
+    Raises:
+        ValueError: the archive is corrupt, holds no samples, or holds a file whose name has a space.
+    """
+    listed = ([file for file in sample if file.extension] for sample in list_archive(files, path))
+    samples = [sample for sample in listed if sample]
+    if not samples:
+        raise ValueError(f"The archive '{path}' holds no files with extensions")
+    yield f"v1.2 {len(samples)}"
+    for sample in samples:
+        for file in sample:
+            if len(file.name.split()) != 1:
+                raise ValueError(f"An index cannot hold names with spaces: '{file.name}' in '{path}'")
+        yield " ".join(f"{file.extension} {file.start} {file.size} {file.name}" for file in sample)
+
+
 def _names_files(head: list[str], index_path: str) -> bool:
     """Whether an index with that first line holds the files' names."""
     if not head:
