@@ -37,7 +37,21 @@ R = TypeVar("R")
 logger = logging.getLogger(__name__)
 
 # Triton's numbers for types of data, in the order of its documentation; for errors, levels of its log and kinds of metrics.
-_TYPES = ["INVALID", "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64"]
+_TYPES = [
+    "INVALID",
+    "BOOL",
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "UINT64",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "FP16",
+    "FP32",
+    "FP64",
+]
 _BYTES = 13
 _NUMPY_TYPES = {
     _TYPES.index(name.removeprefix("TYPE_")): np.dtype(numpy_dtype(dtype)) for dtype, name in TRITON_TYPES.items()
@@ -136,7 +150,7 @@ def start(shim: Shim, backend: str, config: str) -> None:
         # What a model prints is to be seen when it is printed: the server's log is no terminal.
         with contextlib.suppress(AttributeError):
             stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    os.fork = os.forkpty = _refuse_fork  # type: ignore[assignment]
+    os.fork = os.forkpty = _refuse_fork
     _take_settings(backend, json.loads(config).get("cmdline", {}))
 
 
