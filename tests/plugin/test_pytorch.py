@@ -60,7 +60,7 @@ def test_partial_last_batch() -> None:
     iterator = DALIGenericIterator(
         [numbered(), numbered()], ["x", "y"], size=7, last_batch_policy=LastBatchPolicy.PARTIAL
     )
-    assert [[len(of_pipe["x"]) for of_pipe in batch] for batch in iterator] == [[2, 2], [2, 1]]
+    assert [[len(pipe_outputs["x"]) for pipe_outputs in batch] for batch in iterator] == [[2, 2], [2, 1]]
 
 
 @pytest.mark.parametrize(

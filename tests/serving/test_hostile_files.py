@@ -34,10 +34,10 @@ def decoded():
 # Our check of headers would refuse the file that is to kill its decoder.
 UNCHECKED = """
 from penstock.kernels.codecs import image_header
-from penstock.kernels.codecs.headers.announced import Announced
+from penstock.kernels.codecs.headers.declared import Declared
 from penstock.kernels.codecs.headers.images import ImageFormat
 
-image_header.image_format = lambda data: ImageFormat("JPEG 2000", lambda data: Announced(40, 60))
+image_header.image_format = lambda data: ImageFormat("JPEG 2000", lambda data: Declared(40, 60))
 """
 CONFIG = """backend: "penstock"
 max_batch_size: 4

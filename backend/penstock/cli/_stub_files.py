@@ -116,7 +116,7 @@ def _own_code(face: ModuleType) -> tuple[list[str], list[str]]:
     """What the module's file itself spells out: its functions and classes without bodies, and the imports they need."""
     tree = ast.parse(inspect.getsource(face))
     definitions = [
-        _Bodiless().visit(node)
+        _BodyStripper().visit(node)
         for node in tree.body
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")
     ]
@@ -133,7 +133,7 @@ def _own_code(face: ModuleType) -> tuple[list[str], list[str]]:
     return imports, [ast.unparse(definition) for definition in definitions]
 
 
-class _Bodiless(ast.NodeTransformer):
+class _BodyStripper(ast.NodeTransformer):
     """Leaves the docstring of each function, and drops what it does."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:

@@ -12,7 +12,7 @@ from typing import Any
 
 _ROOT = "nvidia.dali"
 # What is at another place here; all else has the same path below `penstock`.
-_ELSEWHERE = {
+_REDIRECTS = {
     _ROOT: "penstock.compat.dali",
     f"{_ROOT}.auto_aug.core.decorator": "penstock.auto_aug.core._augmentation",
     f"{_ROOT}.backend": "penstock.compat.backend",
@@ -36,7 +36,7 @@ _WITHOUT = {
 
 def counterpart(name: str) -> str:
     """The module that ``name``, in or below ``nvidia.dali``, stands for."""
-    return _ELSEWHERE.get(name) or "penstock" + name.removeprefix(_ROOT)
+    return _REDIRECTS.get(name) or "penstock" + name.removeprefix(_ROOT)
 
 
 class _Loader(importlib.abc.Loader):

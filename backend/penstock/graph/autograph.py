@@ -290,7 +290,7 @@ def _return_once(body: list[ast.stmt]) -> list[ast.stmt]:
     return [*body, _assign(_RESULT, ast.Constant(None))]
 
 
-def _stays_plain(statement: ast.If) -> bool:
+def _cannot_be_function(statement: ast.If) -> bool:
     """Whether an `if` holds what cannot move into a function: `return`, `break`, `continue`, `yield` and the like."""
     if any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) for n in _walk_statements([statement])):
         return True
@@ -325,7 +325,7 @@ def _bound_names(statements: Iterable[ast.AST]) -> set[str]:
 def _assigned_in_ifs(body: Iterable[ast.AST]) -> set[str]:
     names: set[str] = set()
     for node in _walk_statements(body):
-        if isinstance(node, ast.If) and not _stays_plain(node):
+        if isinstance(node, ast.If) and not _cannot_be_function(node):
             names |= _bound_names([*node.body, *node.orelse])
     return names
 
@@ -436,7 +436,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.AST]:
-        if _stays_plain(node):
+        if _cannot_be_function(node):
             self.generic_visit(node)
             node.test = ast.copy_location(_tool("refuse_loop", node.test), node.test)
             return node

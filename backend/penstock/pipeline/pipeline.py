@@ -34,7 +34,7 @@ from penstock.schema.registry import load_package
 from penstock.tensors import cuda
 
 # Seconds that a pipeline that nobody holds any more waits for the batch which it is running.
-_FINALIZERS_PATIENCE = 1.0
+_FINALIZER_TIMEOUT = 1.0
 
 
 class Pipeline:
@@ -411,7 +411,7 @@ class Pipeline:
         plan = Plan(improved, seed, settings.decoding(), settings.files, graph)
         executor = session.start(plan, settings.depth)
         executor.enable_memory_stats = settings.enable_memory_stats
-        executor.surroundings = functools.partial(current.AsCurrent, weakref.ref(self), self._scope)
+        executor.run_context = functools.partial(current.AsCurrent, weakref.ref(self), self._scope)
         if settings.enable_checkpointing:
             session.keep_states(executor)
         self.start_py_workers()
@@ -726,7 +726,7 @@ class Pipeline:
         # Interpreter shutdown may have taken modules away already.
         with contextlib.suppress(Exception):
             # Not for ever: the garbage collection may have interrupted somebody who holds a lock that the batch waits for.
-            self._session.close(_FINALIZERS_PATIENCE)
+            self._session.close(_FINALIZER_TIMEOUT)
 
 
 def _overriding(keywords: dict[str, Any]) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class DALIGenericIterator(BaseIterator):
         )
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> list[Batch]:
-        return [self._batch(of_pipe) for of_pipe in outputs]
+        return [self._batch(pipe_outputs) for pipe_outputs in outputs]
 
     def _batch(self, outputs: tuple[Any, ...]) -> Batch:
         if len(outputs) < len(self.output_map):
@@ -79,7 +79,7 @@ class DALIGenericIterator(BaseIterator):
         }
 
     def _trimmed(self, batch: list[Batch], kept: Sequence[int]) -> list[Batch]:
-        return [{name: data[:count] for name, data in of_pipe.items()} for of_pipe, count in zip(batch, kept)]
+        return [{name: data[:count] for name, data in pipe_outputs.items()} for pipe_outputs, count in zip(batch, kept)]
 
 
 class DALIClassificationIterator(DALIGenericIterator):

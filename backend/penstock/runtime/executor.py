@@ -122,7 +122,7 @@ class Executor:
         self.enable_memory_stats = False
         self.keep_states = False
         # What is entered around each run: the pipeline makes itself the current one there.
-        self.surroundings: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
+        self.run_context: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
 
     # -- ahead of the consumer -----------------------------------------------------------------------------------
 
@@ -225,7 +225,7 @@ class Executor:
             watch: is told of each operator. Samples that it calls cancelled fail with ``CancelledError``; when no others are
                 left, the run stops, and sources that had not run yet keep what they were fed.
         """
-        with self.surroundings():
+        with self.run_context():
             if self.device_id is None:
                 result = self._run_steps(isolate, watch)
             else:
@@ -264,7 +264,7 @@ class Executor:
         slots: list[Any] = [None] * self.plan.num_slots
         batch_size = self._batch_size()
         for step in self.plan.steps:
-            if watch is not None and _none_is_left(result.failures, watch.cancelled(), batch_size):
+            if watch is not None and _nothing_left(result.failures, watch.cancelled(), batch_size):
                 result.stopped = True
                 return result
             if isinstance(step, Step):
@@ -330,7 +330,7 @@ class Executor:
                 _check_batch_sizes(workspace)
             step.operator.run(workspace)
             if not step.node.schema.merges:
-                _pass_on_sources(workspace)
+                _propagate_sources(workspace)
         except SampleFailure as error:
             failure = error.cause, error.index
         except Exception as error:
@@ -381,7 +381,7 @@ def _check_batch_sizes(workspace: Workspace) -> None:
         raise RuntimeError(f"Batch size clash: the inputs have {', '.join(map(str, sorted(sizes)))} samples")
 
 
-def _none_is_left(failures: dict[int, PenstockError], cancelled: Collection[int], batch_size: int) -> bool:
+def _nothing_left(failures: dict[int, PenstockError], cancelled: Collection[int], batch_size: int) -> bool:
     """Puts cancelled samples among the failures; tells whether they were the last that had not failed."""
     for index in cancelled:
         failures.setdefault(index, CancelledError())
@@ -395,7 +395,7 @@ def _local_failures(failures: dict[int, PenstockError], workspace: Workspace) ->
     return {local: failures[p] for local, p in enumerate(workspace.positions) if p in failures}
 
 
-def _pass_on_sources(workspace: Workspace) -> None:
+def _propagate_sources(workspace: Workspace) -> None:
     """Outputs that do not tell where their samples come from tell what the samples' inputs agree on."""
     named = [batch.source_infos for batch in workspace.inputs if batch.source_infos]
     if not named:

@@ -169,7 +169,7 @@ def operator_seeds(operators: Sequence[OpNode], seed: int) -> dict[OpNode, int]:
 
     slots = seed_slots(seed)
     seeds: dict[OpNode, int] = {}
-    of_group: dict[object, int] = {}
+    group_seeds: dict[object, int] = {}
     taken = 0
     for op in operators:
         if not op.schema.random:
@@ -178,6 +178,6 @@ def operator_seeds(operators: Sequence[OpNode], seed: int) -> dict[OpNode, int]:
         if given is not None:
             seeds[op] = given
             continue
-        seeds[op] = of_group.setdefault(op.group, slots[taken % len(slots)])
+        seeds[op] = group_seeds.setdefault(op.group, slots[taken % len(slots)])
         taken += 1
     return seeds

@@ -249,7 +249,7 @@ class Operator:
     def sees_frames(self, workspace: Workspace) -> bool:
         """Whether the samples, or values of arguments, are taken apart into frames."""
         return self.schema.sequences and (
-            self._has_frames(workspace) or any(map(_of_frames, workspace.arguments.values()))
+            self._has_frames(workspace) or any(map(_holds_frames, workspace.arguments.values()))
         )
 
     def finish(self, workspace: Workspace) -> None:
@@ -272,7 +272,7 @@ class Operator:
         for index, batch in enumerate(workspace.inputs):
             declared = self.schema.input(index).layouts
             # Sequences may be unfolded into frames of which only the rest of the layout is declared.
-            if not _of_frames(batch) or any(layout.startswith("F") for layout in declared):
+            if not _holds_frames(batch) or any(layout.startswith("F") for layout in declared):
                 self.input_layout(workspace, index)
 
     def _check_lists(self, workspace: Workspace) -> None:
@@ -280,11 +280,11 @@ class Operator:
         for name, batch in workspace.arguments.items():
             argument = self.schema.all_arguments.get(name)
             if argument is not None and argument.is_list:
-                first = 1 if _of_frames(batch) else 0
+                first = 1 if _holds_frames(batch) else 0
                 argument.check_shapes([shape[first:] for shape in batch.shapes] if first else batch.shapes)
 
     def _has_frames(self, workspace: Workspace) -> bool:
-        return any(map(_of_frames, workspace.inputs))
+        return any(map(_holds_frames, workspace.inputs))
 
     def run_batch(self, workspace: Workspace) -> None:
         """Runs the operator on a batch whose samples it takes as they are."""
@@ -424,7 +424,7 @@ class Operator:
         """A new epoch begins."""
 
 
-def _of_frames(batch: Any) -> bool:
+def _holds_frames(batch: Any) -> bool:
     return bool(batch.layout().startswith("F"))
 
 

@@ -100,7 +100,7 @@ def sample_of(value: Any, spec: InputSpec) -> np.ndarray:
     Raises:
         ValueError: it is no sample of this input.
     """
-    sample = _of_type(value, spec)
+    sample = _checked_value(value, spec)
     if spec.ndim is not None and sample.ndim < spec.ndim:
         sample = sample.reshape((1,) * (spec.ndim - sample.ndim) + sample.shape)
     if spec.ndim is not None and sample.ndim != spec.ndim:
@@ -108,7 +108,7 @@ def sample_of(value: Any, spec: InputSpec) -> np.ndarray:
     return sample
 
 
-def _of_type(value: Any, spec: InputSpec) -> np.ndarray:
+def _checked_value(value: Any, spec: InputSpec) -> np.ndarray:
     dtype = None if spec.dtype is None else np.dtype(spec.dtype)
     if isinstance(value, str):
         given = np.frombuffer(value.encode(), np.uint8) if dtype in (None, np.uint8) else np.array(json.loads(value))

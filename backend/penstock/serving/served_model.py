@@ -259,7 +259,7 @@ class ServedModel:
                     if result.failures:
                         yield refusal_of(result.failures[min(result.failures)], -given)
                         return
-                    for start, stop in _alike(result, self._order):
+                    for start, stop in _uniform_runs(result, self._order):
                         yield self._part(request, result, start, stop)
                     given += len(result.outputs[0])
         except Exception as error:
@@ -319,7 +319,7 @@ def _concatenated(name: str, arrays: Sequence[Any]) -> Any:
     return (np if isinstance(arrays[0], np.ndarray) else require_cupy()).concatenate(arrays)
 
 
-def _alike(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _uniform_runs(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Where to cut a batch, so that the samples between two cuts are of one shape: a video's last sequence may be shorter."""
     shapes = list(zip(*(result.outputs[index].shapes for index in outputs)))
     cuts = [place for place in range(1, len(shapes)) if shapes[place] != shapes[place - 1]]

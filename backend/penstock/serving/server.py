@@ -216,7 +216,7 @@ class LocalServer:
         except BaseException:
             self.stop()
             raise
-        every = self._flags.poll_every if self._flags.mode == "poll" else None
+        every = self._flags.poll_interval if self._flags.mode == "poll" else None
         self._supervisor = Supervisor(self, self._report, self._restarts, every)
         return self
 

@@ -77,10 +77,10 @@ def original_of(path: Path, environment: Mapping[str, str] | None = None) -> Pat
     return path
 
 
-def ask_for_cpu(config: str) -> str:
+def request_cpu(config: str) -> str:
     """A model's configuration (in protobuf's text format) in which no instance group asks for a GPU.
 
-    >>> ask_for_cpu("instance_group [ { count: 2 kind: KIND_GPU gpus: [ 0, 1 ] } ]")
+    >>> request_cpu("instance_group [ { count: 2 kind: KIND_GPU gpus: [ 0, 1 ] } ]")
     'instance_group [ { count: 2 kind: KIND_CPU } ]'
     """
     tokens = _TOKEN.findall(config)
@@ -154,7 +154,7 @@ def _entries(folder: Path) -> Iterator[tuple[Path, Path]]:
 
 def _amend(source: Path, target: Path) -> None:
     """Writes the amended configuration, unless it is there already."""
-    text = ask_for_cpu(source.read_text())
+    text = request_cpu(source.read_text())
     if not target.is_file() or target.read_text() != text:
         beside = target.with_suffix(".new")
         beside.write_text(text)

@@ -515,7 +515,7 @@ class TensorListGPU(TensorList):
     _places: Sequence[Any] | None = None
 
     @classmethod
-    def of_places(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> Any:
+    def of_located(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> Any:
         """A batch of samples in memory that is not CuPy's (:class:`penstock.kernels.cuda.launch.Located`)."""
         batch = cls.of_samples([], layout, dtype, ndim)
         batch.shapes = [place.shape for place in places]

@@ -23,7 +23,7 @@ from penstock.kernels.codecs.image_codec import (
     decode,
     decode_parameters,
     full_intensity,
-    gray_by_way_of_rgb,
+    gray_via_rgb,
     nvimgcodec_region,
     taken_by_nvimgcodec,
 )
@@ -138,7 +138,7 @@ class GpuImageDecoder:
         return decoded
 
     def _on_gpu(self, header: ImageHeader) -> bool:
-        if header.apart or gray_by_way_of_rgb(header, self._output_type):
+        if header.isolated or gray_via_rgb(header, self._output_type):
             return False
         return taken_by_nvimgcodec(header, self._output_type)
 

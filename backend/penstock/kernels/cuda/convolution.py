@@ -76,10 +76,10 @@ def convolve(jobs: Sequence[Filters], axes: Sequence[int]) -> None:
         _convolve_planes(by_planes, axes)
     by_lines = [job for job, tiling in zip(jobs, tiles) if not tiling]
     if by_lines:
-        _convolve_lines(_but_for(by_lines, axes), axes[0])
+        _convolve_lines(_filtered_along_other_axes(by_lines, axes), axes[0])
 
 
-def _but_for(jobs: Sequence[Filters], axes: Sequence[int]) -> list[tuple[Filters, list[Located]]]:
+def _filtered_along_other_axes(jobs: Sequence[Filters], axes: Sequence[int]) -> list[tuple[Filters, list[Located]]]:
     """The jobs with what remains to be filtered along the first axis, for each term."""
     if len(axes) == 1:
         return [(job, [job.source] * len(job.terms)) for job in jobs]

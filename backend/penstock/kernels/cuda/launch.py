@@ -166,7 +166,9 @@ def locate_all(batch: TensorListGPU, samples: Sequence[Any]) -> list[Located]:
     return [Located(addresses[s.index], batch.shapes[s.index], dtype, elements) for s in samples]
 
 
-def alike(sources: Sequence[Located], targets: Sequence[Located], plans: Sequence[Any]) -> tuple[list[int], list[int]]:
+def group_samples(
+    sources: Sequence[Located], targets: Sequence[Located], plans: Sequence[Any]
+) -> tuple[list[int], list[int]]:
     """Finds the samples that differ in their addresses alone: those of one plan (the same object) and of equal shapes.
 
     Returns:

@@ -181,7 +181,7 @@ class Programs:
 
     def record(self, workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None], values: RunValues) -> bool:
         """Records what ``compute_batch`` launches, and launches it; tells whether that could be done."""
-        if workspace.kind is None or not self._recordable or not self._comes_again(workspace.kind):
+        if workspace.kind is None or not self._recordable or not self._recurs(workspace.kind):
             return False
         try:
             program = _recorded(workspace, compute_batch)
@@ -196,7 +196,7 @@ class Programs:
         program.run(workspace.inputs, workspace.outputs, values)
         return True
 
-    def _comes_again(self, kind: Any) -> bool:
+    def _recurs(self, kind: Any) -> bool:
         """Whether a batch of this kind was there before; those of random shapes or arguments never come again."""
         key = hash(kind)
         if key in self._seen:

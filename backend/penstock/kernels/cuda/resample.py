@@ -12,9 +12,9 @@ import numpy as np
 from penstock.kernels.cuda.launch import (
     Located,
     addresses_of,
-    alike,
     blocks_for,
     cuda_type,
+    group_samples,
     kernel,
     launch,
     locate,
@@ -95,7 +95,7 @@ def resample_images(jobs: Sequence[ImageResampling], between: np.dtype | None = 
     )
 
 
-def resample_alike(
+def resample_grouped(
     sources: Sequence[Located],
     targets: Sequence[Located],
     plans: Sequence[Any],
@@ -110,7 +110,7 @@ def resample_alike(
     kept = [index for index, target in enumerate(targets) if target.size]
     sources, targets = [sources[i] for i in kept], [targets[i] for i in kept]
     plans = [plans[i] for i in kept]
-    firsts, kinds = alike(sources, targets, plans)
+    firsts, kinds = group_samples(sources, targets, plans)
     _resample([job_of(plans[i], sources[i], targets[i]) for i in firsts], sources, targets, kinds, between)
 
 
@@ -143,8 +143,8 @@ def _resample(
         capacity = max(capacity, min(widest, room))
         if widest > room:
             sums = max(sums, segment * source.shape[-1])
-        of_job = (places[number], places[len(pairs) + number], real_places[2 * len(pairs) + number])
-        entries.append(_entry(job, source, target, of_job, segment, segments))
+        job_places = (places[number], places[len(pairs) + number], real_places[2 * len(pairs) + number])
+        entries.append(_entry(job, source, target, job_places, segment, segments))
         counts.append(rows[number] * segments)
     capacity = -(-capacity // 4) * 4
     middle = "float" if between is None else cuda_type(between)

@@ -68,7 +68,7 @@ def fill_tables(
     axes = [_descriptors(vertical, False), _descriptors(horizontal, True)]
     count = len(axes[0])
     # Where all images are alike, they share their tables.
-    parts = [axis[:1] if _alike(axis) else axis for axis in axes]
+    parts = [axis[:1] if _all_equal(axis) else axis for axis in axes]
     descriptors = np.concatenate(parts)
     outputs = descriptors["outputs"].astype(np.int64)
     sizes = outputs * descriptors["used"]
@@ -96,7 +96,7 @@ def _tables(descriptors: np.ndarray, count: int) -> Tables:
     return Tables(*(columns if len(descriptors) == count else (column.repeat(count) for column in columns)))
 
 
-def _alike(axis: np.ndarray) -> bool:
+def _all_equal(axis: np.ndarray) -> bool:
     rows = axis.view(np.uint8).reshape(len(axis), -1)
     return bool((rows == rows[0]).all())
 

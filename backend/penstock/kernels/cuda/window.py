@@ -12,9 +12,9 @@ import numpy as np
 from penstock.kernels.cuda.launch import (
     Located,
     addresses_of,
-    alike,
     cuda_type,
     division_by,
+    group_samples,
     kernel,
     launch,
     locate,
@@ -132,7 +132,7 @@ def copy_windows(copies: Sequence[WindowCopy]) -> None:
     _copy(copies, sources, targets, range(len(copies)))
 
 
-def copy_alike(
+def copy_grouped(
     sources: Sequence[Located],
     targets: Sequence[Located],
     plans: Sequence[Any],
@@ -143,7 +143,7 @@ def copy_alike(
     Args:
         copy_of: what happens to a sample, from its plan, source and target; called for one sample of each kind.
     """
-    firsts, kinds = alike(sources, targets, plans)
+    firsts, kinds = group_samples(sources, targets, plans)
     _copy([copy_of(plans[i], sources[i], targets[i]) for i in firsts], sources, targets, kinds)
 
 
@@ -212,7 +212,7 @@ def join(parts: Sequence[Sequence[Any]], targets: Sequence[Any], axis: int) -> N
         sources += located
         wholes += [target] * len(located)
         plans += places[shapes]
-    copy_alike(sources, wholes, plans, lambda place, s, t: WindowCopy(s, t, place=place, extents=s.shape))
+    copy_grouped(sources, wholes, plans, lambda place, s, t: WindowCopy(s, t, place=place, extents=s.shape))
 
 
 def _places(shapes: Sequence[Sequence[int]], axis: int) -> list[list[int]]:

@@ -12,7 +12,7 @@ from numba import njit
 
 from penstock.kernels.cpu.audio import used_widths
 from penstock.kernels.cpu.decibels import Logarithm, inverse_unit, scaled_decibels
-from penstock.kernels.cpu.fft import TILE, Transform, band_tile, tile_room
+from penstock.kernels.cpu.fft import TILE, Transform, band_tile, tile_scratch
 from penstock.kernels.cpu.moments import Standard, standardize_row
 from penstock.kernels.cpu.simd import load, store
 
@@ -23,11 +23,11 @@ _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 def _fill_tiles(signal, transform, starts, weights, frames, tiles):  # type: ignore[no-untyped-def]
     """The bands as (tiles, bands, ``TILE``), zeros past the last frame: all is written in the order of memory."""
     bands = starts, used_widths(starts.size, weights), weights
-    room, size = tile_room(transform), starts.size * TILE
+    scratch, size = tile_scratch(transform), starts.size * TILE
     # Nothing writes to some of the last tile's columns.
     tiles[tiles.size - size :] = 0
     for t in range(0, frames, TILE):
-        band_tile(signal, transform, bands, t, min(TILE, frames - t), room, tiles[t * starts.size :])
+        band_tile(signal, transform, bands, t, min(TILE, frames - t), scratch, tiles[t * starts.size :])
 
 
 @njit(**_OPTIONS)

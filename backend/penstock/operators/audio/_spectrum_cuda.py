@@ -33,7 +33,7 @@ _COMPLEX_BYTES = 8
 # Frames of a block: as many as make its memory accesses whole, while several blocks fit a multiprocessor's memory.
 _MAX_LANES, _COMFORTABLE_BYTES, _SHARED_BYTES = 8, 32 * 1024, 48 * 1024
 # What larger transforms take of the device's memory, and how many blocks keep it busy.
-_ROOM_BYTES, _MAX_BLOCKS = 256 * 1024 * 1024, 1024
+_SCRATCH_BYTES, _MAX_BLOCKS = 256 * 1024 * 1024, 1024
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def power_spectra(jobs: Sequence[tuple[Any, Any]], window: np.ndarray, framing: 
     )
     block_bytes, groups = lanes * frame_bytes, sum(counts)
     in_shared = block_bytes <= _SHARED_BYTES
-    blocks = groups if in_shared else min(groups, _MAX_BLOCKS, max(_ROOM_BYTES // block_bytes, 1))
+    blocks = groups if in_shared else min(groups, _MAX_BLOCKS, max(_SCRATCH_BYTES // block_bytes, 1))
     room = None if in_shared else scratch([(blocks * block_bytes,)], np.uint8)[0]
     launch(
         kernel(__file__, f"power_spectra<{'true' if in_shared else 'false'}>"),

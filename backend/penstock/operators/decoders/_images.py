@@ -247,7 +247,7 @@ class ImageDecoder(PixelSource):
             else:
                 images[sample.index] = image
         if jobs and all(isinstance(image, Located) for image in images):
-            output = TensorListGPU.of_places(images, spec.layout, spec.dtype, 3)
+            output = TensorListGPU.of_located(images, spec.layout, spec.dtype, 3)
         else:
             filled = [self._gpu.empty(spec.dtype) if image is None else as_array(image) for image in images]
             output = TensorListGPU.of_samples(filled, spec.layout, spec.dtype, spec.ndim)

@@ -71,10 +71,10 @@ class AudioDecoder(Operator):
         scale = wanted / recording.rate if wanted > 0 else 1.0
         # A rate of 0 that was asked for is also told, though the recording keeps its own.
         sample.plan = _Request(recording, scale, wanted if self.given("sample_rate") else recording.rate)
-        length = math.ceil(recording.moments * scale)
-        check_length(max(length, recording.moments), recording.channels, recording.rate, sample.shapes[0][0])
+        length = math.ceil(recording.frames * scale)
+        check_length(max(length, recording.frames), recording.channels, recording.rate, sample.shapes[0][0])
         decoding.limits.check_audio(
-            max(length, recording.moments), recording.channels, numpy_dtype(self.args["dtype"]).itemsize
+            max(length, recording.frames), recording.channels, numpy_dtype(self.args["dtype"]).itemsize
         )
         return [(length,) if self.args["downmix"] else (length, recording.channels), ()]
 
@@ -86,7 +86,7 @@ class AudioDecoder(Operator):
         if request.scale == 1 and not (self.args["downmix"] and recording.channels > 1):
             recording.read_into(out if out.ndim == 2 else out[:, None])
             return
-        signal = np.empty((recording.moments, recording.channels), np.float32)
+        signal = np.empty((recording.frames, recording.channels), np.float32)
         recording.read_into(signal)
         if self.args["downmix"]:
             signal = signal.mean(axis=1)

@@ -72,13 +72,13 @@ class Transpose(ChainOperator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_alike
+        from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
         permutation = self.permutation(workspace.inputs[0].ndim())
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         plans = [None] * len(samples)
-        copy_alike(sources, targets, plans, lambda _, source, target: WindowCopy(source, target, permutation))
+        copy_grouped(sources, targets, plans, lambda _, source, target: WindowCopy(source, target, permutation))
 
 
 @dataclass(frozen=True)

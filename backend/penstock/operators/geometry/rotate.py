@@ -84,7 +84,8 @@ class Rotate(WarpingOperator):
                 self._share_canvas(frames)
         extents = [None if s is None or s.plan is None else s.plan.extents for s in workspace.samples]
         return [
-            [shape if e is None else (*e, shape[-1]) for e, shape in zip(extents, of_output)] for of_output in shapes
+            [shape if e is None else (*e, shape[-1]) for e, shape in zip(extents, output_shapes)]
+            for output_shapes in shapes
         ]
 
     def _share_canvas(self, frames: Sequence[Sample]) -> None:

@@ -99,7 +99,7 @@ SIZE_ARGUMENTS = (
         "subpixel_scale", "bool", True, "When an extent is rounded, adjust the region so that the true scale is kept."
     ),
 )
-_WAYS_TO_TELL_SIZE = (("size",), ("resize_x", "resize_y", "resize_z"), ("resize_shorter",), ("resize_longer",))
+_SIZE_ARGUMENT_GROUPS = (("size",), ("resize_x", "resize_y", "resize_z"), ("resize_shorter",), ("resize_longer",))
 _MODES_OF_SIZES = {"resize_shorter": "not_smaller", "resize_longer": "not_larger"}
 _MIDDLES = np.array([0.5, 0.5])
 _MAX_EXTENT = 1 << 31
@@ -223,7 +223,9 @@ class ResizingOperator(ChainOperator):
             raise RuntimeError(f"Invalid resize mode: {self.args['mode']}. Use one of {', '.join(MODES)}.")
         if self.given("roi_start") != self.given("roi_end"):
             raise RuntimeError("``roi_start`` and ``roi_end`` must be specified together")
-        groups = [group for group in _WAYS_TO_TELL_SIZE if any(self.given(name) for name in group if name in self.args)]
+        groups = [
+            group for group in _SIZE_ARGUMENT_GROUPS if any(self.given(name) for name in group if name in self.args)
+        ]
         if len(groups) > 1:
             raise RuntimeError(
                 "Exactly one method of specifying size must be used, but "
@@ -326,7 +328,7 @@ class ResizingOperator(ChainOperator):
         """What :meth:`plan_axes` does, as :meth:`plan_batch`."""
         from penstock.kernels.cpu.axis_plans import HALF_AWAY, fill_axis_plans
 
-        given = next(group for group in _WAYS_TO_TELL_SIZE if any(self.given(name) for name in group))
+        given = next(group for group in _SIZE_ARGUMENT_GROUPS if any(self.given(name) for name in group))
         mode = _MODES_OF_SIZES.get(given[0]) or self.args["mode"]
         names = given if len(given) == 1 else ("resize_y", "resize_x")
         columns = [values for values in (self.values(workspace, name) for name in names) if values is not None]
@@ -593,7 +595,7 @@ def _plan_empty(extents: Sequence[int], requested: Sequence[float]) -> list[Axis
 def resample_batch(workspace: Workspace) -> None:
     """Resamples the spatial axes of all samples on the GPU, as their plans say."""
     from penstock.kernels.cuda.launch import locate_all, scratch
-    from penstock.kernels.cuda.resample import ImageResampling, resample_alike, resample_axes
+    from penstock.kernels.cuda.resample import ImageResampling, resample_axes, resample_grouped
 
     first, count = workspace.state
     if workspace.plans is not None:
@@ -616,7 +618,7 @@ def resample_batch(workspace: Workspace) -> None:
             plan.taps_of(count - 1),
         )
 
-    resample_alike(sources, targets, plans, job_of)
+    resample_grouped(sources, targets, plans, job_of)
 
 
 def resample_images_planned(

@@ -269,7 +269,7 @@ def wrapped(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> list[float
 def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axis: int | None) -> None:
     """:func:`copy_region` for all samples on the GPU; ``fill`` None: each sample's ``fill_value``, wrapped."""
     from penstock.kernels.cuda.launch import locate_all
-    from penstock.kernels.cuda.window import WindowCopy, copy_alike
+    from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
     samples = workspace.live
     sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
@@ -281,7 +281,7 @@ def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axi
         cut = wrapped(values, target.dtype)
         return WindowCopy(source, target, anchor=region.anchor, fill=cut, channel_axis=channel_axis)
 
-    copy_alike(sources, targets, [sample.plan for sample in samples], copy_of)
+    copy_grouped(sources, targets, [sample.plan for sample in samples], copy_of)
 
 
 def _fill(target: np.ndarray, values: Sequence[float], channel_axis: int | None) -> None:

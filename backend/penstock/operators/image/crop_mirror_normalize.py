@@ -238,7 +238,7 @@ class CropMirrorNormalize(ChainOperator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_alike
+        from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
         layout, permutation = workspace.state
         samples = workspace.live
@@ -259,4 +259,4 @@ class CropMirrorNormalize(ChainOperator):
             )
 
         plans = [sample.plan for sample in samples] if workspace.plans is None else workspace.plans.split()
-        copy_alike(sources, targets, plans, copy_of)
+        copy_grouped(sources, targets, plans, copy_of)

@@ -139,11 +139,11 @@ class Erase(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_alike, copy_windows
+        from penstock.kernels.cuda.window import WindowCopy, copy_grouped, copy_windows
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        copy_alike(sources, targets, [None] * len(samples), lambda _, source, target: WindowCopy(source, target))
+        copy_grouped(sources, targets, [None] * len(samples), lambda _, source, target: WindowCopy(source, target))
         copy_windows([erased for sample, target in zip(samples, targets) for erased in _erased(sample.plan, target)])
 
 

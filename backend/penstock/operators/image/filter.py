@@ -193,7 +193,7 @@ class Filter(Operator):
 
         samples, axis = workspace.live, workspace.state[0]
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        windows, *fills = (self._wherever(batch, samples) for batch in workspace.inputs[1:])
+        windows, *fills = (self._on_either_device(batch, samples) for batch in workspace.inputs[1:])
         jobs = [
             Correlation(source, target, axis, window, sample.plan.anchor, fill)
             for sample, source, target, window, fill in zip(
@@ -203,7 +203,7 @@ class Filter(Operator):
         correlate_images(jobs, _BORDERS[self._border])
 
     @staticmethod
-    def _wherever(batch: Any, samples: Sequence[Sample]) -> list[Any]:
+    def _on_either_device(batch: Any, samples: Sequence[Sample]) -> list[Any]:
         """The arrays of a batch that may be on either device: in host memory, or located on the GPU."""
         from penstock.kernels.cuda.launch import locate_all
 

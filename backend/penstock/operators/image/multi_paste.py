@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.kernels.cuda.window import WindowCopy
 
 _MAX_INPUTS = 64
-_EITHER = (("in_anchors", "in_anchors_rel"), ("shapes", "shapes_rel"), ("out_anchors", "out_anchors_rel"))
+_EXCLUSIVE_PAIRS = (("in_anchors", "in_anchors_rel"), ("shapes", "shapes_rel"), ("out_anchors", "out_anchors_rel"))
 _SUPPORTED = (UINT8, INT16, INT32, FLOAT)
 
 
@@ -124,7 +124,7 @@ class MultiPaste(Operator):
     )
 
     def setup(self) -> None:
-        for one, other in _EITHER:
+        for one, other in _EXCLUSIVE_PAIRS:
             if self.given(one) and self.given(other):
                 raise RuntimeError(f"`{one}` and `{other}` cannot be given together")
 

@@ -87,7 +87,7 @@ class ResizeNormalize(FusedOperator):
     def compute_fused_batch(self, steps: Sequence[Workspace]) -> None:
         first, second = steps
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.resample import ImageResampling, resample_alike
+        from penstock.kernels.cuda.resample import ImageResampling, resample_grouped
 
         plans, windows = self._resize.image_plans(first), self._normalize.window_plans(second)
         if plans is not None and windows is not None:
@@ -118,7 +118,7 @@ class ResizeNormalize(FusedOperator):
             )
 
         sources, targets = locate_all(first.inputs[0], samples), locate_all(second.outputs[0], samples)
-        resample_alike(sources, targets, jobs, job_of, _between(second))
+        resample_grouped(sources, targets, jobs, job_of, _between(second))
 
 
 def _with_plans(step: Workspace, plans: ImagePlans | CmnPlans | None) -> list[Sample]:

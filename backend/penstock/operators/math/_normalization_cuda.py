@@ -13,7 +13,7 @@ from penstock.kernels.cuda.launch import THREADS, Located, blocks_for, cuda_type
 from penstock.kernels.cuda.reduction import Reduction, reduce_axes
 
 # Elements of a block of threads.
-_OF_BLOCK = 16 * THREADS
+_ELEMENTS_PER_BLOCK = 16 * THREADS
 _NORMALIZED = np.dtype(
     [
         *((name, np.uint64) for name in ("source", "target", "mean", "deviation")),
@@ -104,7 +104,7 @@ def _launch(
     ]
     source, *_, target = jobs[0]
     instance = f"normalize<{cuda_type(source.dtype)}, {cuda_type(target.dtype)}>"
-    counts = [blocks_for(source.size, _OF_BLOCK) for source, *_ in jobs]
+    counts = [blocks_for(source.size, _ELEMENTS_PER_BLOCK) for source, *_ in jobs]
     numbers = np.float32(n.scale), np.float32(n.shift)
     launch(kernel(__file__, instance), np.array(entries, _NORMALIZED), counts, *numbers)
 

@@ -53,7 +53,7 @@ def output_shape(sample: Sample, shape_like: int) -> tuple[int, ...]:
 
 
 # Samples of so few numbers are filled by one call for the whole batch; those of more, by several threads.
-_FEW = 1024
+_SMALL_DRAW = 1024
 
 
 class Draw(RandomOperator):
@@ -69,7 +69,7 @@ class Draw(RandomOperator):
         """Draws the numbers of one sample into ``out``, which is 1-D and of the output's type."""
         raise NotImplementedError
 
-    def fill_alike(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
+    def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
         """As :meth:`fill`, of all samples at once.
 
         Args:
@@ -92,20 +92,20 @@ class Draw(RandomOperator):
         return output_shape(sample, 0)
 
     def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]:
-        first = Sample(self, workspace, 0) if self._are_alike(workspace) else None
+        first = Sample(self, workspace, 0) if self._can_fill_batch(workspace) else None
         try:
             shape = None if first is None else self.infer(first)
         except Exception:
             # Found again where samples are looked at one by one, which tells which are to blame.
             shape = None
-        if shape is None or math.prod(shape) > _FEW:
+        if shape is None or math.prod(shape) > _SMALL_DRAW:
             return super().infer_batch(workspace, num_outputs)
         workspace.plans = first
         return [[shape] * workspace.batch_size]
 
-    def _are_alike(self, workspace: Workspace) -> bool:
+    def _can_fill_batch(self, workspace: Workspace) -> bool:
         """Whether all samples have the same shape and arguments, and are filled by one call."""
-        one_call = type(self).fill_alike is not Draw.fill_alike
+        one_call = type(self).fill_batch is not Draw.fill_batch
         free = not workspace.inputs and workspace.arguments.keys() <= {"_random_state"} and not workspace.failures
         return one_call and free and workspace.device == "cpu" and workspace.batch_size > 0
 
@@ -113,7 +113,7 @@ class Draw(RandomOperator):
         if workspace.plans is not None:
             try:
                 out = workspace.outputs[0]._contiguous_elements().reshape(len(shapes), -1)
-                self.fill_alike(workspace.plans, out, self.streams(workspace))
+                self.fill_batch(workspace.plans, out, self.streams(workspace))
                 return
             except Exception:
                 # As above.

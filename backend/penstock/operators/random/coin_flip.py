@@ -44,7 +44,7 @@ class CoinFlip(Draw):
         philox.fill_bits(bits, *self.stream(sample))
         out[...] = bits <= np.uint64(_last_head(sample))
 
-    def fill_alike(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
+    def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
         from penstock.kernels.cpu import philox
 
         bits = np.empty(out.shape, np.uint64)

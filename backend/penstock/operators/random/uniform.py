@@ -57,7 +57,7 @@ class Uniform(Draw):
             philox.fill_uniform(narrow, *self.stream(sample), low, high)
             convert.cast(narrow, out)
 
-    def fill_alike(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
+    def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
         from penstock.kernels.cpu import convert, philox
 
         if sample.given("values"):

@@ -20,7 +20,7 @@ from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_A
 from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
 
 # These say how an annotations file is read, which preprocessed annotations have behind them.
-_OF_THE_ANNOTATIONS_FILE = ("annotations_file", "skip_empty", "ratio", "ltrb", "images", "size_threshold")
+_ANNOTATION_ARGUMENTS = ("annotations_file", "skip_empty", "ratio", "ltrb", "images", "size_threshold")
 
 
 def _count_outputs(arguments: dict[str, Any]) -> int:
@@ -93,7 +93,7 @@ class COCO(Reader):
     def setup(self) -> None:
         args = self.args
         if args["preprocessed_annotations"]:
-            for name in _OF_THE_ANNOTATIONS_FILE:
+            for name in _ANNOTATION_ARGUMENTS:
                 if self.given(name):
                     raise ValueError(
                         f'When reading data from preprocessed annotation files, "{name}" is not supported.'

@@ -89,13 +89,13 @@ class RandomObjectBBox(RandomOperator):
             raise RuntimeError(
                 f'Invalid output format: "{self.args["format"]}". Possible values: {", ".join(_FORMATS)}'
             )
-        if self.args["ignore_class"] and self._tells_classes_apart():
+        if self.args["ignore_class"] and self._distinguishes_classes():
             names = ", ".join(_CLASS_ARGUMENTS)
             raise RuntimeError(f"Class-related arguments ({names}) cannot be used when ``ignore_class`` is True")
         if self.args["k_largest"] is not None and self.args["k_largest"] < 1:
             raise RuntimeError(f"``k_largest`` must be at least 1; got {self.args['k_largest']}")
 
-    def _tells_classes_apart(self) -> bool:
+    def _distinguishes_classes(self) -> bool:
         return any(self.given(name) and self.args.get(name) is not False for name in _CLASS_ARGUMENTS)
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

@@ -64,7 +64,7 @@ class SequenceRearrange(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_alike
+        from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
         samples = workspace.live
         # One object for each frame's way, whichever sequence it is in.
@@ -83,4 +83,4 @@ class SequenceRearrange(Operator):
             place, index = ((number, *(0,) * len(rest)) for number in way)
             return WindowCopy(source, target, anchor=index, place=place, extents=(1, *rest))
 
-        copy_alike(sources, targets, plans, copy_of)
+        copy_grouped(sources, targets, plans, copy_of)

@@ -67,10 +67,10 @@ class DALIGenericIterator(BaseIterator):
         )
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> dict[str, jax.Array]:
-        if any(len(of_pipe) < len(self.output_map) for of_pipe in outputs):
+        if any(len(pipe_outputs) < len(self.output_map) for pipe_outputs in outputs):
             raise IndexError(f"`output_map` has {len(self.output_map)} names, and the pipeline fewer outputs")
         return {
-            name: self._joined([to_jax_array(of_pipe[number].as_tensor()._array) for of_pipe in outputs])
+            name: self._joined([to_jax_array(pipe_outputs[number].as_tensor()._array) for pipe_outputs in outputs])
             for number, name in enumerate(self.output_map)
         }
 

@@ -31,7 +31,7 @@ class _TorchIterator(BaseIterator):
             return pipe.share_outputs(stream)
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> list[Batch]:
-        return [self._batch(pipe, of_pipe) for pipe, of_pipe in zip(self._pipes, outputs)]
+        return [self._batch(pipe, pipe_outputs) for pipe, pipe_outputs in zip(self._pipes, outputs)]
 
     def _batch(self, pipe: Pipeline, outputs: tuple[Any, ...]) -> Batch:
         if len(outputs) < len(self.output_map):
@@ -49,7 +49,8 @@ class _TorchIterator(BaseIterator):
 
     def _trimmed(self, batch: list[Batch], kept: Sequence[int]) -> list[Batch]:
         return [
-            {name: _first(count, tensor) for name, tensor in of_pipe.items()} for of_pipe, count in zip(batch, kept)
+            {name: _first(count, tensor) for name, tensor in pipe_outputs.items()}
+            for pipe_outputs, count in zip(batch, kept)
         ]
 
 

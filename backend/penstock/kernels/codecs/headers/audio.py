@@ -43,13 +43,13 @@ def check_recording(data: memoryview) -> SoundFormat:
     return SoundFormat("audio")
 
 
-def check_length(moments: int, channels: int, rate: int, available: int) -> None:
+def check_length(frames: int, channels: int, rate: int, available: int) -> None:
     """Raises CorruptRecordingError where a file of ``available`` bytes cannot hold what it announces."""
     _check(0 < channels <= _MAX_CHANNELS, f"it has {channels} channels")
     _check(rate > 0, f"its sample rate is {rate} Hz")
     _check(
-        0 <= moments * channels <= max(_DENSEST * available, _SMALL),
-        f"{available} bytes cannot hold the {moments * channels} samples that the header tells",
+        0 <= frames * channels <= max(_DENSEST * available, _SMALL),
+        f"{available} bytes cannot hold the {frames * channels} samples that the header tells",
     )
 
 
@@ -102,14 +102,14 @@ def _check_flac(data: memoryview) -> SoundFormat:
     smallest, largest = struct.unpack_from(">HH", data, 8)
     _check(16 <= smallest <= largest, f"its blocks are of {smallest} to {largest} samples")
     packed = int.from_bytes(data[18:26], "big")
-    rate, channels, bits, moments = (
+    rate, channels, bits, frames = (
         packed >> 44,
         (packed >> 41 & 7) + 1,
         (packed >> 36 & 31) + 1,
         packed & (1 << 36) - 1,
     )
     _check(bits >= 4, f"its samples have {bits} bits")
-    check_length(moments, channels, rate, len(data))
+    check_length(frames, channels, rate, len(data))
     return SoundFormat("FLAC", trusted=True)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from penstock.kernels.codecs.headers.announced import Announced, check, check_density
+from penstock.kernels.codecs.headers.declared import Declared, check, check_density
 
 SIGNATURES = (b"GIF87a", b"GIF89a")
 _SCREEN = 13
@@ -17,7 +17,7 @@ _MAX_BLOCKS = 10_000
 _LZW_RATIO = 2731
 
 
-def check_gif(data: memoryview) -> Announced:
+def check_gif(data: memoryview) -> Declared:
     """What a GIF announces; raises CorruptImageError where that cannot be."""
     check(len(data) >= _SCREEN, "GIF: it is cut short within its header")
     width, height, flags = struct.unpack_from("<HHB", data, 6)
@@ -29,9 +29,9 @@ def check_gif(data: memoryview) -> Announced:
             left, top, columns, rows = struct.unpack_from("<HHHH", data, position + 1)
             check(columns > 0 and rows > 0, f"GIF: its first image is of {rows}x{columns} pixels")
             # Readers enlarge the screen where it is too small.
-            announced = Announced(max(height, top + rows), max(width, left + columns))
-            check_density(Announced(rows, columns, 1), len(data), _LZW_RATIO, "GIF")
-            return announced
+            declared = Declared(max(height, top + rows), max(width, left + columns))
+            check_density(Declared(rows, columns, 1), len(data), _LZW_RATIO, "GIF")
+            return declared
         check(data[position] == _EXTENSION, "GIF: there is neither an image nor an extension where one should be")
         position = _skip_blocks(data, position + 2)
     raise AssertionError("unreachable")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from penstock.kernels.codecs.headers.announced import Announced, check, check_density
+from penstock.kernels.codecs.headers.declared import Declared, check, check_density
 
 BOX_SIGNATURE = b"\0\0\0\x0cjP  \r\n\x87\n"
 CODESTREAM_SIGNATURE = b"\xff\x4f\xff\x51"
@@ -17,7 +17,7 @@ _SOT, _COD, _COC, _SIZ_MARKER = 0xFF90, 0xFF52, 0xFF53, 0xFF51
 _MAX_COMPONENTS, _MAX_TILES = 16384, 65535
 _MAX_BITS = 38
 # A tile takes two markers and what the first of them tells; decoders reserve kilobytes for each.
-_BYTES_OF_TILE, _FEW_TILES = 14, 64
+_MIN_TILE_BYTES, _FEW_TILES = 14, 64
 _MAX_SEGMENTS, _MAX_BOXES = 4096, 256
 _MAX_LEVELS, _MAX_PROGRESSION = 32, 4
 # Exponents of a code-block's sides, less 2.
@@ -25,20 +25,20 @@ _MAX_SIDE, _MAX_AREA = 8, 8
 _DENSEST = 10_000
 
 
-def check_jpeg2000(data: memoryview) -> Announced:
+def check_jpeg2000(data: memoryview) -> Declared:
     """What a JPEG 2000 file or codestream announces; raises CorruptImageError where that cannot be."""
     if bytes(data[:4]) == CODESTREAM_SIGNATURE:
         return _check_codestream(data)
     header, codestream = _find_boxes(data)
-    announced = _check_codestream(codestream)
-    _check_jp2_header(header, announced)
-    return announced
+    declared = _check_codestream(codestream)
+    _check_jp2_header(header, declared)
+    return declared
 
 
 # -- codestream ------------------------------------------------------------------------------------------------------
 
 
-def _check_codestream(data: memoryview) -> Announced:
+def _check_codestream(data: memoryview) -> Declared:
     check(bytes(data[:4]) == CODESTREAM_SIGNATURE, "JPEG 2000: its codestream does not begin with an image's size")
     check(len(data) >= 4 + _SIZ.size, "JPEG 2000: it is cut short within its header")
     length, _, right, bottom, left, top, *tiles, components = _SIZ.unpack_from(data, 4)
@@ -53,12 +53,12 @@ def _check_codestream(data: memoryview) -> Announced:
     )
     _check_tiles((right, bottom), (left, top), tiles, len(data))
     bits = _check_components(data, 4 + _SIZ.size, components)
-    announced = Announced(bottom - top, right - left, components, bits)
-    check_density(announced, len(data), _DENSEST, "JPEG 2000")
+    declared = Declared(bottom - top, right - left, components, bits)
+    check_density(declared, len(data), _DENSEST, "JPEG 2000")
     for marker, segment in _segments(data, 4 + length):
         if marker in (_COD, _COC):
             _check_coding(marker, segment, components)
-    return announced
+    return declared
 
 
 def _check_tiles(end: tuple[int, int], start: tuple[int, int], tiles: list[int], available: int) -> None:
@@ -71,7 +71,7 @@ def _check_tiles(end: tuple[int, int], start: tuple[int, int], tiles: list[int],
     count = -(-(end[0] - left) // width) * -(-(end[1] - top) // height)
     check(count <= _MAX_TILES, f"JPEG 2000: it has {count} tiles")
     check(
-        count <= max(available // _BYTES_OF_TILE, _FEW_TILES),
+        count <= max(available // _MIN_TILE_BYTES, _FEW_TILES),
         f"JPEG 2000: {available} bytes cannot hold the {count} tiles that the header tells",
     )
 
@@ -169,16 +169,16 @@ def _find_boxes(data: memoryview) -> tuple[memoryview, memoryview]:
     raise AssertionError("unreachable")
 
 
-def _check_jp2_header(header: memoryview, announced: Announced) -> None:
-    channels = announced.channels
+def _check_jp2_header(header: memoryview, declared: Declared) -> None:
+    channels = declared.channels
     found = dict(boxes(header, "JPEG 2000"))
     image = found.get(b"ihdr", memoryview(b""))
     check(len(image) >= 14, "JPEG 2000: its header box is missing or cut short")
     height, width, components = struct.unpack_from(">IIH", image)
     check(
-        (height, width, components) == (announced.height, announced.width, announced.channels),
+        (height, width, components) == (declared.height, declared.width, declared.channels),
         f"JPEG 2000: its header tells {height}x{width} pixels of {components} components, its codestream "
-        f"{announced.height}x{announced.width} of {announced.channels}",
+        f"{declared.height}x{declared.width} of {declared.channels}",
     )
     if b"pclr" in found:
         channels = _check_palette(found[b"pclr"])

@@ -7,21 +7,21 @@ from typing import NamedTuple
 from penstock.kernels.codecs.image_errors import CorruptImageError
 
 
-class Announced(NamedTuple):
+class Declared(NamedTuple):
     """What an image's header announces.
 
     Attributes:
         height, width: in pixels, as stored.
         channels: as stored.
         bits: of one value of a channel, as stored.
-        doubtful: it is of a kind over which the format's decoders are known to end the process.
+        crash_prone: it is of a kind over which the format's decoders are known to end the process.
     """
 
     height: int
     width: int
     channels: int = 3
     bits: int = 8
-    doubtful: bool = False
+    crash_prone: bool = False
 
     @property
     def size(self) -> int:
@@ -39,17 +39,17 @@ def check(condition: bool, what: str) -> None:
 _SMALL = 1 << 24
 
 
-def check_density(announced: Announced, available: int, ratio: int, kind: str) -> None:
+def check_density(declared: Declared, available: int, ratio: int, kind: str) -> None:
     """Raises CorruptImageError where a file cannot hold what it announces, so that a few bytes reserve no gigabytes.
 
     Args:
-        announced: by the header.
+        declared: by the header.
         available: the bytes that are there.
         ratio: the most bytes of pixels that a byte of such a file can stand for.
         kind: the format's name, for the message.
     """
-    if announced.size > max(ratio * available, _SMALL):
+    if declared.size > max(ratio * available, _SMALL):
         raise CorruptImageError(
-            f"Damaged {kind}: {available} bytes cannot hold the {announced.height}x{announced.width} pixels that the "
+            f"Damaged {kind}: {available} bytes cannot hold the {declared.height}x{declared.width} pixels that the "
             "header tells"
         )
