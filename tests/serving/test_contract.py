@@ -232,7 +232,7 @@ def test_answers_belong_to_their_requests_where_made_up_data_fails(client: Any) 
         assert (answer.as_numpy("cropped") == number).all()
 
 
-def test_answers_belong_to_their_requests_behind_failed_ones(client: Any) -> None:
+def test_answers_belong_to_their_requests_after_failed_ones(client: Any) -> None:
     for number in range(6):
         too_small = number % 2 == 0
         image = np.full((1, 8 if too_small else 80, 90, 3), number, np.float32)

@@ -115,7 +115,7 @@ def test_an_output_of_another_size_than_was_fed_is_found_out(pipeline: Pipeline)
     assert values(runner, 1, 2, count=2) == [[3, 3]] * 2
 
 
-def test_nothing_stays_behind_a_batch_that_fails(pipeline: Pipeline) -> None:
+def test_a_batch_that_fails_leaves_nothing_behind(pipeline: Pipeline) -> None:
     runner = PipelineRunner(pipeline)
     wrong = fed(1, 2) | {"a": TensorListCPU([np.zeros(2, np.float32)])}
     for _ in range(3):
@@ -139,7 +139,7 @@ class Gone:
         return [0, 1] if self._ran else []
 
 
-def test_nothing_stays_behind_a_batch_that_is_cancelled(pipeline: Pipeline) -> None:
+def test_a_batch_that_is_cancelled_leaves_nothing_behind(pipeline: Pipeline) -> None:
     runner = PipelineRunner(pipeline)
     for number in range(3):
         # The source a has given its batch, and b has not.
@@ -148,7 +148,7 @@ def test_nothing_stays_behind_a_batch_that_is_cancelled(pipeline: Pipeline) -> N
     assert values(runner, 3, 4) == [[7, 7]]
 
 
-def test_nothing_stays_behind_what_cannot_be_fed(pipeline: Pipeline) -> None:
+def test_what_cannot_be_fed_leaves_nothing_behind(pipeline: Pipeline) -> None:
     runner = PipelineRunner(pipeline)
     with pytest.raises(KeyError):
         runner.run({"a": fed(1, 2)["a"]}, 1)
