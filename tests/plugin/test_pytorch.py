@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,17 @@ def test_classification() -> None:
     iterator = DALIClassificationIterator(numbered(), auto_reset=True)
     for _ in range(2):
         assert [sorted(batch[0]) for batch in iterator] == [["data", "label"]] * 3
+
+
+def test_arguments_are_in_dalis_order() -> None:
+    common = ["auto_reset", "fill_last_batch", "dynamic_shape", "last_batch_padded", "last_batch_policy"]
+    common += ["prepare_first_batch"]
+    for kind, own in (
+        (DALIGenericIterator, ["pipelines", "output_map", "size", "reader_name"]),
+        (DALIClassificationIterator, ["pipelines", "size", "reader_name"]),
+        (DALIRaggedIterator, ["pipelines", "output_map", "size", "reader_name", "output_types"]),
+    ):
+        assert list(inspect.signature(kind).parameters) == own + common
 
 
 @pytest.mark.filterwarnings("ignore:Please set `reader_name`")

@@ -132,6 +132,8 @@ def data_iterator(
     sharding: jax.sharding.Sharding | None = None,
     devices: Sequence[jax.Device] | None = None,
     pmap_compatible: bool | None = None,
+    *,
+    _kind: type[DALIGenericIterator] = DALIGenericIterator,
 ) -> Callable[..., Any]:
     """Decorator: calling the graph-defining function gives a :class:`DALIGenericIterator`.
 
@@ -157,8 +159,8 @@ def data_iterator(
     ...     return penstock.fn.resize(penstock.fn.decoders.image(encoded), size=(64, 64))
     >>> batches = training("data", batch_size=16)  # doctest: +SKIP
     """
-    return decorator_of(
-        DALIGenericIterator,
+    return _decorator_of(
+        _kind,
         pipeline_fn,
         sharding,
         devices,
@@ -173,7 +175,7 @@ def data_iterator(
     )
 
 
-def decorator_of(
+def _decorator_of(
     kind: type[DALIGenericIterator],
     pipeline_fn: Callable[..., Any] | None,
     sharding: jax.sharding.Sharding | None,
