@@ -15,6 +15,9 @@ _ROOT = "nvidia.dali"
 _REDIRECTS = {
     _ROOT: "penstock.compat.dali",
     f"{_ROOT}.auto_aug.core.decorator": "penstock.auto_aug.core._augmentation",
+    f"{_ROOT}.auto_aug.core._utils": "penstock.compat.auto_aug_utils",
+    f"{_ROOT}._autograph": "penstock.compat.conditionals",
+    f"{_ROOT}._conditionals": "penstock.compat.conditionals",
     f"{_ROOT}.backend": "penstock.compat.backend",
     f"{_ROOT}.backend_impl": "penstock.compat.backend",
     f"{_ROOT}.data_node": "penstock.compat.data_node",
