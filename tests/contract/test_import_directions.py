@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
 LAYERS = [
     {"data_types", "errors", "pickling"},
     {"tensors"},
+    {"storage"},
     {"kernels"},
     {"schema"},
     {"graph"},

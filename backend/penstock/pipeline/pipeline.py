@@ -15,7 +15,6 @@ from penstock.data_types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPITyp
 from penstock.graph import DataNode, Graph, Scope
 from penstock.graph.conditionals import ConditionStack
 from penstock.kernels.codecs.limits import Limits
-from penstock.kernels.storage import Files
 from penstock.passes import chosen_passes, improve
 from penstock.pipeline import current
 from penstock.pipeline.session import (
@@ -31,6 +30,7 @@ from penstock.runtime.checkpoints import checkpoint_seed
 from penstock.runtime.parallel import RunningWorkers, check_workers
 from penstock.runtime.settings import OperatorConcurrency, PipelineSettings, StreamPolicy, declared_limits
 from penstock.schema.registry import load_package
+from penstock.storage import Files
 from penstock.tensors import cuda
 
 # Seconds that a pipeline that nobody holds any more waits for the batch which it is running.

@@ -10,9 +10,9 @@ from typing import Any
 from penstock.errors import operator_error
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.kernels.codecs.decoding import FREELY, Decoding
-from penstock.kernels.storage import ANYWHERE, Files
 from penstock.schema import Operator, operator_class
 from penstock.schema.input_operator import InputOperator
+from penstock.storage import ANYWHERE, Files
 
 
 @dataclass

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from penstock.kernels.storage import ANYWHERE, Files
 from penstock.schema.declaration import Schema
 from penstock.schema.sequence import run_over_frames, run_over_inner_frames
 from penstock.schema.workspace import OutputSpec, Shape, Workspace
+from penstock.storage import ANYWHERE, Files
 from penstock.tensors import TensorListGPU
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from penstock.errors import PenstockError, SerializationError
-from penstock.kernels.storage import is_remote
 from penstock.pipeline import Pipeline
 from penstock.serving.model_imports import import_file
 from penstock.serving.settings import ConfigurationError
+from penstock.storage import is_remote
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ import numpy as np
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers.video import CONTAINERS, CorruptVideoError, check_video
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
-from penstock.kernels.storage import is_remote
+from penstock.storage import ANYWHERE
 
 if TYPE_CHECKING:
     from penstock.kernels.codecs.worker_pool import DecoderPool
@@ -123,9 +123,7 @@ class Video:
 
     def _opened(self, source: str | np.ndarray) -> Any:
         options = {"format_whitelist": ",".join(CONTAINERS)}
-        if isinstance(source, str) and is_remote(source):
-            return self._av.open(source, options=options, metadata_errors="replace")
-        data = open(source, "rb") if isinstance(source, str) else io.BytesIO(source.tobytes())  # noqa: SIM115
+        data = ANYWHERE.open(source) if isinstance(source, str) else io.BytesIO(source.tobytes())
         weakref.finalize(self, data.close)
         # No protocols: a playlist, or the description of a session, would have FFmpeg open other files, and sockets.
         return self._av.open(data, options=options | {"protocol_whitelist": ""}, metadata_errors="replace")

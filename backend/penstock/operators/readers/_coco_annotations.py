@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.storage import Files, join
+from penstock.storage import Files, join
 
 
 @dataclass

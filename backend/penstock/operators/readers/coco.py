@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import FLOAT, INT32, UINT8
-from penstock.kernels.storage import join
 from penstock.operators.readers._coco_annotations import (
     CocoImage,
     CocoSettings,
@@ -18,6 +17,7 @@ from penstock.operators.readers._coco_annotations import (
 )
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
+from penstock.storage import join
 
 # These say how an annotations file is read, which preprocessed annotations have behind them.
 _ANNOTATION_ARGUMENTS = ("annotations_file", "skip_empty", "ratio", "ltrb", "images", "size_threshold")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 
-from penstock.kernels.storage import ANYWHERE
+from penstock.storage import ANYWHERE
 
 
 def write_index(reader: str, path: str, index_path: str) -> int:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from penstock.data_types import FLOAT, UINT8
-from penstock.kernels.storage import Files
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.operators.readers._records import Record
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.storage import Files
 
 _MAGIC = 0xCED7230A
 _FRAME = struct.Struct("<II")
@@ -89,7 +88,7 @@ class MXNet(Reader):
         except (IndexError, ValueError):
             raise ValueError(f"'{indices[0]}' does not hold a number and a record's start in each line") from None
         self.count = len(starts)
-        ends = [*starts[1:], os.path.getsize(self.files.path(paths[0]))]
+        ends = [*starts[1:], self.files.size(paths[0])]
         return [Record(paths[0], start, end - start) for start, end in zip(starts, ends)]
 
     def groups(self) -> tuple[int, ...]:

@@ -9,11 +9,11 @@ import numpy as np
 
 from penstock.data_types import from_numpy_dtype
 from penstock.kernels.codecs.tfrecord import STRING, Feature, parse_example, record_data, take
-from penstock.kernels.storage import Files
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.operators.readers._records import Record
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
 from penstock.schema.libraries import PROTOBUF
+from penstock.storage import Files
 
 
 def read_index(files: Files, path: str, index_path: str) -> list[Record]:

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from penstock.kernels import storage
+from penstock import storage
+from penstock.storage import ANYWHERE
 
 
 @pytest.fixture(params=["local", "remote"])
@@ -25,35 +26,35 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def test_reads_files(root: str) -> None:
-    data = storage.read_file(storage.join(root, "a.bin"))
+    data = ANYWHERE.read(storage.join(root, "a.bin"))
     np.testing.assert_array_equal(data, np.arange(10, dtype=np.uint8))
     assert data.flags.writeable
-    assert storage.read_text(storage.join(root, "b/c.txt")) == "text"
+    assert ANYWHERE.read_text(storage.join(root, "b/c.txt")) == "text"
 
 
 def test_reads_spans(root: str) -> None:
     path = storage.join(root, "a.bin")
-    part = storage.read_range(path, 3, 4)
+    part = ANYWHERE.read_range(path, 3, 4)
     np.testing.assert_array_equal(part, [3, 4, 5, 6])
     assert part.flags.writeable
     with pytest.raises(OSError, match="ends before byte 12"):
-        storage.read_range(path, 8, 4)
+        ANYWHERE.read_range(path, 8, 4)
 
 
 def test_files_that_are_written_anew_are_read_anew(tmp_path: Path) -> None:
     path, other = tmp_path / "a.bin", tmp_path / "b.bin"
     for contents in (bytes(10_000), b"abc"):
         path.write_bytes(contents)
-        assert storage.read_range(str(path), 0, 3).tobytes() == contents[:3]
+        assert ANYWHERE.read_range(str(path), 0, 3).tobytes() == contents[:3]
     with pytest.raises(OSError, match="ends before byte 4"):
-        storage.read_range(str(path), 0, 4)
+        ANYWHERE.read_range(str(path), 0, 4)
     other.write_bytes(b"xyz")
     other.replace(path)
-    assert storage.read_range(str(path), 0, 3).tobytes() == b"xyz"
+    assert ANYWHERE.read_range(str(path), 0, 3).tobytes() == b"xyz"
 
 
 def test_lists_folders(root: str) -> None:
-    assert storage.list_folder(root) == (["a.bin"], ["b"])
+    assert ANYWHERE.list_folder(root) == (["a.bin"], ["b"])
 
 
 def test_joins_paths() -> None:
@@ -65,4 +66,15 @@ def test_joins_paths() -> None:
 
 def test_missing_file() -> None:
     with pytest.raises(FileNotFoundError):
-        storage.read_file("no such file")
+        ANYWHERE.read("no such file")
+
+
+def test_opens_files(root: str) -> None:
+    path = storage.join(root, "a.bin")
+    assert ANYWHERE.size(path) == 10
+    with ANYWHERE.open(path) as file:
+        assert file.read(2) == b"\0\1"
+        file.seek(-3, 2)
+        assert file.read() == b"\7\x08\x09"
+        file.seek(20)
+        assert (file.tell(), file.read()) == (20, b"")
