@@ -168,14 +168,14 @@ def _inputs(schema: Schema) -> str:
         return "## Inputs\n\nNone: it is a source."
     lines = ["## Inputs", "", "| input | layouts | device | |", "| --- | --- | --- | --- |"]
     for index, declared in enumerate(schema.inputs):
-        name = f"`{declared.name}`" + ("" if index < schema.fewest_inputs else " (optional)")
+        name = f"`{declared.name}`" + ("" if index < schema.min_input_count else " (optional)")
         layouts = ", ".join(f"`{layout}`" for layout in declared.layouts) or "any"
         device = {"": "the operator's", "any": "either", "match_or_cpu": "the operator's, or CPU", "cpu": "CPU"}[
             declared.device
         ]
         lines.append(f"| {name} | {layouts} | {device} | {_cell(_plain(declared.doc))} |")
     if schema.variadic:
-        lines += ["", f"Up to {schema.most_inputs} inputs like the last one."]
+        lines += ["", f"Up to {schema.max_input_count} inputs like the last one."]
     return "\n".join(lines)
 
 
