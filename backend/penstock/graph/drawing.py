@@ -17,7 +17,7 @@ _FILLS = {"cpu": "#dcebfa", "gpu": "#dcf3dc", "mixed": "#faf0cd", "output": "#f1
 _FONT, _CHARACTER = 12, 7.3
 _HEIGHT, _BETWEEN, _LAYERS = 40.0, 26.0, 34.0
 _MARGIN = 8.0
-_LONGEST = 38
+_LONGEST = 60
 _SWEEPS = 4
 
 
