@@ -25,6 +25,14 @@ class Change:
     into: OpNode | None = None
     exceptions: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        into = "" if self.into is None else f" into {_called(self.into)}"
+        return f"{self.what} {' + '.join(map(_called, self.operators))}{into}"
+
+
+def _called(op: OpNode) -> str:
+    return f"{op.schema.name} '{op.name}'"
+
 
 class Rewritten(NamedTuple):
     """A graph behind a pass, and what the pass changed."""

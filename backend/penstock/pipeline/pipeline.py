@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import html
 import inspect
 import warnings
 import weakref
@@ -572,6 +573,26 @@ class Pipeline:
         return self._session.empty
 
     # -- looking ---------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        graph = self._shown_graph()
+        lines = ["(its graph is not defined yet)"] if graph is None else repr(graph).splitlines()
+        return "\n    ".join([self._heading(), *lines])
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        graph = self._shown_graph()
+        picture = "<p>Its graph is not defined yet.</p>" if graph is None else graph._repr_svg_()
+        return f"<div><code>{html.escape(self._heading())}</code><br>{picture}</div>"
+
+    def _heading(self) -> str:
+        made_with = ("batch_size", "num_threads", "device_id")
+        settings = ", ".join(f"{name}={getattr(self.settings, name)}" for name in made_with)
+        return f"{type(self).__name__}({settings})"
+
+    def _shown_graph(self) -> Graph | None:
+        """The graph, where looking at it calls nothing of the user's."""
+        return self._definition.graph_so_far()
 
     def epoch_size(self, name: str | None = None) -> Any:
         """The number of samples in an epoch, padding included: of the reader ``name``, or of each reader by name."""

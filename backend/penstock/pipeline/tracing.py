@@ -35,6 +35,15 @@ class Definition:
         """The graph, where it was asked for before."""
         return self._graph
 
+    def graph_so_far(self) -> Graph | None:
+        """The graph as far as it is known without a call of the user's function, and without anything changed; for display."""
+        if self._graph is not None:
+            return self._graph
+        outputs = self._returned if self.outputs is None else self.outputs
+        outputs = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
+        nodes = [node for node in map(load, outputs) if isinstance(node, DataNode)]
+        return Graph(nodes, self.scope.sinks) if nodes else None
+
     def graph(self, pipeline: AbstractContextManager[Any], define_graph: Callable[[], Any]) -> Graph:
         """The graph as it was defined; ``define_graph`` is called where nothing else defined it."""
         if self._graph is None:

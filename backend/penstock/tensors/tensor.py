@@ -10,6 +10,7 @@ import numpy as np
 from penstock.data_types import ENUM_TYPES, DALIDataType, check_readable, dtype_name, from_numpy_dtype, numpy_dtype
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.formatting import tensor_text
+from penstock.tensors.pictures import sample_html
 
 # Distinguishes what is not given from None.
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()
@@ -140,6 +141,10 @@ class Tensor:
 
     def __repr__(self) -> str:
         return self._text(None)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: a picture, where the tensor is an image or a signal."""
+        return sample_html(self._host_array(), self._layout, edge=320)
 
     def _text(self, data: np.ndarray | None) -> str:
         return tensor_text(type(self).__name__, data, self.dtype, self._layout, self.device_type, self._array.shape)

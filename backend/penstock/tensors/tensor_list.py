@@ -13,6 +13,7 @@ from penstock.data_types import DALIDataType, check_readable, dtype_name, from_n
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.formatting import batch_text
 from penstock.tensors.memory import HostPool
+from penstock.tensors.pictures import MOST_SHOWN, batch_html
 from penstock.tensors.tensor import (
     NOT_GIVEN,
     Tensor,
@@ -249,6 +250,12 @@ class TensorList:
 
     def __repr__(self) -> str:
         return self._text(None)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the first samples, as pictures where they are images."""
+        heading = f"{type(self).__name__}: {len(self)} samples, {self._dtype}, layout '{self._layout}'"
+        shown = self.subset(range(min(len(self), MOST_SHOWN))).as_cpu()
+        return batch_html(heading, shown.samples, self._layout, len(self))
 
     def _text(self, samples: Sequence[np.ndarray] | None) -> str:
         return batch_text(type(self).__name__, samples, self._dtype, self._layout, self.device_type, self.shapes)
