@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import functools
 import gc
+import io
 import json
 import logging
 import os
@@ -272,7 +273,7 @@ def _on_host(piece: Memory) -> np.ndarray:
     if not size:
         return np.empty(0, np.uint8)
     if device < 0:
-        return np.frombuffer(piece, np.uint8)
+        return np.frombuffer(memoryview(piece), np.uint8)
     from penstock.tensors.cuda import require_cupy
 
     cupy = require_cupy("inputs on the GPU")
