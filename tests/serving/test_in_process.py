@@ -32,10 +32,10 @@ def operator():
     return fn.python_function(x, function=work, name="y")
 """
 MISBEHAVING = {
-    "exits": "import sys\n\ndef work(x):\n    if x[0] > 0: sys.exit(3)\n    return x\n",
-    "forks": "import os\n\ndef work(x):\n    if x[0] > 0: os.fork()\n    return x\n",
-    "exhausts": "def work(x):\n    if x[0] > 0: raise MemoryError\n    return x\n",
-    "interrupts": "def work(x):\n    if x[0] > 0: raise KeyboardInterrupt\n    return x\n",
+    "exits": "import sys\n\ndef work(x):\n    if x[0] > 1: sys.exit(3)\n    return x\n",
+    "forks": "import os\n\ndef work(x):\n    if x[0] > 1: os.fork()\n    return x\n",
+    "exhausts": "def work(x):\n    if x[0] > 1: raise MemoryError\n    return x\n",
+    "interrupts": "def work(x):\n    if x[0] > 1: raise KeyboardInterrupt\n    return x\n",
 }
 KEEPS = """
 kept = []
@@ -155,7 +155,7 @@ def test_statistics_count_what_failed(server: LocalServer, client: Any) -> None:
     before = client.get_inference_statistics("exits")["model_stats"][0]["inference_stats"]
     sent(client, "exits", 0)
     with pytest.raises(InferenceServerException):
-        sent(client, "exits", 1)
+        sent(client, "exits", 5)
     after = client.get_inference_statistics("exits")["model_stats"][0]["inference_stats"]
     for kind in ("success", "fail"):
         assert after[kind]["count"] == before[kind]["count"] + 1
