@@ -38,24 +38,30 @@ thread_local ThreadState thread_state;
 class MainThread {
  public:
   std::string start(const std::string& library, const std::string& executable) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    if (users_++ > 0 && failure_.empty()) return "";
-    done_ = started_ = false;
-    thread_ = std::thread([this, library, executable] { run(library, executable); });
-    changed_.wait(lock, [this] { return started_; });
-    if (failure_.empty()) return "";
-    --users_;
-    lock.unlock();
-    thread_.join();
-    return failure_;
+    std::lock_guard<std::mutex> alone(in_turn_);
+    if (users_ == 0) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      done_ = started_ = false;
+      thread_ = std::thread([this, library, executable] { run(library, executable); });
+      changed_.wait(lock, [this] { return started_; });
+      if (!failure_.empty()) {
+        lock.unlock();
+        thread_.join();
+        return failure_;
+      }
+    }
+    ++users_;
+    return "";
   }
 
   void end() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    if (--users_ > 0) return;
-    done_ = true;
+    std::lock_guard<std::mutex> alone(in_turn_);
+    if (users_ == 0 || --users_ > 0) return;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      done_ = true;
+    }
     changed_.notify_all();
-    lock.unlock();
     thread_.join();
   }
 
@@ -89,7 +95,7 @@ class MainThread {
     return module ? "" : "'" + executable + "' cannot be served from: " + take_error();
   }
 
-  std::mutex mutex_;
+  std::mutex in_turn_, mutex_;
   std::condition_variable changed_;
   std::thread thread_;
   std::string failure_;

@@ -98,7 +98,7 @@ def uninstall() -> None:
     for finder in _FINDERS:
         if finder in sys.meta_path:
             sys.meta_path.remove(finder)
-    for name in [name for name in sys.modules if name == _ROOT or name.startswith(_ROOT + ".")]:
+    for name in [name for name in list(sys.modules) if name == _ROOT or name.startswith(_ROOT + ".")]:
         del sys.modules[name]
     namespace = sys.modules.get("nvidia")
     if namespace is not None and hasattr(namespace, "dali"):

@@ -23,7 +23,7 @@ def no_such_operator(module: str, name: str) -> NoReturn:
         raise AttributeError(text)
     paths: dict[str, str] = {}
     # The shortest path last, so that `fn.image` means `decoders.image`, not its experimental namesake.
-    for path in sorted((path for path in sys.modules if path.startswith(module)), key=len, reverse=True):
+    for path in sorted((path for path in list(sys.modules) if path.startswith(module)), key=len, reverse=True):
         family = sys.modules[path]
         inner = path[len(module) + 1 :]
         if path == module or (isinstance(family, _Family) and inner[0] != "_" and not inner.endswith("hidden")):

@@ -118,6 +118,8 @@ class Operator:
     keeps_frame_shape: bool = False
     # What becomes of a sample may depend on which others of its batch have not failed.
     depends_on_batch: bool = False
+    # It hands its inputs to code that is not Penstock's, which may keep them.
+    lends_inputs: bool = False
     # The arguments on which nothing depends but `run_values`.
     varying_arguments: frozenset[str] = frozenset()
 

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import functools
 import gc
+import io
 import json
 import logging
 import os
@@ -22,6 +23,7 @@ from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from penstock.data_types import numpy_dtype
+from penstock.errors import PenstockError
 from penstock.serving.entries import TRITON_TYPES
 from penstock.serving.instance import ModelInstance, completed, log_to_server
 from penstock.serving.metrics import Family
@@ -61,6 +63,8 @@ _CODES = {Fault.INTERNAL: 1, Fault.CANCELLED: 7}
 _INVALID_ARGUMENT = 3
 _LEVELS = ((logging.ERROR, 2), (logging.WARNING, 1), (logging.INFO, 0))
 _VERBOSE = 3
+# How long a thread may run Python while another one waits to: CPython's 5 ms are an answer's time, or several.
+_SWITCH_SECONDS = 0.0005
 _KINDS = {"COUNTER": 0, "GAUGE": 1, "HISTOGRAM": 2}
 
 
@@ -69,6 +73,9 @@ class Memory(Protocol):
 
     def place(self) -> tuple[int, int, int]:
         """Its address and size, and the GPU that it is on, or -1."""
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """What is in it."""
 
 
 class TritonRequest(Protocol):
@@ -118,13 +125,16 @@ _shim: Shim
 
 
 def _guarded(function: Callable[P, R]) -> Callable[P, R]:
-    """Turns what would end a program into an error like others, and logs what is not a user's to put right."""
+    """Logs where an error came from, unless it speaks for itself; what would end a program becomes an error like others."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
+        except PenstockError:
+            raise
         except Exception:
+            logger.exception("a model's code failed")
             raise
         except BaseException as error:
             raise RuntimeError(f"the model's code raised {type(error).__name__}: {error}") from error
@@ -147,10 +157,12 @@ def start(shim: Shim, backend: str, config: str) -> None:
     _shim = shim
     log_to_server(_log)
     for stream in (sys.stdout, sys.stderr):
-        # What a model prints is to be seen when it is printed: the server's log is no terminal.
-        with contextlib.suppress(AttributeError):
-            stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    os.fork = os.forkpty = _refuse_fork
+        if isinstance(stream, io.TextIOWrapper):
+            # What a model prints is to be seen when it is printed: the server's log is no terminal.
+            stream.reconfigure(line_buffering=True)
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    for name in ("fork", "forkpty"):
+        setattr(os, name, _refuse_fork)
     _take_settings(backend, json.loads(config).get("cmdline", {}))
 
 
@@ -261,7 +273,7 @@ def _on_host(piece: Memory) -> np.ndarray:
     if not size:
         return np.empty(0, np.uint8)
     if device < 0:
-        return np.frombuffer(piece, np.uint8)  # type: ignore[call-overload]
+        return np.frombuffer(memoryview(piece), np.uint8)
     from penstock.tensors.cuda import require_cupy
 
     cupy = require_cupy("inputs on the GPU")

@@ -20,16 +20,18 @@ class Intake:
     Args:
         inputs: of the model.
         limit: the most samples that a request may hold.
+        copies: give copies, because samples may be kept: a request's memory goes with it.
     """
 
-    def __init__(self, inputs: Sequence[InputSpec], limit: int) -> None:
+    def __init__(self, inputs: Sequence[InputSpec], limit: int, copies: bool = False) -> None:
         self._inputs = inputs
         self._limit = limit
+        self._copies = copies
         self._multi_run = {spec.name for spec in inputs if spec.multi_run}
         self._last: dict[str, list[Any]] = {}
 
     def samples_of(self, request: Request) -> list[list[Any]]:
-        """The samples of each input; as views of the request's memory where it brings them.
+        """The samples of each input; as views of the request's memory where it brings them, unless they may be kept.
 
         Raises:
             RequestError: something is missing, of the wrong rank, or too much.
@@ -38,11 +40,13 @@ class Intake:
         given = {
             spec.name: samples_of(tensors[spec.name], spec) for spec in self._inputs if tensors[spec.name] is not None
         }
+        if self._copies:
+            given = {name: [sample.copy() for sample in samples] for name, samples in given.items()}
         count = self._count(given)
         samples = [given.get(spec.name) or self._instead(spec, request, count) for spec in self._inputs]
         for spec in self._inputs:
             if spec.repeats and spec.name in given:
-                # Copies: a request's memory goes with it.
+                # These are kept for later requests.
                 self._last[spec.name] = [sample.copy() for sample in given[spec.name]]
         return samples
 

@@ -15,6 +15,7 @@ import numpy as np
 from penstock.data_types import CPU_ONLY_DEVICE_ID
 from penstock.pipeline import Pipeline
 from penstock.runtime import Result
+from penstock.schema import operator_class
 from penstock.serving.accounting import Accounts
 from penstock.serving.cancellation import CancellationWatch
 from penstock.serving.configuration import (
@@ -118,7 +119,8 @@ class ServedModel:
         self._runner = PipelineRunner(pipeline)
         self.streams = streams(pipeline)
         self._inputs = input_specs(config, pipeline, settings)
-        self._intake = Intake(self._inputs, pipeline.max_batch_size or 0)
+        lends = any(operator_class(op.schema.name).lends_inputs for op in pipeline.graph.operators)
+        self._intake = Intake(self._inputs, pipeline.max_batch_size or 0, copies=lends)
         self._order = output_order(config["output"], pipeline)
         self._outputs = output_specs(config, pipeline, settings)
 

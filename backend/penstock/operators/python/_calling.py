@@ -50,6 +50,7 @@ class PythonOperator(Operator):
     # Of a tuple that the function of a single output returns, the first counts.
     takes_first = True
     is_cheap_on_host = False
+    lends_inputs = True
 
     def setup(self) -> None:
         layouts = self.args["output_layouts"] or ()
