@@ -59,12 +59,17 @@ class Reshape(Operator):
             )
         self._check_lists(workspace)
         shapes = [self._shape(workspace, index) for index in range(len(batch))]
-        if len({len(shape) for shape in shapes}) > 1:
-            raise RuntimeError(f"All samples must have the same number of dimensions, but the new shapes are {shapes}")
-        workspace.outputs = [self._view(batch, shapes)]
+        good = [shape for index, shape in enumerate(shapes) if index not in workspace.failures]
+        if len({len(shape) for shape in good}) > 1:
+            raise RuntimeError(f"All samples must have the same number of dimensions, but the new shapes are {good}")
+        rank = len(good[0]) if good else self._rank(batch)
+        if workspace.failures:
+            batch = batch.emptied(workspace.failures)
+            empty = (0,) * max(rank, 1)
+            shapes = [empty if index in workspace.failures else shape for index, shape in enumerate(shapes)]
+        workspace.outputs = [self._view(batch, shapes, rank)]
 
-    def _view(self, batch: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
-        rank = len(shapes[0]) if shapes else self._rank(batch)
+    def _view(self, batch: Any, shapes: Sequence[tuple[int, ...]], rank: int) -> Any:
         if shapes == batch.shapes:
             return batch.relabelled(layout=self._layout(batch, rank))
         output = batch.relabelled(layout="", shapes=shapes)
@@ -93,9 +98,10 @@ class Reshape(Operator):
         return self.given("src_dims") and not self.given("rel_shape") and not self.given("shape")
 
     def _shape(self, workspace: Workspace, index: int) -> tuple[int, ...]:
+        """The new shape; of samples that fail, that of none."""
         shape = workspace.inputs[0].shapes[index]
         if index in workspace.failures:
-            return shape
+            return ()
         sample = Sample(self, workspace, index)
         if len(workspace.inputs) == 2:
             wanted, relative = extents_from_input(sample), False

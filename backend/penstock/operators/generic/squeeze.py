@@ -46,6 +46,10 @@ class Squeeze(Operator):
                     f"original shape. Requested a shape with {wanted} elements but the original shape has {volume} elements."
                 )
         shapes = [tuple(shape[axis] for axis in kept) for shape in batch.shapes]
+        if workspace.failures:
+            batch = batch.emptied(workspace.failures)
+            empty = (0,) * max(len(kept), 1)
+            shapes = [empty if index in workspace.failures else shape for index, shape in enumerate(shapes)]
         layout = "".join(batch.layout()[axis] for axis in kept) if batch.layout() else ""
         output = batch.relabelled(layout="", shapes=shapes)
         output._ndim, output._layout = len(kept), layout
