@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock.kernels.reshaping import check_extents, reshaped
 from penstock.operators.generic._new_shape import extents_from_input
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, fixed_arrays, pictures
 
 
 @register_operator
@@ -22,7 +25,7 @@ class Reshape(Operator):
         ),
         min_inputs=1,
         arguments=(
-            Argument("layout", "layout", None, "Layout of the output."),
+            Argument("layout", "layout", None, "Layout of the output.", example="X"),
             Argument(
                 "rel_shape",
                 "float[]",
@@ -38,6 +41,12 @@ class Reshape(Operator):
                 "The input dimension that each output extent comes from; -1: a new one of extent 1.",
                 tensor=True,
             ),
+        ),
+        examples=(
+            Example({"shape": [-1]}),
+            Example({"rel_shape": [0.5, 2.0, 1.0]}),
+            Example({"src_dims": [1, 0, 2]}),
+            Example(inputs=(pictures, fixed_arrays([-1, 1], dtype=np.int32))),
         ),
     )
 
@@ -112,7 +121,7 @@ class Reshape(Operator):
             return reshaped(shape, wanted, relative, sample["src_dims"], self.volume(shape, workspace))
         except RuntimeError as error:
             workspace.fail(index, error)
-            return (0,) * (len(shape) if wanted is None else len(wanted))
+            return ()
 
     def volume(self, shape: tuple[int, ...], workspace: Workspace) -> float | None:
         """How many elements the output has; None: as many as the input."""
