@@ -14,7 +14,7 @@ from penstock.data_types import DALIDataType, from_numpy_dtype
 from penstock.errors import PenstockError
 from penstock.schema import Schema
 from penstock.schema.examples import Call
-from penstock.serving.fed_runner import FedRunner
+from penstock.serving.pipeline_runner import PipelineRunner
 from penstock.tensors import TensorList, TensorListCPU
 
 BATCH_SIZE = 3
@@ -116,7 +116,7 @@ def _batch(samples: list[np.ndarray], like: np.ndarray, layout: str, dtype: DALI
 def run(pipeline: Pipeline, batches: Mapping[str, TensorList], count: int, cancelled: Collection[int] = ()) -> Outcome:
     """What the pipeline makes of a batch; its samples fail alone."""
     pipeline.build()
-    result = FedRunner(pipeline).run(batches, count, Cancelling(cancelled) if cancelled else None)
+    result = PipelineRunner(pipeline).run(batches, count, Cancelling(cancelled) if cancelled else None)
     outputs = []
     for batch in result.outputs:
         on_cpu = batch.as_cpu()

@@ -12,7 +12,7 @@ from typing import Any
 from penstock.data_types import FLOAT, INT16, DALIImageType, DALIInterpType
 from penstock.schema.arguments import Argument
 from penstock.schema.declaration import Schema
-from penstock.schema.fed_operator import FedOperator
+from penstock.schema.input_operator import InputOperator
 from penstock.schema.registry import operator_class
 from penstock.schema.samples import Example, Samples
 
@@ -77,7 +77,7 @@ def why_unswept(schema: Schema) -> str:
         return schema.absent
     if schema.fuses is not None:
         return "it stands for a chain of other operators, which a pass finds"
-    if issubclass(operator_class(schema.name), FedOperator):
+    if issubclass(operator_class(schema.name), InputOperator):
         return "the program feeds it"
     if schema.touches_files:
         return "it reads files"
@@ -96,7 +96,7 @@ def _call(schema: Schema, example: Example, name: str, layout: str = "") -> Call
         argument for argument in schema.arguments if argument.required and argument.name not in example.arguments
     ]
     arguments = {argument.name: example_value(argument) for argument in required} | dict(example.arguments)
-    count = max(len(example.inputs), schema.fewest_inputs)
+    count = max(len(example.inputs), schema.min_input_count)
     declared = [schema.input(index) for index in range(count)]
     if count:
         layout = layout or example.layout or next(iter(declared[0].layouts), "")
