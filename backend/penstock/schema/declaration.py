@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,7 @@ from penstock.errors import did_you_mean
 from penstock.schema.arguments import Argument, common_arguments
 from penstock.schema.equivalents import Equivalent
 from penstock.schema.libraries import Library
+from penstock.schema.samples import Example, MakeSamples, Promise, pictures
 
 MAX_INPUTS = 999
 
@@ -26,6 +28,7 @@ class Input:
             ``"match_or_cpu"``: a GPU operator also takes a CPU input.
         doc: what it is, with shape and dtype.
         path: it names files or folders.
+        example: makes samples for sweeps and documentation.
     """
 
     name: str
@@ -33,6 +36,7 @@ class Input:
     device: str = ""
     doc: str = ""
     path: bool = False
+    example: MakeSamples = pictures
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,9 @@ class Schema:
         needs: libraries without which it cannot run on the CPU; others that help are not among them.
         absent: why no pipeline can be built with it, and what to use instead: of DALI's operators that need more than CUDA.
         equivalents: what does the same in other libraries.
+        examples: calls for sweeps and documentation, the simplest first; by default one with the required arguments.
+        exempt: the promises of operators that it does not keep, each with the reason.
+        unswept: why no call of it can be made up: sweeps leave it to its own tests.
     """
 
     name: str
@@ -126,6 +133,9 @@ class Schema:
     needs: tuple[Library, ...] = ()
     absent: str = ""
     equivalents: tuple[Equivalent, ...] = ()
+    examples: tuple[Example, ...] = ()
+    exempt: Mapping[Promise, str] = field(default_factory=dict)
+    unswept: str = ""
 
     @cached_property
     def path_arguments(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -120,6 +120,11 @@ class TensorList:
         samples = self.samples
         infos = [self.source_infos[i] for i in indices] if self.source_infos else ()
         return type(self).of_samples([samples[i] for i in indices], self._layout, self._dtype, self._ndim, infos)
+
+    def emptied(self, indices: Collection[int]) -> Any:
+        """The batch with the samples at ``indices`` of size zero, the others sharing memory."""
+        samples = [sample.reshape(-1)[:0] if i in indices else sample for i, sample in enumerate(self.samples)]
+        return type(self).of_samples(samples, self._layout, self._dtype, self._ndim, self.source_infos)
 
     def unfolded(self) -> Any:
         """The parts of all samples along their first dimension as one batch, sharing memory."""

@@ -7,6 +7,7 @@ import numpy as np
 from penstock.operators.audio._axes import spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import SCIPY
+from penstock.schema.samples import signals
 
 _MAX_DIMENSIONS = 3
 _MIN_TRANSFORM = 3
@@ -23,10 +24,10 @@ class PowerSpectrum(Operator):
         name="PowerSpectrum",
         devices=("cpu",),
         needs=(SCIPY,),
-        inputs=(Input("input", doc="Signals: float32, of any number of dimensions."),),
+        inputs=(Input("input", doc="Signals: float32, of any number of dimensions.", example=signals),),
         arguments=(
             Argument("axis", "int32", -1, "The axis of time; by default the last."),
-            Argument("nfft", "int32", None, "Size of the transform; by default the extent of the axis."),
+            Argument("nfft", "int32", None, "Size of the transform; by default the extent of the axis.", example=256),
             Argument("power", "int32", 2, "2: power; 1: magnitude."),
         ),
     )

@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.data_types import BOOL, FLOAT, FLOAT16, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import signals
 
 _BORDERS = ("zero", "clamp", "reflect")
 
@@ -21,9 +22,17 @@ class PreemphasisFilter(Operator):
 
     schema = Schema(
         name="PreemphasisFilter",
-        inputs=(Input("input", doc="Signals of any shape, taken as one row; integers or floating point."),),
+        inputs=(
+            Input("input", doc="Signals of any shape, taken as one row; integers or floating point.", example=signals),
+        ),
         arguments=(
-            Argument("border", "string", "clamp", "What comes before the signal: `zero`, `clamp` or `reflect`."),
+            Argument(
+                "border",
+                "string",
+                "clamp",
+                "What comes before the signal: `zero`, `clamp` or `reflect`.",
+                choices=("clamp", "zero", "reflect"),
+            ),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
             Argument("preemph_coeff", "float", 0.97, "The coefficient.", tensor=True),
         ),

@@ -12,6 +12,7 @@ from penstock.kernels.codecs.audio import Recording, open_recording
 from penstock.kernels.codecs.headers.audio import check_length
 from penstock.kernels.levels import from_unit
 from penstock.kernels.resampling import lobes_of_quality, resample_signal
+from penstock.operators.decoders._examples import encoded_sounds
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import SOUNDFILE
 
@@ -39,10 +40,10 @@ class AudioDecoder(Operator):
         name="decoders__Audio",
         devices=("cpu",),
         needs=(SOUNDFILE,),
-        inputs=(Input("input", doc="Contents of audio files: 1-D, uint8."),),
+        inputs=(Input("input", doc="Contents of audio files: 1-D, uint8.", example=encoded_sounds),),
         arguments=(
             Argument("downmix", "bool", False, "Replace the channels by their mean."),
-            Argument("dtype", "DALIDataType", FLOAT, "Type of the output: FLOAT, INT16 or INT32."),
+            Argument("dtype", "DALIDataType", FLOAT, "Type of the output: FLOAT, INT16 or INT32.", example=INT16),
             Argument("quality", "float", 50.0, "Quality of resampling, from 0 to 100."),
             Argument(
                 "sample_rate", "float", 0.0, "Sample rate of the output, in Hz; 0: that of the file.", tensor=True

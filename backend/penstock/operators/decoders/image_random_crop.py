@@ -7,6 +7,7 @@ from typing import Any
 from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
 from penstock.kernels.random_streams import sample_stream, stream_from_state
 from penstock.kernels.windows import Region
+from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
 from penstock.schema import Alias, Argument, Input, Sample, Schema, Workspace, register_operator
 
@@ -21,7 +22,7 @@ class ImageRandomCrop(ImageDecoder):
     schema = Schema(
         name="decoders__ImageRandomCrop",
         devices=("cpu", "mixed"),
-        inputs=(Input("input", device="cpu", doc=ENCODED_DOC),),
+        inputs=(Input("input", device="cpu", doc=ENCODED_DOC, example=encoded_images),),
         arguments=(
             *DECODER_ARGUMENTS,
             Argument("num_attempts", "int32", 10, "Windows that are drawn at most until one fits into the image."),

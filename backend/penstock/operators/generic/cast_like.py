@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.operators.generic._casting import check_castable
 from penstock.schema import Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import fixed_arrays
 
 
 @register_operator
@@ -14,7 +15,7 @@ class CastLike(Operator):
         name="CastLike",
         inputs=(
             Input("input_0", doc="Data of any type and shape."),
-            Input("input_1", device="any", doc="Its type is taken."),
+            Input("input_1", device="any", doc="Its type is taken.", example=fixed_arrays(1.0)),
         ),
     )
 

@@ -16,12 +16,17 @@ _MAX_SUBSCRIPTS = 32
 
 def _subscript_arguments() -> tuple[Argument, ...]:
     arguments = [Argument("num_subscripts", "int32", 0, "How many dimensions are indexed, full ranges included.")]
+    kinds = {
+        "at": ("Index in dimension {}, which is removed.", 1),
+        "lo": ("Start of the range in dimension {}.", 1),
+        "hi": ("End of the range in dimension {}.", 2),
+        "step": ("Step of the range in dimension {}.", 2),
+    }
     for axis in range(_MAX_SUBSCRIPTS):
+        exempt = "as in the first dimensions" if axis > 2 else ""
         arguments += [
-            Argument(f"at_{axis}", "int32", None, f"Index in dimension {axis}, which is removed.", tensor=True),
-            Argument(f"lo_{axis}", "int32", None, f"Start of the range in dimension {axis}.", tensor=True),
-            Argument(f"hi_{axis}", "int32", None, f"End of the range in dimension {axis}.", tensor=True),
-            Argument(f"step_{axis}", "int32", None, f"Step of the range in dimension {axis}.", tensor=True),
+            Argument(f"{kind}_{axis}", "int32", None, doc.format(axis), tensor=True, example=example, exempt=exempt)
+            for kind, (doc, example) in kinds.items()
         ]
     return tuple(arguments)
 

@@ -20,9 +20,13 @@ class Transpose(ChainOperator):
         name="Transpose",
         inputs=(Input("input", doc="Data of any type and shape."),),
         arguments=(
-            Argument("output_layout", "layout", None, "Layout of the output."),
+            Argument("output_layout", "layout", None, "Layout of the output.", example="XYZ"),
             Argument(
-                "perm", "int32[]", None, "The input dimension that each output dimension is; by default reversed."
+                "perm",
+                "int32[]",
+                None,
+                "The input dimension that each output dimension is; by default reversed.",
+                example=[2, 0, 1],
             ),
             Argument("transpose_layout", "bool", True, "Permute the layout too."),
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from penstock.operators.image._stores import NormalizingStore
 from penstock.schema import Argument, OutputSpec, Sample, Workspace
 from penstock.schema.image_chain import ChainOperator, NotFusable, Pixels, Placement, Sampling, Stage, Store
 from penstock.schema.operator import Shape
+from penstock.schema.samples import Example
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.resample import Normalization
@@ -52,6 +53,7 @@ SIZE_ARGUMENTS = (
         "float[]",
         None,
         "The most that each axis may have: one value, or one for each axis (D, H, W order).",
+        example=[13.0],
     ),
     Argument(
         "mode",
@@ -59,6 +61,7 @@ SIZE_ARGUMENTS = (
         "default",
         "How sizes that are not given follow: `default` (same scale as those given), `stretch` (unchanged), "
         "`not_larger` (fits inside), `not_smaller` (covers).",
+        choices=("default", "stretch", "not_larger", "not_smaller"),
     ),
     Argument("resize_longer", "float", 0.0, "Extent of the longer axis; the other follows.", tensor=True),
     Argument("resize_shorter", "float", 0.0, "Extent of the shorter axis; the other follows.", tensor=True),
@@ -98,6 +101,14 @@ SIZE_ARGUMENTS = (
     Argument(
         "subpixel_scale", "bool", True, "When an extent is rounded, adjust the region so that the true scale is kept."
     ),
+)
+_SIZED: Mapping[str, Any] = {"resize_x": 20.0, "resize_y": 14.0}
+SIZE_EXAMPLES = (
+    Example({"size": [14.0, 20.0]}),
+    Example({"resize_shorter": 12.0}),
+    Example({"resize_longer": 30.0}),
+    Example({**_SIZED, "roi_start": [2.0, 3.0], "roi_end": [12.0, 14.0]}),
+    Example({**_SIZED, "roi_start": [0.1, 0.2], "roi_end": [0.7, 0.9], "roi_relative": True}),
 )
 _SIZE_ARGUMENT_GROUPS = (("size",), ("resize_x", "resize_y", "resize_z"), ("resize_shorter",), ("resize_longer",))
 _MODES_OF_SIZES = {"resize_shorter": "not_smaller", "resize_longer": "not_larger"}

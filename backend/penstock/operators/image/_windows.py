@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from penstock.kernels.cuda.window import WindowCopy
 
 CROP_ARGUMENTS = (
-    Argument("crop", "float[]", None, "Extents of the window: (height, width) or (depth, height, width).", tensor=True),
+    Argument(
+        "crop",
+        "float[]",
+        None,
+        "Extents of the window: (height, width) or (depth, height, width).",
+        tensor=True,
+        example=[10.0, 12.0],
+    ),
     Argument("crop_d", "float", 0.0, "Depth of the window; 0: all.", tensor=True),
     Argument("crop_h", "float", 0.0, "Height of the window; 0: all.", tensor=True),
     Argument("crop_pos_x", "float", 0.5, "Horizontal place of the window, from 0 (left) to 1 (right).", tensor=True),
@@ -31,6 +38,7 @@ CROP_ARGUMENTS = (
         "string",
         "round",
         "How the window's start is made an integer: `round` (half away from zero) or `truncate`.",
+        choices=("round", "truncate"),
     ),
 )
 POLICY_ARGUMENTS = (
@@ -48,6 +56,7 @@ POLICY_ARGUMENTS = (
         "string",
         "error",
         "A window that reaches outside of the input: `error`, `pad` or `trim_to_shape`.",
+        choices=("error", "pad", "trim_to_shape"),
     ),
 )
 _MAX_DIMENSIONS = 4

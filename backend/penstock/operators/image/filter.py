@@ -12,6 +12,7 @@ from penstock.data_types import FLOAT, INT16, UINT8, UINT16, dtype_name
 from penstock.kernels.axes import spatial_axes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import OPENCV
+from penstock.schema.samples import random_arrays
 
 # And what others call them.
 _BORDERS = {
@@ -60,7 +61,12 @@ class Filter(Operator):
         needs=(OPENCV,),
         inputs=(
             Input("data", doc="Images of uint8, int16, uint16 or float; channels first, last or absent."),
-            Input("filter", device="match_or_cpu", doc="The filter of each sample, float, two-dimensional."),
+            Input(
+                "filter",
+                device="match_or_cpu",
+                doc="The filter of each sample, float, two-dimensional.",
+                example=random_arrays((3, 5), (1, 4), (2, 3), low=-0.3, high=0.5),
+            ),
             Input(
                 "fill_value",
                 device="match_or_cpu",
@@ -77,6 +83,8 @@ class Filter(Operator):
                 "-1: the middle.",
                 tensor=True,
                 per_frame=True,
+                example=[0],
+                tensor_example=[0, 0],
             ),
             Argument(
                 "border",
@@ -84,9 +92,16 @@ class Filter(Operator):
                 "reflect_101",
                 "Beyond the border: `reflect_101` (cb|abc), `reflect_1001` (ba|abc), `clamp` (aa|abc), `wrap` (bc|abc) "
                 "or `constant`.",
+                choices=("reflect_101", "reflect_1001", "clamp", "wrap", "constant"),
             ),
             Argument("dtype", "DALIDataType", None, "Type of the output: FLOAT, or by default that of the data."),
-            Argument("mode", "string", "same", "`same`: the output is as large as the input; `valid`: without border."),
+            Argument(
+                "mode",
+                "string",
+                "same",
+                "`same`: the output is as large as the input; `valid`: without border.",
+                choices=("same", "valid"),
+            ),
         ),
         sequences=True,
         aliases=(Alias("experimental__Filter", deprecated_since="2.0"),),

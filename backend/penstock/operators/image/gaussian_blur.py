@@ -12,6 +12,7 @@ from penstock.data_types import BOOL, FLOAT, dtype_name
 from penstock.kernels.axes import spatial_axes
 from penstock.operators.image._axis_values import per_axis
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -43,6 +44,7 @@ class GaussianBlur(Operator):
         ),
         sequences=True,
         volumetric=True,
+        examples=(Example({"sigma": [1.5]}), Example({"window_size": [5]})),
     )
 
     def setup(self) -> None:

@@ -66,6 +66,7 @@ class Laplacian(Operator):
                 "By default that of the derivative's window.",
                 tensor=True,
                 per_frame=True,
+                example=[3],
             ),
             Argument(
                 "window_size",
@@ -74,6 +75,7 @@ class Laplacian(Operator):
                 "Size of the derivatives' windows, odd, from 3 to 31: one value, or one for each axis.",
                 tensor=True,
                 per_frame=True,
+                example=[5],
             ),
         ),
         sequences=True,

@@ -22,7 +22,11 @@ class MedianBlur(Operator):
                 doc="Images of uint8, int16, uint16, int32 or float.",
             ),
         ),
-        arguments=(Argument("window_size", "int32[]", [3, 3], "Width and height of the window, odd.", tensor=True),),
+        arguments=(
+            Argument(
+                "window_size", "int32[]", [3, 3], "Width and height of the window, odd.", tensor=True, example=[5, 3]
+            ),
+        ),
         sequences=True,
     )
 

@@ -10,6 +10,7 @@ from penstock.kernels.windows import Region
 from penstock.operators.image._windows import copy_region, copy_regions, region_copy
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.image_chain import ChainOperator, Placement
+from penstock.schema.samples import Example
 
 _MAX_DIMENSIONS = 5
 
@@ -29,6 +30,7 @@ class Pad(ChainOperator):
                 "Extents are rounded up to a multiple of it: one value, or one for each axis.",
                 tensor=True,
                 uniform=True,
+                example=[8],
             ),
             Argument(
                 "axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of.", tensor=True
@@ -53,9 +55,11 @@ class Pad(ChainOperator):
                 None,
                 "The least extents of the output; 0 or less: the greatest of the batch.",
                 tensor=True,
+                example=[30],
             ),
         ),
         batchwise=True,
+        examples=(Example(), Example({"axes": [0, 1], "shape": [30, -1]}), Example({"axis_names": "W"})),
     )
     depends_on_batch = True
 

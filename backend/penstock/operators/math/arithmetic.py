@@ -12,6 +12,7 @@ from penstock.kernels.expression import ARITHMETIC, BITWISE, KEEPING_UNARY, Oper
 from penstock.operators.math._broadcasting import broadcast
 from penstock.schema import Alias, Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.pointwise import PointwiseOperator
+from penstock.schema.samples import Example
 
 # Functions that round the one right way, or not at all, so that it is all one how many elements are computed at a time.
 _EXACT = ({*ARITHMETIC, *BITWISE, *KEEPING_UNARY} - {"pow"}) | {"fdiv", "clamp", "fabs", "floor", "ceil", "sqrt"}
@@ -48,6 +49,10 @@ class Arithmetic(PointwiseOperator):
         ),
         hidden=True,
         aliases=(Alias("ArithmeticGenericOp", fn="_arithmetic_generic_op_1"),),
+        examples=(
+            Example({"expression_desc": "add(&0 $0:int32)", "integer_constants": [7]}),
+            Example({"expression_desc": "mul(&0 $0:float32)", "real_constants": [0.5]}),
+        ),
     )
 
     def setup(self) -> None:

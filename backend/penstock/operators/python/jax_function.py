@@ -35,6 +35,7 @@ class JaxFunction(PythonOperator):
         outputs=count_outputs,
         stateful=True,
         hidden=True,
+        unswept="its function is its user's",
     )
 
     takes_first = False

@@ -52,6 +52,7 @@ class NumbaFunction(Operator):
         ),
         outputs=lambda arguments: len(arguments["out_types"]),
         no_prune=True,
+        unswept="its function is its user's",
     )
 
     def bind(self, payload: Any) -> None:

@@ -25,6 +25,7 @@ class TorchPythonFunction(PythonOperator):
         outputs=count_outputs,
         stateful=True,
         no_prune=True,
+        unswept="its function is its user's",
     )
 
     def given_value(self, sample: Any) -> Any:

@@ -16,8 +16,10 @@ from penstock.schema.random_operator import RandomOperator, Streams
 SHAPE_LIKE = Input(
     "shape_like", device="any", doc="The output takes the shape of this input; its contents do not matter."
 )
-SHAPE = Argument("shape", "int32[]", None, "Shape of the output; by default it is a scalar.", tensor=True, uniform=True)
-DTYPE = Argument("dtype", "DALIDataType", None, "Type of the output.")
+SHAPE = Argument(
+    "shape", "int32[]", None, "Shape of the output; by default it is a scalar.", tensor=True, uniform=True, example=[5]
+)
+DTYPE = Argument("dtype", "DALIDataType", None, "Type of the output.", example=DALIDataType.INT16)
 
 NUMBERS = (
     DALIDataType.UINT8,

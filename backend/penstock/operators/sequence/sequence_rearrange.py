@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import pictures
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -23,9 +24,23 @@ class SequenceRearrange(Operator):
     plans_by_shape = True
     schema = Schema(
         name="SequenceRearrange",
-        inputs=(Input("input", doc="Sequences: at least two dimensions, the first of which is F or unnamed."),),
+        inputs=(
+            Input(
+                "input",
+                doc="Sequences: at least two dimensions, the first of which is F or unnamed.",
+                example=lambda _: pictures("FHWC"),
+            ),
+        ),
         arguments=(
-            Argument("new_order", "int32[]", None, "Indices of input frames, from 0.", required=True, tensor=True),
+            Argument(
+                "new_order",
+                "int32[]",
+                None,
+                "Indices of input frames, from 0.",
+                required=True,
+                tensor=True,
+                example=[1, 0, 1],
+            ),
         ),
     )
 
