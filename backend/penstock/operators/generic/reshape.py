@@ -65,12 +65,10 @@ class Reshape(Operator):
 
     def _view(self, batch: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
         rank = len(shapes[0]) if shapes else self._rank(batch)
+        layout = self._layout(batch, rank)
         if shapes == batch.shapes:
-            return batch.relabelled(layout=self._layout(batch, rank))
-        output = batch.relabelled(layout="", shapes=shapes)
-        output._ndim = rank
-        output._layout = self._layout(batch, rank)
-        return output
+            return batch.relabelled(layout)
+        return batch.relabelled(layout, shapes, rank)
 
     def _rank(self, batch: Any) -> int:
         wanted = next((self.args[n] for n in ("shape", "rel_shape", "src_dims") if self.args[n] is not None), None)

@@ -47,6 +47,4 @@ class Squeeze(Operator):
                 )
         shapes = [tuple(shape[axis] for axis in kept) for shape in batch.shapes]
         layout = "".join(batch.layout()[axis] for axis in kept) if batch.layout() else ""
-        output = batch.relabelled(layout="", shapes=shapes)
-        output._ndim, output._layout = len(kept), layout
-        workspace.outputs = [output]
+        workspace.outputs = [batch.relabelled(layout, shapes, len(kept))]
