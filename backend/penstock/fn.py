@@ -53,7 +53,7 @@ def _publish(schema: _Schema) -> None:
     path, _, name = schema.fn_path.rpartition(".")
     module = _submodule(__name__, path)
     function = _SPECIAL.get(schema.fn_path) or _make_function(schema)
-    function._schema_name = schema.name  # type: ignore[attr-defined]
+    function._schema_name = schema.name  # type: ignore[attr-defined]  # private: DALI's name, which tools ask for
     setattr(module, name, function)
     if schema.is_unlisted:
         setattr(_submodule(__name__, f"{path}.hidden" if path else "hidden"), name, function)

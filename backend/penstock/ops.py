@@ -11,12 +11,12 @@ from penstock.external_source import ExternalSource
 from penstock.graph import call_operator
 from penstock.graph.calls import DEVICES
 from penstock.graph.nodes import DataNode
-from penstock.operators.python._calling import from_dlpack, to_capsule
 from penstock.python_function import DLTensorPythonFunction, NumbaFunction, PythonFunction, TorchPythonFunction
 from penstock.schema import Schema
 from penstock.schema.documentation import call_signature, constructor_signature, docstring, with_self
 from penstock.schema.namespaces import no_such_operator, submodule
 from penstock.schema.registry import all_schemas, find_schema, load_package, subscribe
+from penstock.tensors.dlpack import from_dlpack, to_capsule
 from penstock.tfrecord import TFRecord, TFRecordReader
 
 __all__ = ["Compose", "ExternalSource", "cpu_ops", "gpu_ops", "mixed_ops"]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.auto_aug.core import select
-from penstock.auto_aug.core._augmentation import Augmentation
-from penstock.auto_aug.core._suites import max_offsets as parse_validate_offset
-from penstock.auto_aug.core._suites import of_both_axes as max_translate_hw
-from penstock.auto_aug.core._suites import translations
+from penstock.auto_aug.core import Augmentation, select
+from penstock.auto_aug.core.suites import max_offsets as parse_validate_offset
+from penstock.auto_aug.core.suites import of_both_axes as max_translate_hw
+from penstock.auto_aug.core.suites import translations
 
 __all__ = ["get_translations", "max_translate_hw", "parse_validate_offset", "pretty_select"]
 

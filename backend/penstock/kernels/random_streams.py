@@ -121,7 +121,7 @@ def seed_slots(pipeline_seed: int) -> list[int]:
 def mersenne_twister(seed: int) -> Iterator[int]:
     """The endless output of ``std::mt19937(seed)``."""
     generator = np.random.MT19937()
-    generator._legacy_seeding(seed & _WORD)
+    generator._legacy_seeding(seed & _WORD)  # private: std::mt19937's seeding, which numpy has no public name for
     while True:
         yield from generator.random_raw(1024).tolist()
 

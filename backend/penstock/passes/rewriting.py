@@ -50,7 +50,7 @@ def with_replacements(graph: Graph, replacements: Mapping[str, DataNode]) -> Gra
 
     def replaced(node: DataNode) -> DataNode:
         found = replacements.get(node.name, node)
-        return found if found.device == node.device else found._on(node.device)
+        return found if found.device == node.device else found.on_device(node.device)
 
     def current(node: DataNode) -> DataNode:
         node = replaced(node)
@@ -58,7 +58,7 @@ def with_replacements(graph: Graph, replacements: Mapping[str, DataNode]) -> Gra
         if source is None or source not in renewed or renewed[source] is source:
             return node
         output = renewed[source].outputs[node.index]
-        return output if output.device == node.device else output._on(node.device)
+        return output if output.device == node.device else output.on_device(node.device)
 
     for op in Graph([replaced(node) for node in graph.outputs], graph.sinks).operators + graph.operators:
         if op in renewed:

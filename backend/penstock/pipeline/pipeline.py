@@ -619,6 +619,15 @@ class Pipeline:
             return {}
         return memory_statistics(self.executor)
 
+    def fusion_statistics(self) -> dict[str, dict[str, int]]:
+        """Whether fused operators ran fused: the number of samples that were, and of those run step by step, by reason.
+
+        >>> pipe.fusion_statistics()  # doctest: +SKIP
+        {'fused_image': {'fused': 62, 'frames': 2}}
+        """
+        self.build()
+        return self.executor.plan.fusion_statistics()
+
     def external_source_shm_statistics(self) -> dict[str, list[int]]:
         """Bytes of each buffer in shared memory that the workers of parallel external sources hold."""
         return self._session.shared_memory()

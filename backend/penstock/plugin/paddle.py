@@ -63,4 +63,4 @@ def _tensor(tensor: Any) -> paddle.Tensor:
 
 
 def _place(tensor: Any) -> Any:
-    return paddle.CPUPlace() if tensor.device_type == "cpu" else paddle.CUDAPlace(int(tensor._array.device.id))
+    return paddle.CPUPlace() if tensor.device_type == "cpu" else paddle.CUDAPlace(int(tensor.array.device.id))

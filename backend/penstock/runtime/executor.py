@@ -229,7 +229,7 @@ class Executor:
             if self.device_id is None:
                 result = self._run_steps(isolate, watch)
             else:
-                with self._on_device():
+                with self.on_device():
                     result = self._run_steps(isolate, watch)
                     # Who waits for it on another thread leaves the driver to this one.
                     event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
@@ -240,7 +240,8 @@ class Executor:
         return result
 
     @contextlib.contextmanager
-    def _on_device(self) -> Iterator[None]:
+    def on_device(self) -> Iterator[None]:
+        """Makes the pipeline's device and stream the current ones; does nothing on CPU."""
         if self.device_id is None:
             yield
             return
@@ -255,7 +256,7 @@ class Executor:
     def stream(self) -> Any:
         """The CuPy stream on which GPU work runs; None where the pipeline uses no GPU."""
         if self.device_id is not None and self._stream is None:
-            with self._on_device():
+            with self.on_device():
                 pass
         return self._stream
 
@@ -269,7 +270,7 @@ class Executor:
                 return result
             if isinstance(step, Step):
                 began = perf_counter()
-                self._run_operator(step, slots, batch_size, isolate, result.failures)
+                self.run_operator(step, slots, batch_size, isolate, result.failures)
                 if watch is not None:
                     watch.operator_ran(step, perf_counter() - began)
             else:
@@ -300,7 +301,7 @@ class Executor:
             )
         return next(iter(sizes), self.max_batch_size)
 
-    def _run_operator(
+    def run_operator(
         self, step: Step, slots: list[Any], batch_size: int, isolate: bool, failures: dict[int, PenstockError]
     ) -> None:
         inputs = [slots[slot] for slot in step.inputs]

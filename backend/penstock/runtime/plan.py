@@ -11,6 +11,7 @@ from penstock.errors import operator_error
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.schema import Operator, operator_class
+from penstock.schema.fused import FusedOperator
 from penstock.schema.input_operator import InputOperator
 from penstock.storage import ANYWHERE, Files
 
@@ -100,6 +101,14 @@ class Plan:
         """What each operator with state is in, by its name."""
         states = {name: operator.state() for name, operator in self.named_operators()}
         return {name: state for name, state in states.items() if state is not None}
+
+    def fusion_statistics(self) -> dict[str, dict[str, int]]:
+        """For each fused operator, how many samples were computed at once ("fused"), and how many step by step, by reason."""
+        return {
+            step.node.name: dict(step.operator.counts)
+            for step in self.operators
+            if isinstance(step.operator, FusedOperator)
+        }
 
     @property
     def is_cheap_on_host(self) -> bool:

@@ -336,7 +336,7 @@ class Operator:
         shape = batch.shapes[0]
         if not argument.is_list and (math.prod(shape) != 1 or (shape and argument.zero_dimensional)):
             return None
-        elements = batch._elements
+        elements = batch.elements
         values = np.array(batch.samples) if elements is None else elements
         return values.astype(np.float64).reshape(len(batch), -1)
 

@@ -106,7 +106,7 @@ class Rebuilder:
             raise SerializationError(f"{where}: '{name}' is made by no operator before it")
         if device not in ("cpu", "gpu"):
             raise SerializationError(f"{where}: '{device}' is no device of data, use cpu or gpu")
-        return found if device == found.device else found._on(device)
+        return found if device == found.device else found.on_device(device)
 
     @staticmethod
     def _known(schema: Schema, references: Mapping[str, Any], where: str) -> Iterable[tuple[str, Any]]:

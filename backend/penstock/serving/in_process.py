@@ -189,7 +189,7 @@ def tidy() -> None:
 
 def end() -> None:
     """Does what Python does at the end of a program, but that it goes on: threads of strangers may still be about."""
-    atexit._run_exitfuncs()
+    atexit._run_exitfuncs()  # private: atexit has no public way to run its functions early
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
 

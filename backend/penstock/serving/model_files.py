@@ -18,6 +18,8 @@ from typing import Any
 
 from penstock.errors import PenstockError, SerializationError
 from penstock.pipeline import Pipeline
+from penstock.pipeline.definition import is_definition
+from penstock.plugin.triton import is_autoserialize
 from penstock.serving.model_imports import import_file
 from penstock.serving.settings import ConfigurationError
 from penstock.storage import is_remote
@@ -159,8 +161,8 @@ def find_definition(path: Path, as_dali: bool = False) -> Any:
 
         compat.install()
     module = import_file(path)
-    factories = {id(v): v for v in vars(module).values() if getattr(v, "_is_pipeline_def", False)}
-    marked = [factory for factory in factories.values() if getattr(factory, "_is_autoserialize", False)]
+    factories = {id(v): v for v in vars(module).values() if is_definition(v)}
+    marked = [factory for factory in factories.values() if is_autoserialize(factory)]
     chosen = marked or list(factories.values())
     if len(chosen) != 1:
         raise SerializationError(

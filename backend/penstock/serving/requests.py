@@ -190,7 +190,7 @@ def _joined(batch: TensorList, start: int, stop: int) -> Any:
     samples = batch.samples[start:stop]
     if stop - start == 1:
         return samples[0]
-    elements = batch._elements
+    elements = batch.elements
     if elements is not None:
         # The samples lie one behind the other: find where the first begins.
         begin = sum(math.prod(shape) for shape in batch.shapes[:start])

@@ -156,7 +156,7 @@ def locate(array: Any) -> Located:
 
 def locate_all(batch: TensorListGPU, samples: Sequence[Any]) -> list[Located]:
     """Where the arrays of a batch are that belong to ``samples``, which have an ``index``."""
-    elements, places = batch._elements, batch._places
+    elements, places = batch.elements, batch.located
     if places is not None:
         return [places[sample.index] for sample in samples]
     if elements is None:
@@ -192,9 +192,9 @@ def addresses_of(arrays: Sequence[Located]) -> np.ndarray:
 
 def places_of(batch: TensorListGPU) -> tuple[np.ndarray, Any]:
     """The addresses of a batch's samples, uint64, and what keeps the memory; samples that are not contiguous are copied."""
-    if batch._elements is not None:
-        return batch.pointers(), batch._elements
-    located = batch._places or [locate(sample) for sample in batch.samples]
+    if batch.elements is not None:
+        return batch.pointers(), batch.elements
+    located = batch.located or [locate(sample) for sample in batch.samples]
     return addresses_of(located), located
 
 

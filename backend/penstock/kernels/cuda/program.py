@@ -72,13 +72,12 @@ class _Output:
 
     @classmethod
     def of(cls, batch: TensorListGPU) -> _Output:
-        elements = batch._elements
+        elements = batch.elements
         return cls(batch.shapes, batch.dtype, elements.dtype, batch.layout(), batch.ndim(), elements.size)
 
     def allocate(self) -> TensorListGPU:
-        batch = TensorListGPU.of_elements(require_cupy().empty(self.elements, self.kind), self.shapes, self.layout)
-        batch._dtype, batch._ndim = self.dtype, self.ndim
-        return batch
+        elements = require_cupy().empty(self.elements, self.kind)
+        return TensorListGPU.of_elements(elements, self.shapes, self.layout, self.ndim, self.dtype)
 
 
 class Program:
@@ -222,17 +221,17 @@ def _recorded(workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None]) ->
     finally:
         workspace.inputs, workspace.outputs = inputs, outputs
     recording = recorder.recording()
-    if not recording.launches and any(batch._elements.size for batch in outputs):
+    if not recording.launches and any(batch.elements.size for batch in outputs):
         raise CannotRecord("outputs that nothing fills")
     return Program(recording, outputs)
 
 
 def _bases_of(batch: TensorListGPU) -> list[int]:
     """The addresses that those of the samples follow from: of all of them, or of each."""
-    if batch._elements is not None:
-        return [batch._elements.data.ptr]
-    if batch._places is not None:
-        return [place.address for place in batch._places]
+    if batch.elements is not None:
+        return [batch.elements.data.ptr]
+    if batch.located is not None:
+        return [place.address for place in batch.located]
     return [sample.data.ptr for sample in batch.samples]
 
 
@@ -248,13 +247,13 @@ def _kind(workspace: Batch, varying: Collection[str]) -> Any:
 
 def _described(batch: TensorListGPU) -> Any:
     """The types and shapes of a batch on GPU; None for one whose samples lie as stand-ins never do."""
-    scattered = batch._elements is None
-    if scattered and batch._places is None and not all(sample.flags.c_contiguous for sample in batch.samples):
+    scattered = batch.elements is None
+    if scattered and batch.located is None and not all(sample.flags.c_contiguous for sample in batch.samples):
         return None
     # Kernels read several elements at a time where addresses are multiples of so many bytes, as made-up ones are.
     if functools.reduce(operator.or_, _bases_of(batch), 0) % ALIGNMENT:
         return None
-    return batch._dtype, batch._layout, tuple(batch.shapes), scattered
+    return batch.dtype, batch.layout(), tuple(batch.shapes), scattered
 
 
 def _value(batch: TensorList) -> Any:

@@ -42,8 +42,8 @@ class Placeholder:
         self._batch = batch
         self._addresses = addresses
         # What `locate_all` takes for the owner of the memory.
-        self._elements = self
-        self._places = None
+        self.elements = self
+        self.located = None
 
     def unfolded(self) -> Placeholder:
         """As :meth:`TensorList.unfolded`."""
@@ -216,12 +216,12 @@ class Recorder:
     def _stand_in(self, batch: TensorListGPU) -> Placeholder:
         """Stands for a batch; a contiguous one has one base, any other one for each sample."""
         first = self._bases
-        if batch._elements is None:
+        if batch.elements is None:
             self._bases += len(batch)
             offsets = np.arange(len(batch), dtype=np.uint64) * np.uint64(_APART)
         else:
             self._bases += 1
-            offsets = batch.pointers() - np.uint64(batch._elements.data.ptr)
+            offsets = batch.pointers() - np.uint64(batch.elements.data.ptr)
         return Placeholder(batch, np.uint64(_address(first)) + offsets)
 
     def recording(self) -> Recording:

@@ -47,10 +47,8 @@ class ExpandDims(Operator):
         for shape in batch.shapes:
             rest = iter(shape)
             shapes.append(tuple(1 if axis in axes else next(rest) for axis in range(rank)))
-        output = batch.relabelled(layout="", shapes=shapes)
-        output._ndim = rank
-        output._layout = self._layout(batch.layout(), batch.ndim(), rank)
-        workspace.outputs = [output]
+        layout = self._layout(batch.layout(), batch.ndim(), rank)
+        workspace.outputs = [batch.relabelled(layout, shapes, rank)]
 
     def _layout(self, layout: str, ndim: int, rank: int) -> str:
         names = self.args["new_axis_names"]

@@ -79,12 +79,10 @@ class Reshape(Operator):
         workspace.outputs = [self._view(batch, shapes, rank)]
 
     def _view(self, batch: Any, shapes: Sequence[tuple[int, ...]], rank: int) -> Any:
+        layout = self._layout(batch, rank)
         if shapes == batch.shapes:
-            return batch.relabelled(layout=self._layout(batch, rank))
-        output = batch.relabelled(layout="", shapes=shapes)
-        output._ndim = rank
-        output._layout = self._layout(batch, rank)
-        return output
+            return batch.relabelled(layout)
+        return batch.relabelled(layout, shapes, rank)
 
     def _rank(self, batch: Any) -> int:
         wanted = next((self.args[n] for n in ("shape", "rel_shape", "src_dims") if self.args[n] is not None), None)

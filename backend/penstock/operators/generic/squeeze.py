@@ -55,6 +55,4 @@ class Squeeze(Operator):
             empty = (0,) * max(len(kept), 1)
             shapes = [empty if index in workspace.failures else shape for index, shape in enumerate(shapes)]
         layout = "".join(batch.layout()[axis] for axis in kept) if batch.layout() else ""
-        output = batch.relabelled(layout="", shapes=shapes)
-        output._ndim, output._layout = len(kept), layout
-        workspace.outputs = [output]
+        workspace.outputs = [batch.relabelled(layout, shapes, len(kept))]

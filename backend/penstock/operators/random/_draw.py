@@ -114,7 +114,7 @@ class Draw(RandomOperator):
     def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
         if workspace.plans is not None:
             try:
-                out = workspace.outputs[0]._contiguous_elements().reshape(len(shapes), -1)
+                out = workspace.outputs[0].contiguous_elements().reshape(len(shapes), -1)
                 self.fill_batch(workspace.plans, out, self.streams(workspace))
                 return
             except Exception:

@@ -31,8 +31,8 @@ class _TorchIterator(NamedOutputsIterator):
 
 def _tensor(pipe: Pipeline, tensor: Any) -> torch.Tensor:
     if tensor.device_type == "cpu":
-        return from_host(tensor._array)
-    return from_device(tensor._array, pipe.output_stream())
+        return from_host(tensor.array)
+    return from_device(tensor.array, pipe.output_stream())
 
 
 class DALIGenericIterator(_TorchIterator):
