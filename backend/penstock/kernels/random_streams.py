@@ -17,6 +17,7 @@ import numpy as np
 
 __all__ = [
     "CROP_KEY",
+    "SAMPLE_STRIDE",
     "MinimalStandard",
     "Stream",
     "bounded",
@@ -32,6 +33,7 @@ __all__ = [
 _WORD = 0xFFFFFFFF
 _SEED_SLOTS = 1024
 SAMPLE_STRIDE = 65537
+"""From the stream of a sample to that of the next."""
 
 CROP_KEY = np.uint64(0x012345678ABCDEFE)
 """What the key of a random window's stream is XORed with."""

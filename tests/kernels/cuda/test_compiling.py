@@ -6,9 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-import penstock
-from penstock.kernels.cuda.launch import source
+from kernel_sources import all_sources
 
 ADDITION = (
     "typedef int16 Result;\n"
@@ -79,18 +77,14 @@ INSTANCES = {
 }
 
 
-# Those of single operators stand beside them, as `_<name>_cuda.cu`.
-FILES = {path.stem.removeprefix("_").removesuffix("_cuda"): path for path in Path(*penstock.__path__).rglob("*.cu")}
-
-
 def test_every_file_is_compiled() -> None:
-    assert set(FILES) == set(INSTANCES)
+    assert set(all_sources()) == set(INSTANCES)
 
 
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
 @pytest.mark.parametrize("file", INSTANCES)
 def test_compiled(file: str, architecture: str, tmp_path: Path) -> None:
-    code = source(str(FILES[file]), ADDITION if file == "elementwise" else "")
+    code = all_sources()[file].text(ADDITION if file == "elementwise" else "")
     code += f"\nvoid *instances[] = {{{', '.join(f'(void *){name}' for name in INSTANCES[file])}}};\n"
     path = tmp_path / "kernels.cu"
     path.write_text(code)

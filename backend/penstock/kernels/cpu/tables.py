@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-# What decides where the taps of an output position begin: see kernels/cuda/taps.cu.
+# What decides where the taps of an output position begin.
 NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, FROM_ORIGIN = range(4)
 _NEAREST, _GAUSSIAN = 0, 5
 

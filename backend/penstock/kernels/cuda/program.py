@@ -16,8 +16,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from penstock.kernels.cuda import launch
-from penstock.kernels.cuda.launch import THREADS, RunValue
-from penstock.kernels.cuda.recording import ALIGNMENT, CannotRecord, Launch, Recorder, Recording
+from penstock.kernels.cuda.launch import RunValue
+from penstock.kernels.cuda.recording import ALIGNMENT, CannotRecord, Launch, Recorder, Recording, Relative
+from penstock.kernels.cuda.sources import THREADS, Kernel
 from penstock.tensors import TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
 
@@ -30,6 +31,8 @@ _MAX_VALUE_BYTES = 1 << 16
 
 # Launches one kernel, with what differs from run to run.
 _Run = Callable[[Mapping[str, np.generic]], None]
+# An argument, or the address that it is.
+_Placed = np.generic | RunValue | int
 RunValues = Callable[[], Mapping[str, np.generic]]
 
 
@@ -94,7 +97,7 @@ class Program:
         self._places, self._which, self._offsets = recording.relocations
         self._tables = launch.staging().upload([recording.tables]) if recording.tables.size else (None, [0])
         self._scratch_bytes = recording.scratch_bytes
-        self._varies = any(isinstance(a.value, RunValue) for one in recording.launches for a in one.arguments)
+        self._varies = any(isinstance(a, RunValue) for one in recording.launches for a in one.arguments)
         self._outputs = [_Output.of(batch) for batch in outputs]
         self._placements: OrderedDict[tuple[int, ...], tuple[Any, list[_Run]]] = OrderedDict()
         self._kept = require_cupy().empty(recording.kept_bytes, np.uint8) if recording.kept_bytes else None
@@ -136,13 +139,14 @@ class Program:
         return buffer, runs
 
 
-def _placed_arguments(one: Launch, bases: Sequence[int]) -> tuple[Any, ...]:
+def _placed_arguments(one: Launch, bases: Sequence[int]) -> tuple[_Placed, ...]:
     return tuple(
-        argument.value if argument.base is None else bases[argument.base] + argument.value for argument in one.arguments
+        bases[argument.base] + argument.offset if isinstance(argument, Relative) else argument
+        for argument in one.arguments
     )
 
 
-def _bound(function: Any, grid: tuple[int], arguments: tuple[Any, ...], shared: int) -> _Run:
+def _bound(function: Kernel, grid: tuple[int], arguments: tuple[_Placed, ...], shared: int) -> _Run:
     def run(_values: Mapping[str, np.generic]) -> None:
         function(grid, (THREADS,), arguments, shared_mem=shared)
 

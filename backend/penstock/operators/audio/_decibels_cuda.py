@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import Located, blocks_for, kernel, launch, locate, scratch
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, scratch
 from penstock.kernels.cuda.reduction import Reduction, reduce_axes
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Int64, Pointer, records
 
-_DECIBELS = np.dtype(
-    [("source", np.uint64), ("target", np.uint64), ("reference", np.uint64), ("count", np.int64)], align=True
-)
+
+class _Decibels(NamedTuple):
+    """One sample.
+
+    Attributes:
+        reference: a float on the GPU, or 0.
+    """
+
+    source: Pointer
+    target: Pointer
+    reference: Pointer
+    length: Int64
+
+
+SOURCE = KernelSource(__file__, _Decibels)
 
 
 def to_decibels(
@@ -34,13 +48,14 @@ def to_decibels(
     largest = _largest([source for source, _ in located]) if reference is None else None
     references = [0] * len(located) if largest is None else [place.address for place in largest]
     entries = [
-        (source.address, target.address, address, target.size) for (source, target), address in zip(located, references)
+        _Decibels(source.address, target.address, address, target.size)
+        for (source, target), address in zip(located, references)
     ]
     counts = [blocks_for(target.size) for _, target in located]
     with np.errstate(over="ignore"):
         per_reference = np.float32(0) if reference is None else np.float32(1) / reference
-    descriptors = np.array(entries, _DECIBELS)
-    launch(kernel(__file__, "to_decibels"), descriptors, counts, per_reference, smallest, np.log(smallest), factor)
+    function = SOURCE.kernel("to_decibels")
+    launch(function, records(_Decibels, entries), counts, per_reference, smallest, np.log(smallest), factor)
 
 
 def _largest(sources: Sequence[Located]) -> list[Located]:

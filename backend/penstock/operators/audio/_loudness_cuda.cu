@@ -1,16 +1,6 @@
 // Where signals are loud: the power over a moving window, and the first and the last element where it is high enough.
 
-const int THREADS = 256;
-const int RUN = 8;              // elements that a thread sums one after the other
 const float LOWEST = -3.402823466e+38f;
-
-struct Signal {
-    uint64 source;
-    uint64 power, peaks;        // of each element, and the highest of each tile
-    uint64 begin, length;       // int32 each
-    int64 count, tiles, tile;   // elements, tiles, and the elements of a tile, a multiple of THREADS * RUN
-    int64 window;
-};
 
 template <typename In>
 __device__ inline double square_of(const In *signal, int64 index) {
@@ -66,7 +56,7 @@ __global__ void moving_power(const int64 *__restrict__ first_blocks, const Signa
     const In *signal = reinterpret_cast<const In *>(s.source);
     float *power = reinterpret_cast<float *>(s.power);
     int64 tile = blockIdx.x - first_blocks[sample];
-    int64 begin = tile * s.tile, end = begin + s.tile < s.count ? begin + s.tile : s.count;
+    int64 begin = tile * s.tile, end = begin + s.tile < s.size ? begin + s.tile : s.size;
     double sum = 0.0;
     int64 before = begin < s.window ? 0 : begin - s.window;
     for (int64 i = before + threadIdx.x; i < begin; i += THREADS) sum += square_of(signal, i);
@@ -127,8 +117,8 @@ __global__ void loud_region(const int64 *__restrict__ first_blocks, const Signal
         int64 last = find(peaks, s.tiles, threshold, true, places);
         first *= s.tile;
         last *= s.tile;
-        int64 in_first = s.count - first < s.tile ? s.count - first : s.tile;
-        int64 in_last = s.count - last < s.tile ? s.count - last : s.tile;
+        int64 in_first = s.size - first < s.tile ? s.size - first : s.tile;
+        int64 in_last = s.size - last < s.tile ? s.size - last : s.tile;
         start = first + find(power + first, in_first, threshold, false, places) - s.window + 1;
         if (start < 0) start = 0;
         length = last + find(power + last, in_last, threshold, true, places) - start + 1;

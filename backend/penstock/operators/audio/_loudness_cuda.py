@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import cuda_type, kernel, launch, locate, scratch
+from penstock.kernels.cuda.launch import launch, locate, scratch
+from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.structs import Int64, Pointer, cuda_type, records
 
-_SIGNAL = np.dtype(
-    [
-        *((name, np.uint64) for name in ("source", "power", "peaks", "begin", "length")),
-        *((name, np.int64) for name in ("count", "tiles", "tile", "window")),
-    ],
-    align=True,
-)
+
+class _Signal(NamedTuple):
+    """One signal.
+
+    Attributes:
+        power, peaks: of each element, and the highest of each tile.
+        begin, length: int32 each.
+        size, tiles, tile: elements, tiles, and the elements of a tile, a multiple of ``_STEP``.
+    """
+
+    source: Pointer
+    power: Pointer
+    peaks: Pointer
+    begin: Pointer
+    length: Pointer
+    size: Int64
+    tiles: Int64
+    tile: Int64
+    window: Int64
+
+
+# Elements that a thread sums one after the other.
+_RUN = 8
+SOURCE = KernelSource(__file__, _Signal, RUN=_RUN)
 # What a block takes at a time; a tile is as many of these as its window is worth, which it reads first.
-_STEP = 2048
+_STEP = THREADS * _RUN
 
 
 def find_loud_regions(jobs: Sequence[tuple[Any, int, Any, Any]], ratio: float, reference: float | None) -> None:
@@ -39,13 +58,16 @@ def find_loud_regions(jobs: Sequence[tuple[Any, int, Any, Any]], ratio: float, r
     powers = scratch([(signal.size,) for signal, *_ in located], np.float32)
     peaks = scratch([(count,) for count in counts], np.float32)
     entries = [
-        (signal.address, power.address, peak.address, begin.address, length.address, signal.size, count, tile, window)
+        _Signal(
+            *(signal.address, power.address, peak.address, begin.address, length.address),
+            *(signal.size, count, tile, window),
+        )
         for (signal, window, begin, length), power, peak, count, tile in zip(located, powers, peaks, counts, tiles)
     ]
-    descriptors = np.array(entries, _SIGNAL)
-    launch(kernel(__file__, f"moving_power<{cuda_type(located[0][0].dtype)}>"), descriptors, counts)
+    descriptors = records(_Signal, entries)
+    launch(SOURCE.kernel(f"moving_power<{cuda_type(located[0][0].dtype)}>"), descriptors, counts)
     launch(
-        kernel(__file__, "loud_region"),
+        SOURCE.kernel("loud_region"),
         descriptors,
         [1] * len(located),
         np.float64(ratio),

@@ -1,20 +1,12 @@
 // A signal less its predecessor's part: y[i] = x[i] - coefficient * x[i - 1].
 
-struct Preemphasis {
-    uint64 source, target;
-    int64 count;
-    int64 before;           // which element stands before the first; -1: silence
-    float coefficient;
-    int32 padding;
-};
-
 // In and Out: the elements' types; Work: float or double, in which is computed.
 template <typename In, typename Work, typename Out>
 __global__ void preemphasize(const int64 *__restrict__ first_blocks, const Preemphasis *__restrict__ jobs, int samples) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Preemphasis &job = jobs[sample];
     int64 element = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
-    if (element >= job.count) return;
+    if (element >= job.length) return;
     const In *signal = reinterpret_cast<const In *>(job.source);
     int64 previous = element ? element - 1 : job.before;
     Work before = previous < 0 ? Work(0) : converted<Work>(signal[previous]);

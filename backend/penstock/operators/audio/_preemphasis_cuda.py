@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, cuda_type, kernel, launch, locate
+from penstock.kernels.cuda.launch import blocks_for, launch, locate
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Float, Int64, Pointer, cuda_type, records
 
-_PREEMPHASIS = np.dtype(
-    [
-        ("source", np.uint64),
-        ("target", np.uint64),
-        ("count", np.int64),
-        ("before", np.int64),
-        ("coefficient", np.float32),
-        ("padding", np.int32),
-    ],
-    align=True,
-)
+
+class _Preemphasis(NamedTuple):
+    """One signal.
+
+    Attributes:
+        before: the element that stands before the first; -1: 0 does.
+    """
+
+    source: Pointer
+    target: Pointer
+    length: Int64
+    before: Int64
+    coefficient: Float
+
+
+SOURCE = KernelSource(__file__, _Preemphasis)
 
 
 def preemphasize(jobs: Sequence[tuple[Any, float, Any]], border: str) -> None:
@@ -34,14 +41,14 @@ def preemphasize(jobs: Sequence[tuple[Any, float, Any]], border: str) -> None:
     if not located:
         return
     entries = [
-        (source.address, target.address, target.size, _element_before(border, target.size), coefficient, 0)
+        _Preemphasis(source.address, target.address, target.size, _element_before(border, target.size), coefficient)
         for source, coefficient, target in located
     ]
     source, _, target = located[0]
     work = "double" if source.dtype == np.float64 else "float"
-    function = kernel(__file__, f"preemphasize<{cuda_type(source.dtype)}, {work}, {cuda_type(target.dtype)}>")
+    function = SOURCE.kernel(f"preemphasize<{cuda_type(source.dtype)}, {work}, {cuda_type(target.dtype)}>")
     counts = [blocks_for(job[2].size) for job in located]
-    launch(function, np.array(entries, _PREEMPHASIS), counts)
+    launch(function, records(_Preemphasis, entries), counts)
 
 
 def _element_before(border: str, count: int) -> int:

@@ -1,20 +1,5 @@
 // Resampling of signals with a windowed sinc filter: a block makes so many outputs of all channels.
 
-const int OUTPUTS = 256;
-
-struct Resampling {
-    uint64 source, target;
-    int64 count, length;        // of the input and the output, in samples of all channels
-    int64 channels;
-    double step;                // from output to output, in samples of the input
-};
-
-// How numbers between -1 and 1 (of unsigned types: 0 and 1) lie in the types of input and output.
-struct Levels {
-    float in_scale, out_scale;
-    int32 change;               // 1: from signed to unsigned; -1: from unsigned to signed
-};
-
 template <typename In>
 __device__ inline float unit_of(In value, const Levels &levels) {
     float unit = to_float(value) * levels.in_scale;
@@ -48,7 +33,7 @@ __global__ void resample_signals(const int64 *__restrict__ first_blocks, const R
         int64 channel = o % job.channels;
         int64 first = int64(ceilf(position)) - lobes, stop = int64(floorf(position)) + lobes + 1;
         if (first < -base) first = -base;
-        if (stop > job.count - base) stop = job.count - base;
+        if (stop > job.size - base) stop = job.size - base;
         float x = float(first) - position, total = 0.0f;
         for (int64 k = first; k < stop; k++, x += 1.0f) {
             float place = x * 32.0f + center;

@@ -4,23 +4,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import cuda_type, kernel, launch, locate
+from penstock.kernels.cuda.launch import launch, locate
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Double, Float, Int32, Int64, Pointer, cuda_type, records
 
+# Of a block.
 _OUTPUTS = 256
-_RESAMPLING = np.dtype(
-    [
-        ("source", np.uint64),
-        ("target", np.uint64),
-        *((name, np.int64) for name in ("count", "length", "channels")),
-        ("step", np.float64),
-    ],
-    align=True,
-)
-_LEVELS = np.dtype([("in_scale", np.float32), ("out_scale", np.float32), ("change", np.int32)], align=True)
+
+
+class _Resampling(NamedTuple):
+    """One signal.
+
+    Attributes:
+        size, length: of the input and the output, in samples of all channels.
+        step: from output to output, in samples of the input.
+    """
+
+    source: Pointer
+    target: Pointer
+    size: Int64
+    length: Int64
+    channels: Int64
+    step: Double
+
+
+class _Levels(NamedTuple):
+    """How numbers between -1 and 1 (of unsigned types: 0 and 1) lie in the types of input and output.
+
+    Attributes:
+        change: 1: from signed to unsigned; -1: from unsigned to signed.
+    """
+
+    in_scale: Float
+    out_scale: Float
+    change: Int32
+
+
+SOURCE = KernelSource(__file__, _Resampling, _Levels, OUTPUTS=_OUTPUTS)
 
 
 def resample_signals(jobs: Sequence[tuple[Any, float, Any]], lobes: int, table: np.ndarray) -> None:
@@ -36,15 +60,17 @@ def resample_signals(jobs: Sequence[tuple[Any, float, Any]], lobes: int, table: 
     if not located:
         return
     entries = [
-        (source.address, target.address, source.shape[0], target.shape[0], math.prod(source.shape[1:]), 1 / scale)
+        _Resampling(
+            source.address, target.address, source.shape[0], target.shape[0], math.prod(source.shape[1:]), 1 / scale
+        )
         for source, scale, target in located
     ]
     source, _, target = located[0]
     change = (target.dtype.kind == "u") - (source.dtype.kind == "u")
-    levels = np.array([(1 / _most(source.dtype), _most(target.dtype), change)], _LEVELS)
-    function = kernel(__file__, f"resample_signals<{cuda_type(source.dtype)}, {cuda_type(target.dtype)}>")
+    levels = records(_Levels, [_Levels(1 / _most(source.dtype), _most(target.dtype), change)])
+    function = SOURCE.kernel(f"resample_signals<{cuda_type(source.dtype)}, {cuda_type(target.dtype)}>")
     counts = [-(-job[2].shape[0] // _OUTPUTS) for job in located]
-    launch(function, np.array(entries, _RESAMPLING), counts, table, np.int32(lobes), levels)
+    launch(function, records(_Resampling, entries), counts, table, np.int32(lobes), levels)
 
 
 def _most(dtype: np.dtype) -> int:

@@ -4,22 +4,6 @@
 // threads which run side by side read side by side. A transform of even size is made as one of half the size, whose
 // real and imaginary parts are the frame's even and odd elements (Cooley, Lewis and Welch, 1970).
 
-const int MAX_PASSES = 24;
-
-struct Signal {
-    uint64 source, target;
-    int64 length, frames;
-    int64 bin_step, frame_step;     // in the target
-};
-
-struct Transform {
-    int64 step, start;              // from frame to frame; where the first one begins in the signal
-    int32 window, count;            // elements of a frame, and of its real transform
-    int32 size, lanes;              // elements of the complex transform; frames of a block
-    int32 reflect, magnitude;
-    int32 passes, radices[MAX_PASSES];
-};
-
 struct alignas(8) Complex {
     float re, im;
 };
@@ -133,7 +117,7 @@ __device__ inline float frame_element(const Signal &s, const Transform &t, const
 
 // The power of frequency `k` of a lane's frame.
 __device__ inline float power_of(const Complex *x, const Complex *roots, const Transform &t, int k, int lane) {
-    if (t.size == t.count) {
+    if (t.size == t.points) {
         Complex value = x[k * t.lanes + lane];
         return value.re * value.re + value.im * value.im;
     }
@@ -153,10 +137,10 @@ __global__ void power_spectra(const int64 *__restrict__ first_blocks, const Sign
     const int elements = t.size * t.lanes;
     Complex *x = IN_SHARED ? reinterpret_cast<Complex *>(shared) : room + int64(blockIdx.x) * elements * 2;
     Complex *y = x + elements;
-    const bool halved = t.size != t.count;
+    const bool halved = t.size != t.points;
     // A power of two, as which `lanes` is chosen.
     const int lane_bits = bits_of(t.lanes), last_lane = t.lanes - 1;
-    const int bins = t.count / 2 + 1;
+    const int bins = t.points / 2 + 1;
     for (int64 group = blockIdx.x; group < groups; group += gridDim.x) {
         int sample = sample_of(first_blocks, samples, group);
         const Signal &s = signals[sample];
@@ -175,12 +159,12 @@ __global__ void power_spectra(const int64 *__restrict__ first_blocks, const Sign
         __syncthreads();
         int n = t.size, stride = t.lanes;
         for (int i = 0; i < t.passes; i++) {
-            const int radix = t.radices[i], turn = t.count / n;
+            const int radix = t.radices[i], turn = t.points / n;
             if (radix == 4) pass<4>(x, y, roots, n, stride, turn);
             else if (radix == 2) pass<2>(x, y, roots, n, stride, turn);
             else if (radix == 3) pass<3>(x, y, roots, n, stride, turn);
             else if (radix == 5) pass<5>(x, y, roots, n, stride, turn);
-            else pass_of(radix, x, y, roots, n, stride, turn, t.count / radix);
+            else pass_of(radix, x, y, roots, n, stride, turn, t.points / radix);
             __syncthreads();
             Complex *other = x;
             x = y;

@@ -5,30 +5,50 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import kernel, launch, locate, scratch
+from penstock.kernels.cuda.launch import launch, locate, scratch
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, records
 
 _MAX_PASSES = 24
-_SIGNAL = np.dtype(
-    [
-        ("source", np.uint64),
-        ("target", np.uint64),
-        *((name, np.int64) for name in ("length", "frames", "bin_step", "frame_step")),
-    ],
-    align=True,
-)
-_TRANSFORM = np.dtype(
-    [
-        ("step", np.int64),
-        ("start", np.int64),
-        *((name, np.int32) for name in ("window", "count", "size", "lanes", "reflect", "magnitude", "passes")),
-        ("radices", np.int32, _MAX_PASSES),
-    ],
-    align=True,
-)
+
+
+class _Signal(NamedTuple):
+    """One signal; steps are in the target."""
+
+    source: Pointer
+    target: Pointer
+    length: Int64
+    frames: Int64
+    bin_step: Int64
+    frame_step: Int64
+
+
+class _Transform(NamedTuple):
+    """What is the same for all signals.
+
+    Attributes:
+        step, start: from frame to frame; where the first one begins in the signal.
+        window, points: elements of a frame, and of its real transform.
+        size, lanes: elements of the complex transform; frames of a block.
+    """
+
+    step: Int64
+    start: Int64
+    window: Int32
+    points: Int32
+    size: Int32
+    lanes: Int32
+    reflect: Int32
+    magnitude: Int32
+    passes: Int32
+    radices: Annotated[Sequence[int], Repeated(np.int32, _MAX_PASSES)]
+
+
+SOURCE = KernelSource(__file__, _Signal, _Transform)
 _COMPLEX_BYTES = 8
 # Frames of a block: as many as make its memory accesses whole, while several blocks fit a multiprocessor's memory.
 _MAX_LANES, _COMFORTABLE_BYTES, _SHARED_BYTES = 8, 32 * 1024, 48 * 1024
@@ -74,25 +94,25 @@ def power_spectra(jobs: Sequence[tuple[Any, Any]], window: np.ndarray, framing: 
     for source, target in located:
         frames, bins = target.shape if f.time_first else target.shape[::-1]
         steps = (1, bins) if f.time_first else (frames, 1)
-        entries.append((source.address, target.address, source.size, frames, *steps))
+        entries.append(_Signal(source.address, target.address, source.size, frames, *steps))
         counts.append(-(-frames // lanes))
     radices = radices_of(size)
     padded = [*radices, *[0] * (_MAX_PASSES - len(radices))]
-    transform = np.array(
-        [(f.step, f.start, len(window), f.count, size, lanes, f.reflect, f.magnitude, len(radices), padded)], _TRANSFORM
+    transform = _Transform(
+        f.step, f.start, len(window), f.count, size, lanes, f.reflect, f.magnitude, len(radices), padded
     )
     block_bytes, groups = lanes * frame_bytes, sum(counts)
     in_shared = block_bytes <= _SHARED_BYTES
     blocks = groups if in_shared else min(groups, _MAX_BLOCKS, max(_SCRATCH_BYTES // block_bytes, 1))
     room = None if in_shared else scratch([(blocks * block_bytes,)], np.uint8)[0]
     launch(
-        kernel(__file__, f"power_spectra<{'true' if in_shared else 'false'}>"),
-        np.array(entries, _SIGNAL),
+        SOURCE.kernel(f"power_spectra<{'true' if in_shared else 'false'}>"),
+        records(_Signal, entries),
         counts,
-        transform,
+        records(_Transform, [transform]),
         roots_of_unity(f.count),
         window,
-        np.uint64(0 if room is None else room.address),
+        room,
         np.int64(groups),
         shared=block_bytes if in_shared else 0,
         blocks=blocks,

@@ -1,12 +1,5 @@
 // Weighted sums along one axis of an array seen as (outer, size, inner), each of a band of its elements.
 
-struct WeightedSums {
-    uint64 source, target;
-    int64 outer, size, rows, inner;     // size in the source, rows in the target
-    int64 starts, weights;              // where the tables have this sample's bands
-    int64 width;                        // weights of each
-};
-
 __global__ void weighted_sums(const int64 *__restrict__ first_blocks, const WeightedSums *__restrict__ plans,
                               int samples, const int32 *__restrict__ starts, const float *__restrict__ weights) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);

@@ -1,18 +1,5 @@
 // Boxes matched to anchors, as a single-shot detector learns them.
 
-struct Matching {
-    uint64 boxes, labels;               // left, top, right, bottom of each box, and its label
-    uint64 targets, target_labels;      // of each anchor
-    uint64 best;                        // for each box the anchor that it overlaps most
-    int32 count, padding;               // of boxes
-};
-
-struct Encoding {
-    float means[4], deviations[4];
-    float criteria, scale;
-    int32 offset, padding;
-};
-
 // Intersection over union; 0 where both are empty.
 __device__ inline float overlap(const float *a, const float *b) {
     float width = fmaxf(fminf(a[2], b[2]) - fmaxf(a[0], b[0]), 0.0f);
@@ -24,7 +11,6 @@ __device__ inline float overlap(const float *a, const float *b) {
 // A block finds one box's anchor; of equal overlaps, the last counts.
 __global__ void match_boxes(const int64 *__restrict__ first_blocks, const Matching *__restrict__ matchings, int samples,
                             const float *__restrict__ anchors, int number) {
-    const int THREADS = 256;
     __shared__ float shares[THREADS];
     __shared__ int places[THREADS];
     int sample = sample_of(first_blocks, samples, blockIdx.x), self = threadIdx.x;
@@ -67,7 +53,7 @@ __global__ void encode_boxes(const int64 *__restrict__ first_blocks, const Match
     const int32 *best = reinterpret_cast<const int32 *>(p.best);
     float most = 0.0f;
     int owner = -1, chosen = -1;
-    for (int box = 0; box < p.count; box++) {
+    for (int box = 0; box < p.box_count; box++) {
         float share = overlap(boxes + 4 * int64(box), anchor);
         if (share >= most) {
             most = share;

@@ -4,28 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import Located, blocks_for, kernel, launch, scratch
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, scratch
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Float, Int32, Pointer, Repeated, records
 
-_MATCHING = np.dtype(
-    [
-        *((name, np.uint64) for name in ("boxes", "labels", "targets", "target_labels", "best")),
-        ("count", np.int32),
-        ("padding", np.int32),
-    ]
-)
-_ENCODING = np.dtype(
-    [
-        ("means", np.float32, 4),
-        ("deviations", np.float32, 4),
-        ("criteria", np.float32),
-        ("scale", np.float32),
-        ("offset", np.int32),
-        ("padding", np.int32),
-    ]
-)
+
+class _Matching(NamedTuple):
+    """One sample.
+
+    Attributes:
+        boxes, labels: left, top, right, bottom of each box, and its label.
+        targets, target_labels: of each anchor.
+        best: for each box the anchor that it overlaps most.
+    """
+
+    boxes: Pointer
+    labels: Pointer
+    targets: Pointer
+    target_labels: Pointer
+    best: Pointer
+    box_count: Int32
+
+
+class _Encoding(NamedTuple):
+    """What is the same for all samples: see :func:`encode_boxes`."""
+
+    means: Annotated[Sequence[float], Repeated(np.float32, 4)]
+    deviations: Annotated[Sequence[float], Repeated(np.float32, 4)]
+    criteria: Float
+    scale: Float
+    offset: Int32
+
+
+SOURCE = KernelSource(__file__, _Matching, _Encoding)
 
 
 @dataclass(slots=True)
@@ -56,16 +71,14 @@ def encode_boxes(
     """
     counts = [matching.labels.size for matching in matchings]
     best = scratch([(count,) for count in counts], np.int32)
-    descriptors = np.array(
-        [
-            (m.boxes.address, m.labels.address, m.targets.address, m.target_labels.address, own.address, count, 0)
-            for m, own, count in zip(matchings, best, counts)
-        ],
-        _MATCHING,
-    )
+    rows = [
+        _Matching(m.boxes.address, m.labels.address, m.targets.address, m.target_labels.address, own.address, count)
+        for m, own, count in zip(matchings, best, counts)
+    ]
+    descriptors = records(_Matching, rows)
     means, deviations = ((0.0,) * 4, (1.0,) * 4) if offset is None else offset
-    encoding = np.array([(means, deviations, criteria, scale, offset is not None, 0)], _ENCODING)
+    encoding = records(_Encoding, [_Encoding(means, deviations, criteria, scale, offset is not None)])
     number = anchors.shape[0]
-    where = (np.uint64(anchors.address), np.int32(number))
-    launch(kernel(__file__, "match_boxes"), descriptors, counts, *where)
-    launch(kernel(__file__, "encode_boxes"), descriptors, [blocks_for(number)] * len(counts), *where, encoding)
+    launch(SOURCE.kernel("match_boxes"), descriptors, counts, anchors, np.int32(number))
+    blocks = [blocks_for(number)] * len(counts)
+    launch(SOURCE.kernel("encode_boxes"), descriptors, blocks, anchors, np.int32(number), encoding)

@@ -1,23 +1,6 @@
 // Images under a homography, as on the CPU (kernels/cpu/perspective.py), operation for operation.
 
-const int BLOCK_PIXELS = 1024;      // of a block; as in perspective.py
-
-struct Perspective {
-    uint64 source, target;
-    uint64 matrix_at;               // where the prepared matrix is; 0: it is `matrix`
-    double matrix[9];               // from the centres of output pixels to positions counted from the first centre
-    int64 pixels;                   // of the target
-    int32 height, width, inner, out_height, out_width;
-    int32 taps, coarse, border;
-    float fill[4];                  // of each inner element
-};
-
-// What becomes of a matrix that a user gave, of type float.
-struct Given {
-    uint64 source, target;
-    int32 to_centres, inverted;
-};
-
+// What becomes of the matrices that users gave.
 __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ matrices, int samples) {
     int sample = blockIdx.x * blockDim.x + threadIdx.x;
     if (sample >= samples) return;

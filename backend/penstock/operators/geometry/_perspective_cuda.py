@@ -4,29 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from penstock.kernels.axes import image_view
 from penstock.kernels.borders import BORDERS
-from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, scratch
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, scratch
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, cuda_type, records
 
 _MAX_FILLS = 4
-# Of a block; as in perspective.cu.
+# Of a block.
 _BLOCK_PIXELS = 1024
-_PERSPECTIVE = np.dtype(
-    [
-        *((name, np.uint64) for name in ("source", "target", "matrix_at")),
-        ("matrix", np.float64, 9),
-        ("pixels", np.int64),
-        *((name, np.int32) for name in ("height", "width", "inner", "out_height", "out_width")),
-        *((name, np.int32) for name in ("taps", "coarse", "border")),
-        ("fill", np.float32, _MAX_FILLS),
-    ],
-    align=True,
-)
-_GIVEN = np.dtype([("source", np.uint64), ("target", np.uint64), ("to_centres", np.int32), ("inverted", np.int32)])
+_NO_MATRIX = np.zeros(9)
+
+
+class _Perspective(NamedTuple):
+    """One image.
+
+    Attributes:
+        matrix_at: where the prepared matrix is; 0: it is ``matrix``.
+        matrix: from the centres of output pixels to positions counted from the first centre.
+        pixels: of the target.
+        fill: of each inner element.
+    """
+
+    source: Pointer
+    target: Pointer
+    matrix_at: Pointer
+    matrix: Annotated[np.ndarray, Repeated(np.float64, 9)]
+    pixels: Int64
+    height: Int32
+    width: Int32
+    inner: Int32
+    out_height: Int32
+    out_width: Int32
+    taps: Int32
+    coarse: Int32
+    border: Int32
+    fill: Annotated[np.ndarray, Repeated(np.float32, _MAX_FILLS)]
+
+
+class _Given(NamedTuple):
+    """A matrix that a user gave, of type float, and what becomes of it."""
+
+    source: Pointer
+    target: Pointer
+    to_centres: Int32
+    inverted: Int32
+
+
+SOURCE = KernelSource(__file__, _Perspective, _Given, BLOCK_PIXELS=_BLOCK_PIXELS)
 
 
 @dataclass(slots=True)
@@ -60,29 +89,31 @@ def warp_images(jobs: Sequence[Perspective], border: str) -> None:
         return
     entries = []
     for job, source, target in located:
-        matrix = (job.matrix.address, np.zeros(9)) if isinstance(job.matrix, Located) else (0, job.matrix.reshape(9))
+        out_height, out_width = target.shape[job.axis : job.axis + 2]
         height, width, inner = image_view(source.shape, job.axis)[1:]
         fill = np.zeros(_MAX_FILLS, np.float32)
         fill[: len(job.fill)] = job.fill
         entries.append(
-            (
+            _Perspective(
                 source.address,
                 target.address,
-                *matrix,
+                job.matrix.address if isinstance(job.matrix, Located) else 0,
+                _NO_MATRIX if isinstance(job.matrix, Located) else job.matrix.reshape(9),
                 target.size // inner,
                 height,
                 width,
                 inner,
-                *target.shape[job.axis : job.axis + 2],
+                out_height,
+                out_width,
                 job.taps,
                 job.coarse,
                 BORDERS.index(border),
                 fill,
             )
         )
-    function = kernel(__file__, f"warp_perspective<{cuda_type(located[0][1].dtype)}>")
-    descriptors = np.array(entries, _PERSPECTIVE)
-    launch(function, descriptors, [blocks_for(pixels, _BLOCK_PIXELS) for pixels in descriptors["pixels"].tolist()])
+    function = SOURCE.kernel(f"warp_perspective<{cuda_type(located[0][1].dtype)}>")
+    counts = [blocks_for(entry.pixels, _BLOCK_PIXELS) for entry in entries]
+    launch(function, records(_Perspective, entries), counts)
 
 
 def prepared_matrices(matrices: Sequence[Any], to_centres: bool, inverted: bool) -> list[Located]:
@@ -95,8 +126,8 @@ def prepared_matrices(matrices: Sequence[Any], to_centres: bool, inverted: bool)
     """
     given = [locate(matrix) for matrix in matrices]
     prepared = scratch([(3, 3)] * len(given), np.float64)
-    entries = [(one.address, other.address, to_centres, inverted) for one, other in zip(given, prepared)]
+    entries = [_Given(one.address, other.address, to_centres, inverted) for one, other in zip(given, prepared)]
     # A thread for each matrix.
     counts = [blocks_for(len(given)), *[0] * (len(given) - 1)]
-    launch(kernel(__file__, "prepare"), np.array(entries, _GIVEN), counts)
+    launch(SOURCE.kernel("prepare"), records(_Given, entries), counts)
     return prepared

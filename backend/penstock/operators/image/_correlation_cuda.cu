@@ -1,14 +1,6 @@
 // Correlation of images with any window.
 #include "tiles.cuh"
 
-struct Correlation {
-    Tiles tiles;
-    uint64 window, fill;            // on the GPU; 0: the window is in the table, the fill is `outside`
-    int32 window_height, window_width;
-    int32 place;                    // of the window in the table
-    float outside;
-};
-
 // What lies beyond a constant border.
 template <typename In>
 __device__ inline float outside_of(const Correlation &p) {

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock.kernels.axes import image_view
-from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, packed
-from penstock.kernels.cuda.tiles import TILES, Tiling, tile_fields, tiling_for
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, packed
+from penstock.kernels.cuda.structs import Float, Int32, Pointer, cuda_type, records
+from penstock.kernels.cuda.tiles import Tiles, Tiling, tile_source, tiles_of, tiling_for
 
-_CORRELATION = np.dtype(
-    [
-        *TILES,
-        ("window", np.uint64),
-        ("fill", np.uint64),
-        *((name, np.int32) for name in ("window_height", "window_width", "place")),
-        ("outside", np.float32),
-    ],
-    align=True,
-)
+
+class _Correlation(NamedTuple):
+    """One sample.
+
+    Attributes:
+        window, fill: on the GPU; 0: the window is in the table, the fill is ``outside``.
+        place: of the window in the table.
+    """
+
+    tiles: Tiles
+    window: Pointer
+    fill: Pointer
+    window_height: Int32
+    window_width: Int32
+    place: Int32
+    outside: Float
+
+
+SOURCE = tile_source(__file__, _Correlation)
 
 
 @dataclass(slots=True)
@@ -66,13 +76,15 @@ def _launch(name: str, jobs: Sequence[tuple[Correlation, Tiling | None]], border
     for job, tiling in jobs:
         views = (image_view(job.source.shape, job.axis), image_view(job.target.shape, job.axis))
         window = job.window.address if isinstance(job.window, Located) else 0
+        height, width = job.window.shape
         fill, outside = (job.fill.address, 0.0) if isinstance(job.fill, Located) else (0, job.fill)
         entries.append(
-            (
-                *tile_fields(job.source, job.target, *views, job.anchor, border, tiling),
+            _Correlation(
+                tiles_of(job.source, job.target, *views, job.anchor, border, tiling),
                 window,
                 fill,
-                *job.window.shape,
+                height,
+                width,
                 0 if window else next(place),
                 outside,
             )
@@ -80,5 +92,5 @@ def _launch(name: str, jobs: Sequence[tuple[Correlation, Tiling | None]], border
     types = f"{cuda_type(jobs[0][0].source.dtype)}, {cuda_type(jobs[0][0].target.dtype)}"
     counts = [tiling.blocks if tiling else blocks_for(job.target.size) for job, tiling in jobs]
     shared = max(tiling.shared if tiling else 0 for _, tiling in jobs)
-    function = kernel(__file__, f"{name}<{types}>")
-    launch(function, np.array(entries, _CORRELATION), counts, table, shared=shared)
+    function = SOURCE.kernel(f"{name}<{types}>")
+    launch(function, records(_Correlation, entries), counts, table, shared=shared)

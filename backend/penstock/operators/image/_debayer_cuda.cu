@@ -1,13 +1,6 @@
 // Colours from a sensor's mosaic: those that a pixel does not have are the mean of those beside it. The outermost pixels
 // are like those next to them.
 
-struct Mosaic {
-    uint64 source, target;
-    int64 pixels;
-    int32 height, width;
-    int32 blue_y, blue_x;       // parity of the rows and of the columns where blue is
-};
-
 template <typename T>
 __global__ void debayer(const int64 *__restrict__ first_blocks, const Mosaic *__restrict__ mosaics, int samples) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
+from penstock.kernels.cuda.launch import blocks_for, launch, locate
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Int32, Int64, Pointer, cuda_type, records
 
-from penstock.kernels.cuda.launch import blocks_for, cuda_type, kernel, launch, locate
 
-_MOSAIC = np.dtype(
-    [
-        ("source", np.uint64),
-        ("target", np.uint64),
-        ("pixels", np.int64),
-        *((name, np.int32) for name in ("height", "width", "blue_y", "blue_x")),
-    ]
-)
+class _Mosaic(NamedTuple):
+    """One image.
+
+    Attributes:
+        blue_y, blue_x: parity of the rows and of the columns where blue is.
+    """
+
+    source: Pointer
+    target: Pointer
+    pixels: Int64
+    height: Int32
+    width: Int32
+    blue_y: Int32
+    blue_x: Int32
+
+
+SOURCE = KernelSource(__file__, _Mosaic)
 
 
 def debayer_images(jobs: Sequence[tuple[Any, tuple[int, int], Any]]) -> None:
@@ -26,8 +36,8 @@ def debayer_images(jobs: Sequence[tuple[Any, tuple[int, int], Any]]) -> None:
     if not located:
         return
     entries = [
-        (source.address, target.address, source.size, *target.shape[:2], blue[0] % 2, blue[1] % 2)
+        _Mosaic(source.address, target.address, source.size, target.shape[0], target.shape[1], blue[0] % 2, blue[1] % 2)
         for source, blue, target in located
     ]
-    function = kernel(__file__, f"debayer<{cuda_type(located[0][0].dtype)}>")
-    launch(function, np.array(entries, _MOSAIC), [blocks_for(source.size) for source, _, _ in located])
+    function = SOURCE.kernel(f"debayer<{cuda_type(located[0][0].dtype)}>")
+    launch(function, records(_Mosaic, entries), [blocks_for(source.size) for source, _, _ in located])

@@ -1,15 +1,5 @@
 // Squares on a rotated grid become 0.
 
-struct Grid {
-    uint64 source, target;
-    int64 pixels;
-    int32 width, channels;
-    float cosine, sine;         // of the angle, in tiles
-    float shift_x, shift_y;     // in tiles
-    float ratio;
-    int32 padding;
-};
-
 // As on the CPU, each operation rounded.
 __device__ inline bool in_square(float along, float ratio) { return !(along - floorf(along) >= ratio); }
 

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from penstock.kernels.cuda.launch import blocks_for, cuda_type, kernel, launch, locate
+from penstock.kernels.cuda.launch import blocks_for, launch, locate
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, cuda_type, records
 from penstock.operators.image._grids import Grid
 
-_GRID = np.dtype(
-    [
-        ("source", np.uint64),
-        ("target", np.uint64),
-        ("pixels", np.int64),
-        ("width", np.int32),
-        ("channels", np.int32),
-        *((name, np.float32) for name in ("cosine", "sine", "shift_x", "shift_y", "ratio")),
-        ("padding", np.int32),
-    ],
-    align=True,
-)
+
+class _Grid(NamedTuple):
+    """One image, and its grid: sine and cosine are of the angle, in tiles, as are the shifts."""
+
+    source: Pointer
+    target: Pointer
+    pixels: Int64
+    width: Int32
+    channels: Int32
+    cosine: Float
+    sine: Float
+    shift_x: Float
+    shift_y: Float
+    ratio: Float
+
+
+SOURCE = KernelSource(__file__, _Grid)
 
 
 def mask_grids(jobs: Sequence[tuple[Any, Grid, Any]]) -> None:
@@ -31,9 +37,15 @@ def mask_grids(jobs: Sequence[tuple[Any, Grid, Any]]) -> None:
     if not located:
         return
     entries = [
-        (source.address, target.address, source.shape[0] * source.shape[1], *source.shape[1:], *grid, 0)
+        _Grid(
+            source.address,
+            target.address,
+            math.prod(source.shape[:2]),
+            source.shape[1],
+            source.shape[2],
+            *map(float, grid),
+        )
         for source, grid, target in located
     ]
-    descriptors = np.array(entries, _GRID)
-    counts = [blocks_for(pixels) for pixels in descriptors["pixels"].tolist()]
-    launch(kernel(__file__, f"grid_mask<{cuda_type(located[0][0].dtype)}>"), descriptors, counts)
+    counts = [blocks_for(entry.pixels) for entry in entries]
+    launch(SOURCE.kernel(f"grid_mask<{cuda_type(located[0][0].dtype)}>"), records(_Grid, entries), counts)

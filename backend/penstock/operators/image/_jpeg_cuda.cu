@@ -4,19 +4,7 @@
 // The transform is that of Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications",
 // 1989, in 13 bits.
 
-struct Image {
-    uint64 source, target;
-    uint64 planes;              // Y, Cb and Cr, in whole blocks
-    int64 rows;                 // of four pixels
-    int32 height, width;
-    int32 blocks_y, blocks_x;   // of 8x8 values of Y
-    int32 chroma_y, chroma_x;   // of Cb and of Cr
-    uint8 steps[2][64];         // of quantization, of Y and of chroma
-};
-
-const int SIDE = 8, TOGETHER = 32;  // blocks that a block of threads transforms, eight threads each
 const int PITCH = SIDE + 1;         // from row to row in shared memory: no two threads of a block meet in a bank
-const int ROW = 4;                  // pixels that become RGB together
 const int BITS = 13, MORE = 2;      // of constants, and kept between rows and columns
 
 __device__ inline int descaled(int value, int bits) { return (value + (1 << (bits - 1))) >> bits; }
@@ -153,7 +141,7 @@ __global__ void quantize(const int64 *__restrict__ first_blocks, const Image *__
         transform(v, false);
         for (int i = 0; i < SIDE; i++) {
             // Coefficients come eight times as large.
-            int step = p.steps[which > 0][i * SIDE + line];
+            int step = p.steps[((which > 0) * SIDE + i) * SIDE + line];
             int level = int(uint32(abs(v[i]) + 4 * step) / uint32(8 * step));
             v[i] = (v[i] < 0 ? -level : level) * step;
         }

@@ -4,23 +4,45 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, kernel, launch, locate, scratch
+from penstock.kernels.cuda.launch import blocks_for, launch, locate, scratch
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, records
 
-# As in jpeg.cu.
+# Of a block of values; blocks that a block of threads transforms, eight threads each; pixels that become RGB together.
 _SIDE, _TOGETHER, _ROW = 8, 32, 4
-_IMAGE = np.dtype(
-    [
-        *((name, np.uint64) for name in ("source", "target", "planes")),
-        ("rows", np.int64),
-        *((name, np.int32) for name in ("height", "width", "blocks_y", "blocks_x", "chroma_y", "chroma_x")),
-        ("steps", np.uint8, (2, _SIDE * _SIDE)),
-    ],
-    align=True,
-)
+
+
+class _Image(NamedTuple):
+    """One image.
+
+    Attributes:
+        planes: Y, Cb and Cr, in whole blocks.
+        rows: of ``_ROW`` pixels.
+        blocks_y, blocks_x: of 8x8 values of Y.
+        chroma_y, chroma_x: of Cb and of Cr.
+        steps: of quantization, of Y and of chroma.
+    """
+
+    source: Pointer
+    target: Pointer
+    planes: Pointer
+    rows: Int64
+    height: Int32
+    width: Int32
+    blocks_y: Int32
+    blocks_x: Int32
+    chroma_y: Int32
+    chroma_x: Int32
+    steps: Annotated[np.ndarray, Repeated(np.uint8, 2 * _SIDE * _SIDE)]
+
+
+SOURCE = KernelSource(__file__, _Image, SIDE=_SIDE, TOGETHER=_TOGETHER, ROW=_ROW)
+
+
 # The tables of the standard's annex K (ITU-T T.81), for quality 50.
 _LUMA = (
     (16, 11, 10, 16, 24, 40, 51, 61),
@@ -60,20 +82,21 @@ def distort_images(jobs: Sequence[tuple[Any, int, Any]]) -> None:
     planes = scratch([(number * _SIDE * _SIDE,) for number in numbers], np.uint8)
     rows_of = [target.shape[0] * blocks_for(target.shape[1], _ROW) for _, _, target in located]
     entries = [
-        (
+        _Image(
             source.address,
             target.address,
             plane.address,
             rows,
-            *target.shape[:2],
+            target.shape[0],
+            target.shape[1],
             *blocks,
-            quantization_steps(quality),
+            quantization_steps(quality).reshape(-1),
         )
         for (source, quality, target), plane, blocks, rows in zip(located, planes, extents, rows_of)
     ]
-    descriptors = np.array(entries, _IMAGE)
-    launch(kernel(__file__, "quantize"), descriptors, [blocks_for(number, _TOGETHER) for number in numbers])
-    launch(kernel(__file__, "to_rgb"), descriptors, [blocks_for(rows) for rows in rows_of])
+    descriptors = records(_Image, entries)
+    launch(SOURCE.kernel("quantize"), descriptors, [blocks_for(number, _TOGETHER) for number in numbers])
+    launch(SOURCE.kernel("to_rgb"), descriptors, [blocks_for(rows) for rows in rows_of])
 
 
 def _blocks(height: int, width: int) -> tuple[int, int, int, int]:

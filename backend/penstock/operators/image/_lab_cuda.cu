@@ -1,9 +1,4 @@
-// RGB in bytes to CIE L*a*b* in bytes and back; the tables are those of kernels/lab.py.
-
-struct Pixels {
-    uint64 source, target;
-    int64 count;
-};
+// RGB in bytes to CIE L*a*b* in bytes and back; the tables are those of _lab.py.
 
 __device__ inline int descaled(int value, int bits) { return (value + (1 << (bits - 1))) >> bits; }
 __device__ inline uint8 to_byte(int value) { return uint8(min(max(value, 0), 255)); }
@@ -32,8 +27,8 @@ __global__ void to_lab(const int64 *__restrict__ first_blocks, const Pixels *__r
                        const int32 *__restrict__ roots) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     int64 first = 4 * ((blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x);
-    if (first >= images[sample].count) return;
-    int pixels = images[sample].count - first < 4 ? int(images[sample].count - first) : 4;
+    if (first >= images[sample].pixels) return;
+    int pixels = images[sample].pixels - first < 4 ? int(images[sample].pixels - first) : 4;
     Four four;
     four.read(reinterpret_cast<const uint8 *>(images[sample].source) + 3 * first, pixels);
     // 255 / 100 * (116 root - 16), and a and b around 128; all in 15 bits.
@@ -60,8 +55,8 @@ __global__ void from_lab(const int64 *__restrict__ first_blocks, const Pixels *_
                          const int32 *__restrict__ bytes) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     int64 first = 4 * ((blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x);
-    if (first >= images[sample].count) return;
-    int pixels = images[sample].count - first < 4 ? int(images[sample].count - first) : 4;
+    if (first >= images[sample].pixels) return;
+    int pixels = images[sample].pixels - first < 4 ? int(images[sample].pixels - first) : 4;
     Four four;
     four.read(reinterpret_cast<const uint8 *>(images[sample].source) + 3 * first, pixels);
     const int base = 1 << 14;

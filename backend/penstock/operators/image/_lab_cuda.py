@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import THREADS, blocks_for, kernel, launch, locate
+from penstock.kernels.cuda.launch import blocks_for, launch, locate
+from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.structs import Int64, Pointer, records
 from penstock.operators.image._lab import tables_from_lab, tables_to_lab
 
-_PIXELS = np.dtype([("source", np.uint64), ("target", np.uint64), ("count", np.int64)])
+
+class _Pixels(NamedTuple):
+    """One image."""
+
+    source: Pointer
+    target: Pointer
+    pixels: Int64
+
+
+SOURCE = KernelSource(__file__, _Pixels)
 
 
 def to_lab(jobs: Sequence[tuple[Any, Any]]) -> None:
@@ -25,11 +36,7 @@ def from_lab(jobs: Sequence[tuple[Any, Any]]) -> None:
 
 def _convert(name: str, jobs: Sequence[tuple[Any, Any]], tables: Sequence[np.ndarray]) -> None:
     located = [(locate(source), locate(target)) for source, target in jobs]
-    entries = [(source.address, target.address, source.size // 3) for source, target in located if source.size]
+    entries = [_Pixels(source.address, target.address, source.size // 3) for source, target in located if source.size]
     if entries:
-        launch(
-            kernel(__file__, name),
-            np.array(entries, _PIXELS),
-            [blocks_for(entry[2], 4 * THREADS) for entry in entries],
-            *tables,
-        )
+        counts = [blocks_for(entry.pixels, 4 * THREADS) for entry in entries]
+        launch(SOURCE.kernel(name), records(_Pixels, entries), counts, *tables)

@@ -1,11 +1,6 @@
 // The median of each window, the edge repeated beyond the border.
 #include "tiles.cuh"
 
-struct Median {
-    Tiles tiles;
-    int32 window_height, window_width;
-};
-
 // Values as unsigned numbers of the same order.
 template <typename T> struct Key {
     static __device__ uint32 of(T value) { return uint32(value) ^ flipped(); }

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from penstock.kernels.axes import image_view
-from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate
-from penstock.kernels.cuda.tiles import TILES, Tiling, tile_fields, tiling_for
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate
+from penstock.kernels.cuda.structs import Int32, cuda_type, records
+from penstock.kernels.cuda.tiles import Tiles, Tiling, tile_source, tiles_of, tiling_for
 
 # Windows of these sides are kept in registers.
 _SMALL = (3, 5, 7)
-_MEDIAN = np.dtype([*TILES, ("window_height", np.int32), ("window_width", np.int32)], align=True)
+
+
+class _Median(NamedTuple):
+    """One sample."""
+
+    tiles: Tiles
+    window_height: Int32
+    window_width: Int32
+
+
+SOURCE = tile_source(__file__, _Median)
 _Job = tuple[Located, int, tuple[int, int], Located]
 
 
@@ -39,22 +48,21 @@ def _launch(jobs: Sequence[tuple[_Job, Tiling | None]]) -> None:
     entries = []
     for (source, axis, (height, width), target), tiling in jobs:
         view = image_view(source.shape, axis)
-        entries.append(
-            (*tile_fields(source, target, view, view, (height // 2, width // 2), "replicate", tiling), height, width)
-        )
+        tiles = tiles_of(source, target, view, view, (height // 2, width // 2), "replicate", tiling)
+        entries.append(_Median(tiles, height, width))
     dtype = cuda_type(jobs[0][0][0].dtype)
     if jobs[0][1] is None:
         launch(
-            kernel(__file__, f"median<{dtype}>"),
-            np.array(entries, _MEDIAN),
+            SOURCE.kernel(f"median<{dtype}>"),
+            records(_Median, entries),
             [blocks_for(target.size) for (*_, target), _ in jobs],
         )
         return
     sides = {side for (_, _, window, _), _ in jobs for side in window}
     side = next((side for side in _SMALL if sides == {side}), 0)
     launch(
-        kernel(__file__, f"median_tiles<{dtype}, {side}>"),
-        np.array(entries, _MEDIAN),
+        SOURCE.kernel(f"median_tiles<{dtype}, {side}>"),
+        records(_Median, entries),
         [tiling.blocks for _, tiling in jobs if tiling],
         shared=max(tiling.shared for _, tiling in jobs if tiling),
     )

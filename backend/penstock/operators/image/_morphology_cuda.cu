@@ -22,13 +22,6 @@ struct Exact {
     static __device__ T of(float value) { return T(value); }
 };
 
-struct Rectangle {
-    Tiles tiles;
-    int32 mask_height, mask_width;
-    float neutral;  // changes nothing
-    int32 padding2;
-};
-
 // A tile a block: first columns, then rows of what that gives. All types fit into floats.
 template <typename T, typename Extreme>
 __global__ void __launch_bounds__(256, 4) extreme_tiles(const int64 *__restrict__ first_blocks,
@@ -74,12 +67,6 @@ __global__ void __launch_bounds__(256, 4) extreme_tiles(const int64 *__restrict_
 }
 
 // For rectangles that do not fit into shared memory, along one axis of an array seen as (outer, n, inner).
-struct Line {
-    uint64 source, target;
-    int64 outer, size, inner;
-    int32 length, anchor, border, padding;
-};
-
 template <typename T, typename Extreme>
 __global__ void extreme(const int64 *__restrict__ first_blocks, const Line *__restrict__ lines, int samples) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);

@@ -5,34 +5,42 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from penstock.kernels.axes import image_view
 from penstock.kernels.borders import BORDERS
-from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, scratch
-from penstock.kernels.cuda.tiles import TILES, Tiling, tile_fields, tiling_for
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, scratch
+from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, cuda_type, records
+from penstock.kernels.cuda.tiles import Tiles, Tiling, tile_source, tiles_of, tiling_for
 
-_RECTANGLE = np.dtype(
-    [
-        *TILES,
-        ("mask_height", np.int32),
-        ("mask_width", np.int32),
-        ("neutral", np.float32),
-        ("padding2", np.int32),
-    ],
-    align=True,
-)
-_LINE = np.dtype(
-    [
-        ("source", np.uint64),
-        ("target", np.uint64),
-        *((name, np.int64) for name in ("outer", "size", "inner")),
-        *((name, np.int32) for name in ("length", "anchor", "border", "padding")),
-    ],
-    align=True,
-)
+
+class _Rectangle(NamedTuple):
+    """One sample, made by tiles.
+
+    Attributes:
+        neutral: changes nothing.
+    """
+
+    tiles: Tiles
+    mask_height: Int32
+    mask_width: Int32
+    neutral: Float
+
+
+class _Line(NamedTuple):
+    """One axis of a sample seen as (outer, n, inner)."""
+
+    source: Pointer
+    target: Pointer
+    outer: Int64
+    size: Int64
+    inner: Int64
+    length: Int32
+    anchor: Int32
+    border: Int32
+
+
+SOURCE = tile_source(__file__, _Rectangle, _Line)
 
 
 @dataclass(slots=True)
@@ -75,17 +83,18 @@ def _tiling(job: Morphology) -> Tiling | None:
 
 
 def _take_by_tiles(extreme: str, jobs: Sequence[tuple[Morphology, Tiling]], border: str) -> None:
-    neutral = -np.inf if extreme == "Greatest" else np.inf
+    neutral = -math.inf if extreme == "Greatest" else math.inf
     entries = [
-        (
-            *tile_fields(job.source, job.target, tiling.view, tiling.view, job.anchor, border, tiling),
-            *(*job.lengths, neutral, 0),
+        _Rectangle(
+            tiles_of(job.source, job.target, tiling.view, tiling.view, job.anchor, border, tiling),
+            *job.lengths,
+            neutral,
         )
         for job, tiling in jobs
     ]
-    function = kernel(__file__, f"extreme_tiles<{cuda_type(jobs[0][0].source.dtype)}, {extreme}>")
+    function = SOURCE.kernel(f"extreme_tiles<{cuda_type(jobs[0][0].source.dtype)}, {extreme}>")
     shared = max(tiling.shared for _, tiling in jobs)
-    launch(function, np.array(entries, _RECTANGLE), [tiling.blocks for _, tiling in jobs], shared=shared)
+    launch(function, records(_Rectangle, entries), [tiling.blocks for _, tiling in jobs], shared=shared)
 
 
 def _take_by_lines(extreme: str, jobs: Sequence[Morphology], border: str) -> None:
@@ -99,12 +108,12 @@ def _take_by_lines(extreme: str, jobs: Sequence[Morphology], border: str) -> Non
             _entry(source, target, job.axis + number, job.lengths[number], job.anchor[number], border)
             for job, source, target in zip(jobs, sources, targets)
         ]
-        function = kernel(__file__, f"extreme<{cuda_type(sources[0].dtype)}, {extreme}>")
-        launch(function, np.array(entries, _LINE), [blocks_for(target.size) for target in targets])
+        function = SOURCE.kernel(f"extreme<{cuda_type(sources[0].dtype)}, {extreme}>")
+        launch(function, records(_Line, entries), [blocks_for(target.size) for target in targets])
         sources = targets
 
 
-def _entry(source: Located, target: Located, axis: int, length: int, anchor: int, border: str) -> tuple[Any, ...]:
+def _entry(source: Located, target: Located, axis: int, length: int, anchor: int, border: str) -> _Line:
     shape = source.shape
     extents = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
-    return (source.address, target.address, *extents, length, anchor, BORDERS.index(border), 0)
+    return _Line(source.address, target.address, *extents, length, anchor, BORDERS.index(border))

@@ -1,13 +1,6 @@
 // Arrays less means, by deviations: (x - mean) * (scale / deviation) + shift. Arrays are seen as (outer, kept, inner), and
 // means and deviations are of the kept positions.
 
-struct Normalized {
-    uint64 source, target, mean, deviation;
-    int64 count, kept, inner;
-    int32 mean_step, deviation_step;    // from one kept position to the next; 0: all share one
-};
-
-const int TOGETHER = 4, ROUNDS = 4;     // elements that a thread reads at once, and how often it does
 const int IN_TABLE = 256;               // kept positions, at most, whose values a block looks up
 
 __device__ inline float factor_of(const Normalized &n, int64 position, float scale) {
@@ -33,15 +26,15 @@ __global__ void normalize(const int64 *__restrict__ first_blocks, const Normaliz
     #pragma unroll 1
     for (int round = 0; round < ROUNDS; round++) {
         int64 first = TOGETHER * (((blockIdx.x - first_blocks[sample]) * ROUNDS + round) * blockDim.x + threadIdx.x);
-        if (first >= n.count) return;
-        bool all = first + TOGETHER <= n.count;
+        if (first >= n.elements) return;
+        bool all = first + TOGETHER <= n.elements;
         Pack<In, TOGETHER> values;
         Pack<Out, TOGETHER> results;
         if (all) values = read_pack<TOGETHER>(source + first);
         Place place = place_of(first, n.inner);
         int64 position = n.kept == 1 ? 0 : place_of(place.row, n.kept).column;
         for (int i = 0; i < TOGETHER; i++) {
-            if (!all && first + i >= n.count) break;
+            if (!all && first + i >= n.elements) break;
             float value = converted<float>(all ? values.values[i] : source[first + i]);
             float middle = table ? means[position] : mean[position * n.mean_step];
             float factor = table ? factors[position] : factor_of(n, position, scale);

@@ -5,23 +5,38 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from penstock.kernels.cuda.elementwise import evaluate_batch
-from penstock.kernels.cuda.launch import THREADS, Located, blocks_for, cuda_type, kernel, launch, scratch, upload
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, scratch, upload
 from penstock.kernels.cuda.reduction import Reduction, reduce_axes
+from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.structs import Int32, Int64, Pointer, cuda_type, records
 
-# Elements of a block of threads.
-_ELEMENTS_PER_BLOCK = 16 * THREADS
-_NORMALIZED = np.dtype(
-    [
-        *((name, np.uint64) for name in ("source", "target", "mean", "deviation")),
-        *((name, np.int64) for name in ("count", "kept", "inner")),
-        ("mean_step", np.int32),
-        ("deviation_step", np.int32),
-    ]
-)
+
+class _Normalized(NamedTuple):
+    """One sample.
+
+    Attributes:
+        mean_step, deviation_step: from one kept position to the next; 0: all share one.
+    """
+
+    source: Pointer
+    target: Pointer
+    mean: Pointer
+    deviation: Pointer
+    elements: Int64
+    kept: Int64
+    inner: Int64
+    mean_step: Int32
+    deviation_step: Int32
+
+
+# Elements that a thread reads at once, and how often it does.
+_TOGETHER, _ROUNDS = 4, 4
+SOURCE = KernelSource(__file__, _Normalized, TOGETHER=_TOGETHER, ROUNDS=_ROUNDS)
 
 
 @dataclass(frozen=True)
@@ -90,7 +105,7 @@ def _launch(
 ) -> None:
     """Normalizes samples, of which source, mean, deviation and target are given."""
     entries = [
-        (
+        _Normalized(
             source.address,
             target.address,
             mean.address,
@@ -104,9 +119,9 @@ def _launch(
     ]
     source, *_, target = jobs[0]
     instance = f"normalize<{cuda_type(source.dtype)}, {cuda_type(target.dtype)}>"
-    counts = [blocks_for(source.size, _ELEMENTS_PER_BLOCK) for source, *_ in jobs]
+    counts = [blocks_for(source.size, _TOGETHER * _ROUNDS * THREADS) for source, *_ in jobs]
     numbers = np.float32(n.scale), np.float32(n.shift)
-    launch(kernel(__file__, instance), np.array(entries, _NORMALIZED), counts, *numbers)
+    launch(SOURCE.kernel(instance), records(_Normalized, entries), counts, *numbers)
 
 
 def _computed(sources: Sequence[Located], n: Normalization, means: Sequence[Located] | None = None) -> list[Located]:
