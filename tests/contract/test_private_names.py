@@ -53,9 +53,7 @@ def imported_from_elsewhere(node: ast.ImportFrom, module: str) -> Iterator[str]:
         parts = [*(node.module or "").split("."), alias.name]
         is_module = PACKAGE.parent.joinpath(*parts).with_suffix(".py").exists()
         modules = parts if is_module else parts[:-1]
-        if any(map(is_private, modules)) and parts[:2] != part:
-            yield ".".join(parts)
-        elif not is_module and is_private(alias.name):
+        if (any(map(is_private, modules)) and parts[:2] != part) or (not is_module and is_private(alias.name)):
             yield ".".join(parts)
 
 

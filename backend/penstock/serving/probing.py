@@ -154,7 +154,7 @@ def _made_up(info: TensorInfo, kind: str, scale: int) -> np.ndarray:
     return np.ones(extents, numpy_dtype(UINT8 if info.dtype is None else info.dtype))
 
 
-def _image(kind: str, scale: int) -> bytes:
+def made_up_image(kind: str, scale: int) -> bytes:
     """A grey image, in colour."""
     from PIL import Image
 
@@ -189,8 +189,8 @@ def _clip(scale: int) -> bytes:
 
 
 _ENCODED: dict[str, Callable[[int], bytes]] = {
-    "jpeg": functools.partial(_image, "JPEG"),
-    "png": functools.partial(_image, "PNG"),
+    "jpeg": functools.partial(made_up_image, "JPEG"),
+    "png": functools.partial(made_up_image, "PNG"),
     "audio": _wav,
     "video": _clip,
 }

@@ -17,7 +17,7 @@ from penstock.kernels.codecs.jpeg_baseline import decode_region
 from penstock.kernels.cpu.jpeg.scan import copy_scan, decode_scan
 from penstock.kernels.cpu.jpeg.segments import read_segments
 from penstock.kernels.windows import Region
-from penstock.serving.probing import _jpeg
+from penstock.serving.probing import made_up_image
 from penstock.types import DALIImageType
 
 RNG = np.random.default_rng(0)
@@ -132,7 +132,7 @@ def test_kernels_are_compiled_once_whether_files_can_be_written_or_not() -> None
 
 def test_what_a_served_pipeline_is_tried_with_is_decoded_by_kernels() -> None:
     for scale in (1, 2):
-        encoded = np.frombuffer(_jpeg(scale), np.uint8)
+        encoded = np.frombuffer(made_up_image("JPEG", scale), np.uint8)
         np.testing.assert_array_equal(region_of(encoded, WINDOW), np.full((30, 40, 3), 128))
 
 
