@@ -21,6 +21,8 @@ BY_NAME = {"getattr", "setattr", "hasattr", "delattr"}
 
 
 def is_private(name: str) -> bool:
+    if name.startswith("_repr_") and name.endswith("_"):
+        return False  # what notebooks ask an object for
     return name.startswith("_") and name != "_" and not name.startswith("__") and name not in PUBLIC
 
 
