@@ -6,7 +6,8 @@ Knows no concrete operator.
 from penstock.schema.arguments import Argument, Deprecation
 from penstock.schema.declaration import Alias, Input, Schema
 from penstock.schema.fed_operator import Fed, FedOperator
-from penstock.schema.operator import Operator, OutputSpec, Sample, Workspace
+from penstock.schema.operator import Operator, OutputSpec, Sample, Samples, Workspace
+from penstock.schema.plans import PlanColumns
 from penstock.schema.registry import all_schemas, find_schema, operator_class, register_operator
 
 __all__ = [
@@ -18,7 +19,9 @@ __all__ = [
     "Input",
     "Operator",
     "OutputSpec",
+    "PlanColumns",
     "Sample",
+    "Samples",
     "Schema",
     "Workspace",
     "all_schemas",
