@@ -10,7 +10,9 @@ import numpy as np
 
 MODES = ("default", "stretch", "not_larger", "not_smaller")
 ROUNDINGS = ("round", "truncate", "ceil")
-_MOST_EXTENT = 2.0**62
+_NO_LIMITS = np.empty(0)
+# No rows; and the middles of as many axes as there may be.
+_NONE, _MIDDLES = np.empty((0, 0)), np.full((1, 32), 0.5)
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ def plan_axes(
     subpixel_scale: bool = True,
     rounding: str = "round",
     alignment: np.ndarray | None = None,
+    keeps_empty: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The output's extents (int64), and the starts and ends (float64) of the region that they cover, in rows like ``shapes``.
 
@@ -85,32 +88,32 @@ def plan_axes(
         subpixel_scale: when an extent was rounded, adjust the region so that the true scale is kept.
         rounding: how a real extent becomes whole: one of :data:`ROUNDINGS`.
         alignment: the point of each region that stays when the region is adjusted: 0 its start, 1 its end; None: middles.
+        keeps_empty: of images without pixels, empty axes stay empty, and the others get their own size alone.
 
     Raises:
         OverflowError, ValueError: an extent is no number, or infinite.
     """
     from penstock.kernels.cpu.axis_plans import fill_axis_plans
 
-    none = np.empty((0, shapes.shape[1]))
-    starts, ends, sizes = np.empty((3, *shapes.shape))
-    fill_axis_plans(
+    sizes, starts, ends = np.empty(shapes.shape, np.int64), np.empty(shapes.shape), np.empty(shapes.shape)
+    unusable = fill_axis_plans(
         shapes,
         requested,
         MODES.index(mode),
-        np.array(most, np.float64),
-        *((none, none) if region is None else region),
+        np.array(most, np.float64) if most else _NO_LIMITS,
+        *((_NONE, _NONE) if region is None else region),
         bool(relative),
         bool(subpixel_scale),
         ROUNDINGS.index(rounding),
-        np.full((1, shapes.shape[1]), 0.5) if alignment is None else alignment,
+        _MIDDLES if alignment is None else alignment,
+        keeps_empty,
         starts,
         ends,
         sizes,
     )
-    highest = sizes.max(initial=0)
-    if not highest < _MOST_EXTENT:
-        raise ValueError(f"Cannot resize to an extent of {int(highest)}")
-    return sizes.astype(np.int64), starts, ends
+    if unusable != 0:
+        raise ValueError(f"Cannot resize to an extent of {int(unusable)}")
+    return sizes, starts, ends
 
 
 def window_axes(

@@ -19,7 +19,7 @@ its plans as ``Plans``. Where nothing is left behind, ``Operator`` will do.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
@@ -27,7 +27,7 @@ import numpy as np
 
 from penstock.kernels.storage import ANYWHERE, Files
 from penstock.schema.declaration import Schema
-from penstock.schema.plans import Plan, Plans, State
+from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
 from penstock.schema.sequence import run_over_frames, run_over_inner_frames
 from penstock.schema.workspace import OutputSpec, Sample, Samples, Shape, Workspace
 from penstock.tensors import TensorListGPU
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _MOST_PLANS = 256
 # After so many batches of which no sample was known, only each so-manieth is looked up.
 _MOST_IN_VAIN, _SELDOM = 4, 16
+# What is known of samples, by :meth:`Sample.key`: their outputs' shapes, and what has their plan.
+_Known = dict[Any, tuple[list[Shape], OwnPlan[Plan] | PlanRow[Plan] | None]]
 # The shapes of each sample's outputs; None for those that failed.
 _Inferred = list[list[Shape] | None]
 
@@ -57,6 +59,7 @@ class Operator(Generic[State, Plan, Plans]):
     Attributes:
         args: every constant argument by name, defaults filled in.
         explicit: names of the constant arguments that the user gave.
+        known: what follows from constant arguments (``Samples.derived``).
     """
 
     schema: ClassVar[Schema]
@@ -94,10 +97,11 @@ class Operator(Generic[State, Plan, Plans]):
         self.files = files
         for name in self.schema.path_arguments:
             files.check_argument(self.args[name])
-        self._plans: dict[Any, dict[Any, tuple[list[Shape], Plan]]] = {}
+        self._plans: dict[Any, _Known[Plan]] = {}
         self._batches_in_vain = 0
         self._programs: Programs | None = None
         self._constants: dict[str, np.ndarray] = {}
+        self.known: dict[Hashable, Any] = {}
         self.setup()
 
     def __class_getitem__(cls, types: object) -> type[Self]:
@@ -296,11 +300,10 @@ class Operator(Generic[State, Plan, Plans]):
         count = workspace.batch_size
         workspace.samples = [None if i in workspace.failures else Sample(self, workspace, i) for i in range(count)]
         inferred: _Inferred = [None] * count
-        wanted = [sample.index for sample in workspace.live]
         if self.plans_by_shape and self._may_be_known(workspace):
-            self._infer_by_shape(workspace, wanted, inferred)
+            self._infer_by_shape(workspace, inferred)
         else:
-            self._infer(workspace, wanted, inferred)
+            self._infer(workspace, [sample.index for sample in workspace.live], inferred)
         return [_column(inferred, output) for output in range(num_outputs)]
 
     def _infer(self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred) -> None:
@@ -336,7 +339,7 @@ class Operator(Generic[State, Plan, Plans]):
             inferred[index] = list(shapes)
             sample = workspace.samples[index]
             assert sample is not None
-            sample.take_row(plans, row)
+            sample.held = PlanRow(plans, row)
         workspace.plans = plans
 
     def _infer_apart(
@@ -351,28 +354,32 @@ class Operator(Generic[State, Plan, Plans]):
         if parts:
             workspace.plans = parts[0].joined(parts)
 
-    def _infer_by_shape(
-        self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred
-    ) -> None:
+    def _infer_by_shape(self, workspace: Workspace[State, Plan, Plans], inferred: _Inferred) -> None:
         """Infers one of those samples that are alike, unless one was inferred in an earlier batch."""
         known = self._plans_for(workspace)
-        samples = {index: sample for index in indices if (sample := workspace.samples[index]) is not None}
-        keys = {index: sample.key() for index, sample in samples.items()}
-        first: dict[Any, int] = {}
-        for index, key in keys.items():
-            if key not in known:
-                first.setdefault(key, index)
-        self._batches_in_vain = 0 if len(first) < len(keys) or not workspace.arguments else self._batches_in_vain + 1
-        self._infer(workspace, list(first.values()), inferred)
-        for key, index in first.items():
-            shapes = inferred[index]
-            if shapes is not None:
-                known[key] = shapes, samples[index].plan
-        for index, key in keys.items():
-            if key in known:
-                inferred[index], samples[index].plan = known[key]
-        # Those like one that has failed.
-        self._infer(workspace, [i for i in keys if inferred[i] is None and i not in workspace.failures], inferred)
+        missing: dict[Any, list[Sample[State, Plan, Plans]]] = {}
+        count = 0
+        for sample in workspace.samples:
+            if sample is None:
+                continue
+            count += 1
+            key = sample.key()
+            own = known.get(key)
+            if own is None:
+                missing.setdefault(key, []).append(sample)
+            else:
+                inferred[sample.index], sample.held = own
+        self._batches_in_vain = 0 if len(missing) < count or not workspace.arguments else self._batches_in_vain + 1
+        self._infer(workspace, [alike[0].index for alike in missing.values()], inferred)
+        for key, (first, *others) in missing.items():
+            shapes = inferred[first.index]
+            if shapes is None:
+                # They fail, too.
+                self._infer(workspace, [sample.index for sample in others], inferred)
+                continue
+            known[key] = shapes, first.held
+            for sample in others:
+                inferred[sample.index], sample.held = shapes, first.held
 
     def _may_be_known(self, workspace: Workspace) -> bool:
         """Whether samples are looked up: not where arguments are never the same again, but for a batch now and then."""
@@ -387,7 +394,7 @@ class Operator(Generic[State, Plan, Plans]):
         """
         return shapes
 
-    def _plans_for(self, workspace: Workspace) -> dict[Any, tuple[list[Shape], Plan]]:
+    def _plans_for(self, workspace: Workspace) -> _Known[Plan]:
         """What is known of samples of such types and layouts, by :meth:`Sample.key`."""
         batches = [*workspace.inputs, *workspace.arguments.values()]
         plans = self._plans.setdefault(tuple((batch.dtype, batch.layout()) for batch in batches), {})

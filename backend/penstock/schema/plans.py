@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 import numpy as np
 
@@ -52,6 +52,34 @@ class PlanColumns(Sequence[Plan]):
         """The plans of all samples, one part after the other."""
         columns = {own.name: _joined([getattr(part, own.name) for part in parts]) for own in fields(cls)}
         return cls(**columns)
+
+
+class OwnPlan(Generic[Plan]):
+    """A plan that one sample has, or several that are alike."""
+
+    __slots__ = ("plan",)
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+
+class PlanRow(Generic[Plan]):
+    """A row of many samples' plans, which is looked at when it is first asked for."""
+
+    __slots__ = ("_number", "_plan", "_plans")
+
+    def __init__(self, plans: PlanColumns[Plan], number: int) -> None:
+        self._plans = plans
+        self._number = number
+        self._plan: Plan | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """The row, the same object each time."""
+        plan = self._plan
+        if plan is None:
+            plan = self._plan = self._plans.row(self._number)
+        return plan
 
 
 def _joined(parts: Sequence[Any]) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from penstock.data_types import DALIDataType
 from penstock.errors import OperatorError
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.schema.declaration import Schema
-from penstock.schema.plans import Plan, Plans, State
+from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
 from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
 
 Shape = tuple[int, ...]
+Derived = TypeVar("Derived")
 # In the place of what is not there yet.
 _NOTHING: Any = None
 
@@ -119,6 +120,7 @@ class HasArguments(Protocol):
 
     args: dict[str, Any]
     explicit: frozenset[str]
+    known: dict[Hashable, Any]
 
     @property
     def schema(self) -> Schema: ...
@@ -134,18 +136,17 @@ class Sample(Generic[State, Plan, Plans]):
     Attributes:
         index: position in the batch.
         shapes: shapes of the inputs.
+        held: what has the plan, which samples that are alike may share.
     """
 
-    __slots__ = ("_operator", "_plan", "_plans", "_row", "_shapes", "_workspace", "index")
+    __slots__ = ("_operator", "_shapes", "_workspace", "held", "index")
 
     def __init__(self, operator: HasArguments, workspace: Workspace[State, Plan, Plans], index: int) -> None:
         self._operator = operator
         self._workspace = workspace
         self.index = index
         self._shapes: list[Shape] | None = None
-        self._plan: Plan = _NOTHING
-        self._plans: Plans | None = None
-        self._row = 0
+        self.held: OwnPlan[Plan] | PlanRow[Plan] | None = None
 
     @property
     def shapes(self) -> list[Shape]:
@@ -156,17 +157,11 @@ class Sample(Generic[State, Plan, Plans]):
     @property
     def plan(self) -> Plan:
         """What ``infer`` has left here, or ``infer_batch`` has worked out, for ``compute``."""
-        if self._plans is not None:
-            self._plan, self._plans = self._plans.row(self._row), None
-        return self._plan
+        return _NOTHING if self.held is None else self.held.plan
 
     @plan.setter
     def plan(self, plan: Plan) -> None:
-        self._plan, self._plans = plan, None
-
-    def take_row(self, plans: Plans, row: int) -> None:
-        """Has :attr:`plan` read from a row of ``plans`` when it is first asked for."""
-        self._plans, self._row = plans, row
+        self.held = OwnPlan(plan)
 
     def key(self) -> Any:
         """Equal for samples of equal shapes whose arguments have equal values."""
@@ -248,6 +243,16 @@ class Samples(Generic[State, Plan, Plans]):
     def given(self, name: str) -> bool:
         """Whether the user gave the argument, as a constant or from the graph."""
         return name in self.workspace.arguments or name in self._operator.explicit
+
+    def derived(self, names: Collection[str], key: Hashable, work: Callable[[], Derived]) -> Derived:
+        """What ``work`` makes of some arguments, and of what ``key`` tells; done once for all batches if they are constant."""
+        if not self.workspace.arguments.keys().isdisjoint(names):
+            return work()
+        known = self._operator.known
+        if key not in known:
+            known[key] = work()
+        derived: Derived = known[key]
+        return derived
 
     def constant(self, name: str) -> Any:
         """The value of an argument that is the same for all samples."""

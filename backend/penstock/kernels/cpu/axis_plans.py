@@ -12,6 +12,7 @@ _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 _LEAST_SIZE = 1e-3
 # Modes, by their number in `resize_shapes.MODES`.
 _DEFAULT, _STRETCH, _NOT_LARGER, _NOT_SMALLER = range(4)
+_TOO_LARGE = 2.0**62
 # How real extents become whole.
 HALF_AWAY, TRUNCATED, CEILED = range(3)
 
@@ -79,6 +80,18 @@ def _region(row, axis, size, region_starts, region_ends, relative):  # type: ign
 
 
 @njit(**_OPTIONS)
+def _fill_empty(extents, requested, starts, ends, sizes):  # type: ignore[no-untyped-def]
+    """The plans of an image without pixels: its empty axes stay empty, the others get their own size alone."""
+    for axis in range(extents.size):
+        size = np.rint(abs(requested[axis]))
+        if extents[axis] == 0:
+            size = 0.0
+        elif size == 0:
+            size = np.float64(extents[axis])
+        starts[axis], ends[axis], sizes[axis] = 0.0, np.float64(extents[axis]), np.int64(size)
+
+
+@njit(**_OPTIONS)
 def fill_axis_plans(  # type: ignore[no-untyped-def]
     shapes,
     requested,
@@ -90,6 +103,7 @@ def fill_axis_plans(  # type: ignore[no-untyped-def]
     subpixel,
     rounding,
     alignment,
+    keeps_empty,
     starts,
     ends,
     rounded,
@@ -106,14 +120,21 @@ def fill_axis_plans(  # type: ignore[no-untyped-def]
         subpixel: when an extent was rounded, adjust the region so that the true scale is kept.
         rounding: how extents become whole.
         alignment: of each axis: the point of the region that stays when it is adjusted; in rows, or one row for all.
+        keeps_empty: whether empty axes stay empty.
         starts, ends: of the region that the output covers, to be filled.
         rounded: the output's extents, to be filled.
+
+    Returns:
+        An extent that is no number, or too large for one; 0: there is none.
     """
     images, axes = shapes.shape
     extents, sizes = np.empty(axes), np.empty(axes)
     for image in range(images):
         own = requested[min(image, len(requested) - 1)]
         points = alignment[min(image, len(alignment) - 1)]
+        if keeps_empty and shapes[image].min() == 0:
+            _fill_empty(shapes[image], own, starts[image], ends[image], rounded[image])
+            continue
         for axis in range(axes):
             start, end = _region(image, axis, shapes[image, axis], region_starts, region_ends, relative)
             starts[image, axis], ends[image, axis] = start, end
@@ -136,7 +157,21 @@ def fill_axis_plans(  # type: ignore[no-untyped-def]
                 fixed = start + (end - start) * points[axis]
                 ratio = whole / max(size, _LEAST_SIZE)
                 start, end = _single(fixed + (start - fixed) * ratio), _single(fixed + (end - fixed) * ratio)
-            starts[image, axis], ends[image, axis], rounded[image, axis] = start, end, whole
+            if not whole < _TOO_LARGE:
+                return whole
+            starts[image, axis], ends[image, axis], rounded[image, axis] = start, end, np.int64(whole)
+    return 0.0
+
+
+@njit(**_OPTIONS)
+def fill_filters(sizes, starts, ends, shrinking, growing, filters):  # type: ignore[no-untyped-def]
+    """Chooses the filter of each axis, those of images in rows; ``shrinking`` and ``growing`` may have one row for all."""
+    images, axes = sizes.shape
+    for image in range(images):
+        for axis in range(axes):
+            shrinks = sizes[image, axis] < abs(ends[image, axis] - starts[image, axis])
+            kinds = shrinking if shrinks else growing
+            filters[image, axis] = kinds[min(image, len(kinds) - 1), 0]
 
 
 @njit(**_OPTIONS)

@@ -61,3 +61,46 @@ def first_outside(shapes, anchors, extents, trims):  # type: ignore[no-untyped-d
             start = min(max(start, 0), size)
             anchors[row, axis], extents[row, axis] = start, max(min(stop, size), start) - start
     return -1
+
+
+@njit(**_OPTIONS)
+def _whole(value):  # type: ignore[no-untyped-def]
+    """The nearest whole number, from single precision; halves go away from zero."""
+    single = np.float64(np.float32(value))
+    return np.floor(single + 0.5) if single >= 0 else np.ceil(single - 0.5)
+
+
+@njit(**_OPTIONS)
+def fill_boxes(  # type: ignore[no-untyped-def]
+    shapes, axes, starts, relative_starts, ends, relative_ends, from_start, anchors, extents
+):
+    """Works out boxes by where they start and end.
+
+    Args:
+        shapes: of the samples, in rows.
+        axes: the dimensions that the others speak of.
+        starts, ends: in rows, or one row for all samples; for each of the axes, or one for all.
+        relative_starts, relative_ends: these are in parts of the samples' extents.
+        from_start: ends count from the starts.
+        anchors, extents: to be filled in these dimensions.
+
+    Returns:
+        Where a box starts and ends that has no place, or None.
+    """
+    for row in range(len(shapes)):
+        own_starts, own_ends = starts[min(row, len(starts) - 1)], ends[min(row, len(ends) - 1)]
+        for number in range(len(axes)):
+            axis = axes[number]
+            size = np.float64(shapes[row, axis])
+            start, end = own_starts[min(number, own_starts.size - 1)], own_ends[min(number, own_ends.size - 1)]
+            if relative_starts:
+                start *= size
+            if relative_ends:
+                end *= size
+            if from_start:
+                end += start
+            if not start <= end or not np.isfinite(end - start):
+                return start, end
+            anchors[row, axis] = np.int64(_whole(start))
+            extents[row, axis] = np.int64(_whole(end)) - anchors[row, axis]
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -74,34 +75,60 @@ class BoxArguments(Protocol):
     def tensors(self, name: str) -> np.ndarray | None: ...
 
 
+@dataclass(frozen=True)
+class _Edges:
+    """The starts or the ends of boxes.
+
+    Attributes:
+        values: in rows, or one row for all samples; one value may stand for all dimensions.
+        relative: to the data's extents.
+        from_start: ends count from the starts.
+    """
+
+    values: np.ndarray
+    relative: bool
+    from_start: bool = False
+
+
+_AT_BEGIN, _AT_END = _Edges(np.zeros((1, 1)), False), _Edges(np.ones((1, 1)), True)
+
+
 def box_regions(samples: Samples, shapes: np.ndarray, layout: str) -> Regions:
     """The boxes that the inputs or arguments ask for, in data of ``shapes``; they may reach outside.
 
     Raises:
         RuntimeError: a box is of another rank, or ends before it starts.
     """
-    if len(samples.workspace.inputs) == 1:
-        return argument_boxes(samples, shapes, layout)
-    axes = _axes(samples, layout, shapes.shape[1])
-    return _between(*_bounds_of_inputs(samples, shapes[:, axes]), axes, shapes)
+    ndim = shapes.shape[1]
+    axes = samples.derived(("axes",), ("axes", layout, ndim), lambda: _axes(samples, layout, ndim))
+    if len(samples.workspace.inputs) > 1:
+        return _between(*_edges_of_inputs(samples, len(axes)), axes, shapes)
+    edges = samples.derived(_STARTS + _ENDS, ("edges", len(axes)), lambda: _edges_of_arguments(samples, len(axes)))
+    return _between(*edges, axes, shapes)
 
 
 def argument_boxes(arguments: BoxArguments, shapes: np.ndarray, layout: str) -> Regions:
     """As :func:`box_regions`, where arguments tell the boxes."""
     axes = _axes(arguments, layout, shapes.shape[1])
-    return _between(*_bounds_of_arguments(arguments, shapes[:, axes]), axes, shapes)
+    return _between(*_edges_of_arguments(arguments, len(axes)), axes, shapes)
 
 
-def _between(starts: np.ndarray, ends: np.ndarray, axes: list[int], shapes: np.ndarray) -> Regions:
-    if not (starts <= ends).all():
-        _check_order(starts, ends)
+def _between(starts: _Edges, ends: _Edges, axes: np.ndarray, shapes: np.ndarray) -> Regions:
+    from penstock.kernels.cpu.windows import fill_boxes
+
     anchors, extents = np.zeros_like(shapes), shapes.copy()
-    anchors[:, axes] = _rounded(starts)
-    extents[:, axes] = _rounded(ends) - anchors[:, axes]
-    return Regions(anchors, extents)
+    wrong = fill_boxes(
+        shapes, axes, starts.values, starts.relative, ends.values, ends.relative, ends.from_start, anchors, extents
+    )
+    if wrong is None:
+        return Regions(anchors, extents)
+    start, end = wrong
+    if end < start:
+        raise RuntimeError(f"end coordinates can't be before start coordinates. Got: start={start:g} end={end:g}")
+    raise OverflowError(f"There is no box from {start:g} to {end:g}")
 
 
-def _axes(arguments: BoxArguments, layout: str, ndim: int) -> list[int]:
+def _axes(arguments: BoxArguments, layout: str, ndim: int) -> np.ndarray:
     """The dimensions that the boxes speak of; all in order where none is named."""
     layout = layout or _DEFAULT_LAYOUTS.get(ndim, "")
     if not arguments.given("axes") and (layout or arguments.given("axis_names")):
@@ -111,41 +138,39 @@ def _axes(arguments: BoxArguments, layout: str, ndim: int) -> list[int]:
         if (rows != rows[0]).any():
             raise ValueError("The samples name different axes")
         axes = resolve_axes(rows[0].tolist(), None, layout, ndim)
-    return axes or list(range(ndim))
+    return np.array(axes or range(ndim), np.int64)
 
 
-def _bounds_of_inputs(samples: Samples, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    wanted = sizes.shape[1]
+def _edges_of_inputs(samples: Samples, wanted: int) -> tuple[_Edges, _Edges]:
     inputs = samples.workspace.inputs[1:]
     counts = [{math.prod(shape) for shape in samples.of(batch.shapes)} for batch in inputs]
     if counts[0] != counts[1]:
         raise RuntimeError(
-            "Slice anchor and shape should have the same number of arguments. "
-            f"Got: {min(counts[0])} and {min(counts[1])}"
+            f"Slice anchor and shape should have the same number of arguments. Got: {min(counts[0])} and {min(counts[1])}"
         )
     if counts[0] != {wanted}:
         raise RuntimeError(f"Expected {wanted} elements for slice arguments (start/shape). Got {min(counts[0])}")
-    parts = []
-    for batch, name in zip(inputs, ("normalized_anchor", "normalized_shape")):
-        values = np.array([data.reshape(-1) for data in samples.of(batch.samples)], np.float64)
-        relative = samples.constant(name) and batch.dtype not in (INT32, INT64)
-        parts.append(values * sizes if relative else values)
-    anchor, shape = parts
-    return anchor, anchor + shape
+    anchor, shape = (
+        (
+            np.array([data.reshape(-1) for data in samples.of(batch.samples)], np.float64),
+            bool(samples.constant(name)) and batch.dtype not in (INT32, INT64),
+        )
+        for batch, name in zip(inputs, ("normalized_anchor", "normalized_shape"))
+    )
+    return _Edges(*anchor), _Edges(*shape, from_start=True)
 
 
-def _bounds_of_arguments(arguments: BoxArguments, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    starts = np.zeros(sizes.shape)
-    for name in filter(arguments.given, _STARTS):
-        values = _values(arguments, name, sizes.shape[1])
-        if values is not None:
-            starts = np.broadcast_to(values * sizes if name.startswith("rel_") else values, sizes.shape)
-    ends = sizes.astype(np.float64)
-    for name in filter(arguments.given, _ENDS):
-        values = _values(arguments, name, sizes.shape[1])
-        if values is not None:
-            own = values * sizes if name.startswith("rel_") else values
-            ends = np.broadcast_to(starts + own if name.endswith("shape") else own, sizes.shape)
+def _edges_of_arguments(arguments: BoxArguments, wanted: int) -> tuple[_Edges, _Edges]:
+    starts, ends = _AT_BEGIN, _AT_END
+    for name in filter(arguments.given, _STARTS + _ENDS):
+        values = _values(arguments, name, wanted)
+        if values is None:
+            continue
+        edges = _Edges(values, name.startswith("rel_"), name.endswith("shape"))
+        if name in _STARTS:
+            starts = edges
+        else:
+            ends = edges
     return starts, ends
 
 
@@ -162,17 +187,3 @@ def _values(arguments: BoxArguments, name: str, wanted: int) -> np.ndarray | Non
             "which can't be interpreted as the expected shape."
         )
     return values if count else None
-
-
-def _check_order(starts: np.ndarray, ends: np.ndarray) -> None:
-    for start, end in zip(starts.ravel().tolist(), ends.ravel().tolist()):
-        if end < start:
-            raise RuntimeError(f"end coordinates can't be before start coordinates. Got: start={start:g} end={end:g}")
-
-
-def _rounded(values: np.ndarray) -> np.ndarray:
-    """Whole numbers, from single precision; halves go away from zero."""
-    single = values.astype(np.float32).astype(np.float64)
-    if not np.isfinite(single).all():
-        raise OverflowError(f"A box has no place: {single[~np.isfinite(single)][0]:g}")
-    return np.where(single >= 0, np.floor(single + 0.5), np.ceil(single - 0.5)).astype(np.int64)

@@ -100,6 +100,8 @@ SIZE_ARGUMENTS = (
     ),
 )
 _WAYS_TO_TELL_SIZE = (("size",), ("resize_x", "resize_y", "resize_z"), ("resize_shorter",), ("resize_longer",))
+_SIZE_NAMES = frozenset(name for names in _WAYS_TO_TELL_SIZE for name in names)
+_FILTER_NAMES = ("interp_type", "min_filter", "mag_filter")
 _MODES_OF_SIZES = {"resize_shorter": "not_smaller", "resize_longer": "not_larger"}
 _MOST_EXTENT = 1 << 31
 _FILTERS = {int(kind): kind for kind in DALIInterpType}
@@ -318,21 +320,28 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
 
     def plan_axes(self, samples: Samples, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The sizes and regions that the arguments ask for, as :func:`kernels.resize_shapes.plan_axes` gives them."""
-        requested, mode = self._requested(samples, extents.shape[1])
-        region, relative = self._region(samples, extents.shape[1]), self.args["roi_relative"]
-        most = self._max_size(extents.shape[1])
-        planned = plan_axes(extents, requested, mode, most, region, relative, self.args["subpixel_scale"])
-        if not extents.all():
-            _plan_empty(extents, requested, *planned)
-        return planned
+        count = extents.shape[1]
+        requested, mode = samples.derived(_SIZE_NAMES, ("size", count), lambda: self._requested(samples, count))
+        region, relative = self._region(samples, count), self.args["roi_relative"]
+        most = self._max_size(count)
+        subpixel = self.args["subpixel_scale"]
+        return plan_axes(extents, requested, mode, most, region, relative, subpixel, keeps_empty=True)
 
     def _filters(self, samples: Samples, sizes: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """The filters that the arguments choose for each axis, as numbers."""
-        shrinking, growing = (
-            samples.values(name if samples.given(name) else "interp_type").astype(np.int64)
-            for name in ("min_filter", "mag_filter")
-        )
-        return np.where(sizes < np.abs(ends - starts), shrinking, growing)
+        from penstock.kernels.cpu.axis_plans import fill_filters
+
+        shrinking, growing = samples.derived(_FILTER_NAMES, "filters", lambda: self._filters_of(samples))
+        filters = np.empty_like(sizes)
+        fill_filters(sizes, starts, ends, shrinking, growing, filters)
+        return filters
+
+    @staticmethod
+    def _filters_of(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+        """The filters for axes that shrink and for those that grow."""
+        names = (name if samples.given(name) else "interp_type" for name in ("min_filter", "mag_filter"))
+        shrinking, growing = (samples.values(name).astype(np.int64) for name in names)
+        return shrinking, growing
 
     def _requested(self, samples: Samples, count: int) -> tuple[np.ndarray, str]:
         for name, mode in _MODES_OF_SIZES.items():
@@ -530,16 +539,6 @@ class ResampledStore(Stage):
             (place[0].start, place[1].start),
         )
         resample_and_normalize(pixels, target, self.plan, self.resampling.dtype, normalization, origin)
-
-
-def _plan_empty(
-    extents: np.ndarray, requested: np.ndarray, sizes: np.ndarray, starts: np.ndarray, ends: np.ndarray
-) -> None:
-    """Changes the plans of images without pixels: their empty axes stay empty, the others get their own size alone."""
-    empty = ~extents.all(axis=1)
-    own = np.rint(np.abs(np.broadcast_to(requested, extents.shape)[empty])).astype(np.int64)
-    sizes[empty] = np.where(extents[empty] == 0, 0, np.where(own == 0, extents[empty], own))
-    starts[empty], ends[empty] = 0.0, extents[empty]
 
 
 def image_plans(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> ImagePlans | None:

@@ -53,6 +53,7 @@ POLICY_ARGUMENTS = (
 )
 _MOST_DIMENSIONS = 4
 _EXTENTS = {"F": "crop_d", "D": "crop_d", "H": "crop_h", "W": "crop_w"}
+_CROP_NAMES = frozenset(argument.name for argument in CROP_ARGUMENTS)
 _POSITIONS = {"F": "crop_pos_z", "D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
 
 
@@ -115,13 +116,17 @@ def crop_regions(samples: Samples, shapes: np.ndarray, layout: str, policy: str 
     Raises:
         RuntimeError: a window has no place, or reaches outside and may not.
     """
-    wanted = _wanted_extents(samples, layout)
-    letters = [letter for letter in layout if letter in wanted]
-    extents = _in_columns(layout, wanted)
-    positions = _in_columns(layout, {letter: samples.scalars(_POSITIONS[letter]) for letter in letters})
+    extents, positions = samples.derived(_CROP_NAMES, ("crop", layout), lambda: _crop_columns(samples, layout))
     anchors, extents = windows.crop_regions(shapes, extents, positions, samples.constant("rounding") == "truncate")
     apply_policy(shapes, anchors, extents, policy)
     return Regions(anchors, extents)
+
+
+def _crop_columns(samples: Samples, layout: str) -> tuple[np.ndarray, np.ndarray]:
+    """The wanted extents and the relative positions in all dimensions, in rows, or one row for all samples."""
+    wanted = _wanted_extents(samples, layout)
+    positions = {letter: samples.scalars(_POSITIONS[letter]) for letter in wanted}
+    return _in_columns(layout, wanted), _in_columns(layout, positions)
 
 
 def _wanted_extents(samples: Samples, layout: str) -> dict[str, np.ndarray]:

@@ -104,20 +104,26 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         regions = crop_regions(samples, shapes, kept.layout, self.args["out_of_bounds_policy"])
         axis = kept.layout.index("C")
         values = self._values_of(samples, shapes[:, axis].tolist())
-        mirror = np.broadcast_to(samples.scalars("mirror") != 0, len(samples))
+        mirror = samples.scalars("mirror") != 0
         extents = regions.extents.copy()
         extents[:, axis] = [own.channels for own in values]
-        return extents[:, kept.permutation], CmnPlans(regions, mirror, values)
+        plans = CmnPlans(regions, mirror if len(mirror) == len(samples) else mirror.repeat(len(samples)), values)
+        return extents[:, kept.permutation], plans
 
     def _values_of(self, samples: Samples, channels: Sequence[int]) -> list[ChannelValues]:
         """What happens to the channels of each sample; where mean and std are constant, that is worked out once."""
-        means, stds = (samples.values(name).astype(np.float32) for name in ("mean", "std"))
         if self.tensor_arguments.isdisjoint(("mean", "std")):
-            for count in set(channels) - self._values.keys():
-                self._values[count] = self._channel_values(count, means[0], stds[0])
-            return [self._values[count] for count in channels]
-        pairs = zip(*(np.broadcast_to(rows, (len(samples), rows.shape[1])) for rows in (means, stds)))
-        return [self._channel_values(count, mean, std) for count, (mean, std) in zip(channels, pairs)]
+            return [self._constant_values(samples, count) for count in channels]
+        means, stds = (samples.values(name).astype(np.float32) for name in ("mean", "std"))
+        rows = enumerate(channels)
+        return [self._channel_values(count, means[row % len(means)], stds[row % len(stds)]) for row, count in rows]
+
+    def _constant_values(self, samples: Samples, channels: int) -> ChannelValues:
+        known = self._values.get(channels)
+        if known is None:
+            mean, std = (samples.values(name)[0].astype(np.float32) for name in ("mean", "std"))
+            known = self._values[channels] = self._channel_values(channels, mean, std)
+        return known
 
     def _channel_values(self, channels: int, mean: np.ndarray, std: np.ndarray) -> ChannelValues:
         for name, value in (("mean", mean), ("std", std)):

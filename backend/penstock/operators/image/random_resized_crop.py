@@ -47,7 +47,7 @@ class RandomResizedCrop(RandomOperator[Spatial, ResamplePlan, ResamplePlans], Re
                 'Argument "size" expects either a single value or a list of 2 elements, none of them negative. '
                 f"{size} given."
             )
-        self._size = size * 2 if len(size) == 1 else size
+        self._size = np.array([size * 2 if len(size) == 1 else size])
         area, ratio = self.args["random_area"], self.args["random_aspect_ratio"]
         self._crop = RandomCrop(area, ratio, self.args["num_attempts"])
 
@@ -59,4 +59,4 @@ class RandomResizedCrop(RandomOperator[Spatial, ResamplePlan, ResamplePlans], Re
             raise RuntimeError(f"Cannot take a window of an empty image: its extents are {empty.tolist()}")
         windows = self._crop.windows(*self.streams(samples.workspace, samples.indices), extents)
         starts = windows[:, :2].astype(np.float64)
-        return np.repeat([self._size], len(extents), axis=0), starts, starts + windows[:, 2:]
+        return self._size.repeat(len(extents), axis=0), starts, starts + windows[:, 2:]

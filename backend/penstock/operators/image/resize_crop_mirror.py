@@ -69,8 +69,15 @@ class ResizeCropMirror(ResizingOperator):
         sizes, starts, ends = super().plan_axes(samples, extents)
         first, count = samples.state
         regions = crop_regions(samples, sizes, "DHW"[-count:])
-        # Positions of bits wrap around, as those of the processor's shifts do.
-        bits = [(count - 1 - axis - first) & 31 for axis in range(count)]
-        mirrored = samples.values("mirror").astype(np.int64) >> np.array(bits) & 1 > 0
-        window_axes(regions.anchors, regions.extents, np.broadcast_to(mirrored, sizes.shape), sizes, starts, ends)
+        mirrored = samples.derived(("mirror",), ("mirror", first, count), lambda: _mirrored(samples, first, count))
+        if len(mirrored) < len(samples):
+            mirrored = mirrored.repeat(len(samples), axis=0)
+        window_axes(regions.anchors, regions.extents, mirrored, sizes, starts, ends)
         return regions.extents, starts, ends
+
+
+def _mirrored(samples: Samples, first: int, count: int) -> np.ndarray:
+    """Which axes are mirrored, in rows, or one row for all samples."""
+    # Positions of bits wrap around, as those of the processor's shifts do.
+    bits = [(count - 1 - axis - first) & 31 for axis in range(count)]
+    return samples.values("mirror").astype(np.int64) >> np.array(bits) & 1 > 0
