@@ -40,6 +40,12 @@ fuzz: setup  ## Mutated files through all decoders as they are served (make fuzz
 	PYTHONPATH=backend $(BIN)/python tests/fuzz/run.py $(ARGS)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/checked_kernels PYTHONPATH=backend $(BIN)/python tests/fuzz/run.py --formats jpeg --fences
 
+# Strict: a broken link inside the site ends the build. External links are listed in build/docs/external-links.txt.
+.PHONY: docs
+docs: setup  ## The documentation site, in build/docs (make docs ARGS=serve to read it while writing)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(or $(ARGS),build --quiet)
+
 .PHONY: conformance
 conformance: $(COMPARES)/.ready  ## Penstock and real DALI side by side: a table of cases, equal and different
 	@PYTHONPATH=backend $(COMPARES)/bin/python tests/conformance/compare.py $(ARGS)
@@ -50,14 +56,14 @@ serve: setup  ## Serve model_repository until Ctrl-C
 
 .PHONY: lint
 lint: setup stubs  ## Style and types
-	$(BIN)/ruff check backend tests client_examples
-	$(BIN)/ruff format --check backend tests client_examples
+	$(BIN)/ruff check backend tests client_examples docs
+	$(BIN)/ruff format --check backend tests client_examples docs
 	$(BIN)/mypy
 
 .PHONY: format
 format: setup  ## Bring the code into shape
-	$(BIN)/ruff check --fix backend tests client_examples
-	$(BIN)/ruff format backend tests client_examples
+	$(BIN)/ruff check --fix backend tests client_examples docs
+	$(BIN)/ruff format backend tests client_examples docs
 
 # Real DALI beside all that Penstock uses, and pytest. The benchmark's DALI is another: its numpy 1 allows only an OpenCV whose
 # results are not those of DALI's.
@@ -104,7 +110,7 @@ models: setup  ## Write the model folders of pipelines/ anew
 lock: $(VENV)/.ready  ## Resolve the constraints anew, for all Pythons (with uv)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --universal --python-version 3.10 --no-header --no-annotate --upgrade --quiet \
-		--extra dev pyproject.toml -o constraints.txt
+		--extra dev --extra docs pyproject.toml -o constraints.txt
 	printf 'onnxruntime\nnumpy<2\n' | $(BIN)/uv pip compile --universal --python-version 3.10 --no-header --no-annotate \
 		--upgrade --quiet --extra server --extra image --extra audio --extra video --extra gpu pyproject.toml - -o constraints-serve.txt
 

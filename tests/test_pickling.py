@@ -37,6 +37,25 @@ def test_functions_by_value_bring_the_modules_they_use() -> None:
     assert loads(dumps(lambda: [math.sqrt(x) for x in (4, 9)]))() == [2.0, 3.0]
 
 
+@pickle_by_value
+def even(n: int) -> bool:
+    """Whether a number is even."""
+    return n == 0 or odd(n - 1)
+
+
+@pickle_by_value
+def odd(n: int) -> bool:
+    return n != 0 and even(n - 1)
+
+
+def test_functions_by_value_may_call_each_other() -> None:
+    again = loads(dumps(even))
+    assert [again(n) for n in (4, 7)] == [True, False]
+    assert again.__globals__["odd"] is not odd
+    assert again.__globals__["odd"].__globals__["even"] is again
+    assert (again.__module__, again.__doc__) == (__name__, "Whether a number is even.")
+
+
 def test_importable_functions_go_by_name() -> None:
     assert loads(dumps(counting)) is counting
 

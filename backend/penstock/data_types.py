@@ -153,14 +153,6 @@ NFHWC = "FHWC"
 SAME = ""
 CPU_ONLY_DEVICE_ID = -99999
 
-_bool_types = [BOOL]
-_int_types = [INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64]
-_float_types = [FLOAT16, FLOAT, FLOAT64]
-_enum_types = [IMAGE_TYPE, DATA_TYPE, INTERP_TYPE]
-_int_like_types = _bool_types + _int_types
-_all_types = _int_like_types + _float_types
-_DALIDataType = DALIDataType
-
 
 class TensorLayout(str):
     """The names of a tensor's dimensions, one letter each; the same as the text."""

@@ -142,7 +142,7 @@ def _combined_error(cause: type[BaseException]) -> type[OperatorError]:
     )
 
 
-_TELLING_CAUSES = (
+_CATCHABLE_CAUSES = (
     *(LimitError, DecoderTimeoutError, DecoderDiedError),
     *(IndexError, KeyError, ValueError, TypeError, MemoryError, FileNotFoundError, NotImplementedError),
 )
@@ -154,7 +154,7 @@ def operator_error(
     """The error to raise when ``cause`` was raised inside an operator; also an instance of the cause's built-in type."""
     if isinstance(cause, OperatorError):
         return cause
-    kind = next((_combined_error(base) for base in _TELLING_CAUSES if isinstance(cause, base)), OperatorError)
+    kind = next((_combined_error(base) for base in _CATCHABLE_CAUSES if isinstance(cause, base)), OperatorError)
     reason = str(cause.args[0]) if isinstance(cause, KeyError) and cause.args else str(cause)
     error = kind(reason or type(cause).__name__, operator, device, sample, origin)
     error.__cause__ = cause

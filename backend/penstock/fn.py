@@ -16,8 +16,8 @@ from penstock.schema import Schema as _Schema
 from penstock.schema.declaration import snake_case as _snake_case
 from penstock.schema.documentation import docstring as _docstring
 from penstock.schema.documentation import signature as _signature
-from penstock.schema.faces import no_such_operator as _no_such_operator
-from penstock.schema.faces import submodule as _submodule
+from penstock.schema.namespaces import no_such_operator as _no_such_operator
+from penstock.schema.namespaces import submodule as _submodule
 from penstock.schema.registry import load_package as _load_package
 from penstock.schema.registry import subscribe as _subscribe
 from penstock.tfrecord import tfrecord as _tfrecord
@@ -53,7 +53,7 @@ def _publish(schema: _Schema) -> None:
     path, _, name = schema.fn_path.rpartition(".")
     module = _submodule(__name__, path)
     function = _SPECIAL.get(schema.fn_path) or _make_function(schema)
-    function._schema_name = schema.name  # type: ignore[attr-defined]
+    function._schema_name = schema.name  # type: ignore[attr-defined]  # private: DALI's name, which tools ask for
     setattr(module, name, function)
     if schema.is_unlisted:
         setattr(_submodule(__name__, f"{path}.hidden" if path else "hidden"), name, function)

@@ -11,12 +11,12 @@ from penstock.external_source import ExternalSource
 from penstock.graph import call_operator
 from penstock.graph.calls import DEVICES
 from penstock.graph.nodes import DataNode
-from penstock.operators.python._calling import from_dlpack, to_capsule
 from penstock.python_function import DLTensorPythonFunction, NumbaFunction, PythonFunction, TorchPythonFunction
 from penstock.schema import Schema
 from penstock.schema.documentation import call_signature, constructor_signature, docstring, with_self
-from penstock.schema.faces import no_such_operator, submodule
+from penstock.schema.namespaces import no_such_operator, submodule
 from penstock.schema.registry import all_schemas, find_schema, load_package, subscribe
+from penstock.tensors.dlpack import from_dlpack, to_capsule
 from penstock.tfrecord import TFRecord, TFRecordReader
 
 __all__ = ["Compose", "ExternalSource", "cpu_ops", "gpu_ops", "mixed_ops"]
@@ -32,7 +32,7 @@ _SPECIAL: dict[str, Any] = {
 }
 
 
-class OperatorFace:
+class OperatorWrapper:
     """An operator whose arguments are given at construction, to be called on inputs any number of times.
 
     Args:
@@ -113,13 +113,13 @@ def _publish(schema: Schema) -> None:
     if face is None:
         face = type(
             schema.class_name,
-            (OperatorFace,),
+            (OperatorWrapper,),
             {
                 "schema": schema,
                 "__doc__": docstring(schema),
                 "__module__": module.__name__,
-                "__init__": _method(OperatorFace.__init__, with_self(constructor_signature(schema))),
-                "__call__": _method(OperatorFace.__call__, with_self(call_signature(schema))),
+                "__init__": _method(OperatorWrapper.__init__, with_self(constructor_signature(schema))),
+                "__call__": _method(OperatorWrapper.__call__, with_self(call_signature(schema))),
             },
         )
     setattr(module, schema.class_name, face)

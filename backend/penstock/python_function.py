@@ -135,7 +135,7 @@ def torch_python_function(
     )
 
 
-class _Face:
+class _Wrapper:
     """The class face: arguments are given at construction or at the call."""
 
     _call: Callable[..., Any]
@@ -172,7 +172,7 @@ class _Face:
         return type(self)._call(*inputs, **(self._arguments | arguments))
 
 
-class PythonFunction(_Face):
+class PythonFunction(_Wrapper):
     """:func:`python_function` as an operator class."""
 
     _call = staticmethod(python_function)
@@ -184,7 +184,7 @@ class PythonFunction(_Face):
         return require_cupy().cuda.get_current_stream()
 
 
-class DLTensorPythonFunction(_Face):
+class DLTensorPythonFunction(_Wrapper):
     """:func:`dl_tensor_python_function` as an operator class."""
 
     _call = staticmethod(dl_tensor_python_function)
@@ -204,7 +204,7 @@ class DLTensorPythonFunction(_Face):
         )
 
 
-class TorchPythonFunction(_Face):
+class TorchPythonFunction(_Wrapper):
     """:func:`torch_python_function` as an operator class."""
 
     _call = staticmethod(torch_python_function)
@@ -315,6 +315,11 @@ class NumbaFunction:
             blocks=blocks,
             threads_per_block=threads_per_block,
         )
+
+    @staticmethod
+    def _check_minimal_numba_version(throw: bool = True) -> bool:
+        """DALI's programs ask whether numba is new enough to run functions on a GPU: any that is installed is."""
+        return True
 
     @property
     def device(self) -> str:

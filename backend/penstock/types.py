@@ -55,13 +55,6 @@ from penstock.data_types import (
     ScalarConstant,
     TensorLayout,
     YCbCr,
-    _all_types,
-    _bool_types,
-    _DALIDataType,
-    _enum_types,
-    _float_types,
-    _int_like_types,
-    _int_types,
     check_readable,
     dtype_name,
     element_size,
@@ -93,3 +86,12 @@ __all__ = [
     "to_dali_type",
     "to_numpy_type",
 ]
+
+# Private names that programs written for DALI use nevertheless.
+_bool_types = [BOOL]
+_int_types = [INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64]
+_float_types = [FLOAT16, FLOAT, FLOAT64]
+_enum_types = [IMAGE_TYPE, DATA_TYPE, INTERP_TYPE]
+_int_like_types = _bool_types + _int_types
+_all_types = _int_like_types + _float_types
+_DALIDataType = DALIDataType

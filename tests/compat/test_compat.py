@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import penstock
@@ -175,3 +176,48 @@ def test_settings_of_memory(installed: None, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ValueError, match="Shrink threshold must be between 0"):
         backend.SetHostBufferShrinkThreshold(1.5)
     backend.ReleaseUnusedMemory()
+
+
+def test_capsules_are_looked_at(installed: None) -> None:
+    backend = importlib.import_module("nvidia.dali.backend")
+    capsule = np.zeros(3).__dlpack__()
+    assert backend.CheckDLPackCapsule(capsule) == (True, False)
+    assert backend.CheckDLPackCapsule(np.zeros(3)) == (False, False)
+    consumed = np.zeros(3).__dlpack__()
+    np.from_dlpack(_Given(consumed))
+    with pytest.raises(RuntimeError, match="consumed only once"):
+        backend.CheckDLPackCapsule(consumed)
+
+
+class _Given:
+    """An object that gives a capsule of memory on the CPU."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: object) -> object:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def test_private_names_that_programs_import(installed: None) -> None:
+    dali = importlib.import_module("nvidia.dali")
+    assert dali.backend.__cuda_version__ > 12000
+    assert dali.pipeline.experimental.pipeline_def
+    assert importlib.import_module("nvidia.dali._conditionals")._autograph.do_not_convert
+    assert importlib.import_module("nvidia.dali._autograph").do_not_convert is dali.pipeline.do_not_convert
+    assert importlib.import_module("nvidia.dali.plugin.numba.experimental").NumbaFunction._check_minimal_numba_version()
+
+
+def test_translations_of_policies(installed: None) -> None:
+    helpers = importlib.import_module("nvidia.dali.auto_aug.core._utils")
+    assert helpers.max_translate_hw(3) == (3, 3)
+    assert helpers.parse_validate_offset(False) == (250, 250)
+    assert helpers.parse_validate_offset(True, max_translate_rel=(0.5, 0.25)) == (0.5, 0.25)
+    assert [one.name for one in helpers.get_translations(True, 10, 0.5)] == ["translate_x", "translate_y"]
+    with pytest.raises(ValueError, match="cannot be used without image shapes"):
+        helpers.parse_validate_offset(False, max_translate_rel=1.0)
+    with pytest.raises(TypeError, match="is a flag"):
+        helpers.parse_validate_offset(np.zeros(3))

@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
 LAYERS = [
     {"data_types", "errors", "pickling"},
     {"tensors"},
+    {"storage"},
     {"kernels"},
     {"schema"},
     {"graph"},
@@ -29,6 +30,7 @@ LAYERS = [
 # The package's own face is the part without a name.
 LAYER_OF = {part: number for number, layer in enumerate(LAYERS) for part in layer}
 LAZY = (
+    "cloudpickle",
     "cupy",
     "numba",
     "torch",

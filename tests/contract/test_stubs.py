@@ -49,7 +49,7 @@ def test_functions_have_their_arguments() -> None:
     resize = functions(files[Path("fn/__init__.pyi")])["resize"]
     assert {"size", "resize_shorter", "interp_type", "device", "name"} <= set(resize)
     assert "output_type" in functions(files[Path("fn/decoders/__init__.pyi")])["image"]
-    assert "class Image(OperatorFace):" in files[Path("ops/decoders/__init__.pyi")]
+    assert "class Image(OperatorWrapper):" in files[Path("ops/decoders/__init__.pyi")]
 
 
 def test_classes_are_called_with_what_their_functions_take() -> None:

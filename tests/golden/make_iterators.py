@@ -32,7 +32,7 @@ class LabelIterator(_DaliBaseIterator):
         if self._reader_name:
             short, left = self._remove_padded()
             if short is not False and short.any():
-                return [of_pipe[:count] for of_pipe, count in zip(labels, left)]
+                return [pipe_outputs[:count] for pipe_outputs, count in zip(labels, left)]
         return labels
 
 

@@ -8,4 +8,4 @@ from pathlib import Path
 from penstock.tensors.cuda import device_count
 
 collect_ignore_glob = [] if device_count() else ["test_*.py"]
-sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
+sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("golden", "kernels/cuda")]

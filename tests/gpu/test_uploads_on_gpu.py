@@ -13,7 +13,7 @@ RNG = np.random.default_rng(0)
 SOURCE = RNG.integers(0, 256, (64, 64, 3), np.uint8)
 
 
-def launched_behind_other_work(rounds: int) -> list[tuple[tuple[int, int, int], cupy.ndarray]]:
+def launched_after_other_work(rounds: int) -> list[tuple[tuple[int, int, int], cupy.ndarray]]:
     """Crops at different places, all launched while the stream is still busy with something else."""
     source = cupy.asarray(SOURCE)
     busy = cupy.ones((4096, 4096), cupy.float32)
@@ -35,7 +35,7 @@ def check(crops: list[tuple[tuple[int, int, int], cupy.ndarray]]) -> None:
 
 def test_one_stream() -> None:
     with cupy.cuda.Stream(non_blocking=True):
-        check(launched_behind_other_work(300))
+        check(launched_after_other_work(300))
 
 
 def test_threads_with_streams_of_their_own() -> None:
@@ -44,7 +44,7 @@ def test_threads_with_streams_of_their_own() -> None:
     def work() -> None:
         try:
             with cupy.cuda.Stream(non_blocking=True):
-                check(launched_behind_other_work(200))
+                check(launched_after_other_work(200))
         except BaseException as error:
             errors.append(error)
 

@@ -15,9 +15,9 @@ from PIL import Image
 
 from penstock import Pipeline, fn, pipeline_def, types
 from penstock.errors import ConfinedPathError
-from penstock.kernels.storage import Files
 from penstock.schema import find_schema, operator_class
 from penstock.schema.registry import all_schemas, load_package
+from penstock.storage import Files
 
 load_package("penstock.operators")
 

@@ -171,7 +171,9 @@ def counts_of(pipeline: Pipeline) -> dict[str, int]:
     operators = [step.operator for step in pipeline.executor.plan.operators]
     fused = [operator for operator in operators if isinstance(operator, FusedOperator)]
     assert 1 <= len(fused) <= 1 + isinstance(fused[0].operators[0], PixelSource)
-    return dict(sum((operator.counts for operator in fused), Counter()))
+    counts = pipeline.fusion_statistics().values()
+    assert len(counts) == len(fused)
+    return dict(sum(map(Counter, counts), Counter()))
 
 
 def assert_equal(one: Any, other: Any) -> None:

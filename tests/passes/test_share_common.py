@@ -29,7 +29,7 @@ def operators_of(define: Callable[[], Any], shared: bool = True) -> list[str]:
     return [step.node.schema.name for step in pipeline_of(define, shared).executor.plan.operators]
 
 
-def test_equal_operators_become_one_and_so_do_those_behind_them() -> None:
+def test_equal_operators_become_one_and_so_do_those_after_them() -> None:
     def define() -> Any:
         x = numbers()
         return fn.reshape(fn.cast(x * 2, dtype=types.INT32), shape=[-1]) + fn.cast(x * 2, dtype=types.INT32)

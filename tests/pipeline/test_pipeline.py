@@ -230,6 +230,17 @@ def test_settings_that_are_no_integers_are_refused(setting: dict[str, Any]) -> N
         pipeline.build()
 
 
+@pytest.mark.parametrize("output", ["a", {"a": 1}, None, [fn.random.uniform]], ids=str)
+def test_outputs_are_refused_when_the_pipeline_is_built(output: object) -> None:
+    pipe = Pipeline(**SETTINGS)
+    pipe.set_outputs(output)
+    with pytest.raises(TypeError, match="Illegal output type"):
+        pipe.build()
+    with pipe:
+        pipe.set_outputs(fn.random.uniform())
+    pipe.build()
+
+
 def test_a_graph_that_cannot_be_written(tmp_path: Path) -> None:
     pipe = Pipeline(batch_size=1, num_threads=1)
     with pipe:

@@ -38,7 +38,7 @@ class IteratorAfterDali(_DaliBaseIterator):
         if self._reader_name:
             cut, left = self._remove_padded()
             if np.any(cut):
-                return [of_pipe[:count] for of_pipe, count in zip(labels, left)]
+                return [pipe_outputs[:count] for pipe_outputs, count in zip(labels, left)]
         return labels
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -119,6 +120,12 @@ def test_peeking(files: list[str]) -> None:
     next(iterator)
     assert next(iterator)["label"].reshape(-1).tolist() == [6, 7, 7]
     assert iterator.is_nonpadding.tolist() == [True, True, False]
+
+
+def test_what_peeks_is_called_as_what_does_not() -> None:
+    for peeking, plain in ((DALIGenericPeekableIterator, DALIGenericIterator), (peekable_data_iterator, data_iterator)):
+        assert inspect.signature(peeking) == inspect.signature(plain)
+        assert peeking.__doc__ != plain.__doc__
 
 
 def test_peeking_wants_constant_shapes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -55,12 +56,23 @@ def test_classification() -> None:
         assert [sorted(batch[0]) for batch in iterator] == [["data", "label"]] * 3
 
 
+def test_arguments_are_in_dalis_order() -> None:
+    common = ["auto_reset", "fill_last_batch", "dynamic_shape", "last_batch_padded", "last_batch_policy"]
+    common += ["prepare_first_batch"]
+    for kind, own in (
+        (DALIGenericIterator, ["pipelines", "output_map", "size", "reader_name"]),
+        (DALIClassificationIterator, ["pipelines", "size", "reader_name"]),
+        (DALIRaggedIterator, ["pipelines", "output_map", "size", "reader_name", "output_types"]),
+    ):
+        assert list(inspect.signature(kind).parameters) == own + common
+
+
 @pytest.mark.filterwarnings("ignore:Please set `reader_name`")
 def test_partial_last_batch() -> None:
     iterator = DALIGenericIterator(
         [numbered(), numbered()], ["x", "y"], size=7, last_batch_policy=LastBatchPolicy.PARTIAL
     )
-    assert [[len(of_pipe["x"]) for of_pipe in batch] for batch in iterator] == [[2, 2], [2, 1]]
+    assert [[len(pipe_outputs["x"]) for pipe_outputs in batch] for batch in iterator] == [[2, 2], [2, 1]]
 
 
 @pytest.mark.parametrize(

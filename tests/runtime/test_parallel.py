@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -136,6 +137,18 @@ def test_local_functions_go_to_spawned_workers() -> None:
         return factor * info.idx_in_epoch
 
     pipe = pipeline(lambda info: scaled(info), py_start_method="spawn")
+    assert pipe.run()[0].as_array().tolist() == [0, 3, 6]
+    pipe.close()
+
+
+@pytest.mark.parametrize(
+    "pickler",
+    [cloudpickle, (cloudpickle, {"protocol": 4}), [cloudpickle, {"protocol": 4}, {"encoding": "bytes"}]],
+    ids=["a module", "with arguments for dumps", "with arguments for loads"],
+)
+def test_a_pickler_of_the_users(pickler: Any) -> None:
+    factor = np.int32(3)
+    pipe = pipeline(lambda info: factor * info.idx_in_epoch, py_start_method="spawn", py_callback_pickler=pickler)
     assert pipe.run()[0].as_array().tolist() == [0, 3, 6]
     pipe.close()
 

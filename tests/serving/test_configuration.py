@@ -158,17 +158,31 @@ def test_why_a_probe_fails_is_logged_in_one_line(caplog: pytest.LogCaptureFixtur
     pipeline.close()
 
 
-def test_a_probe_that_lacks_a_library_is_no_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("also", [(), ("av",), ("av", "PIL")], ids=["alone", "with PyAV", "with PyAV and Pillow"])
+def test_a_probe_that_lacks_a_library_is_no_advice(also: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def loud() -> Any:
         return fn.decoders.audio(fn.external_source(name="x"))[0]
 
     pipeline = loud()
-    monkeypatch.setitem(sys.modules, "soundfile", None)
+    for module in ("soundfile", *also):
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ConfigurationError, match=r"decoders.audio: import of soundfile halted"):
         probe(pipeline)
     with pytest.raises(ConfigurationError, match=r"decoders.audio: soundfile is needed.*pip install penstock\[audio\]"):
         check_libraries(pipeline)
+    pipeline.close()
+
+
+def test_a_probe_without_made_up_data_tells_nothing_of_the_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def strict() -> Any:
+        return fn.decoders.numpy(fn.external_source(name="x"))
+
+    pipeline = strict()
+    for module in ("av", "PIL"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert probe(pipeline) is None
     pipeline.close()
 
 

@@ -192,8 +192,6 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     for name, number in (("helped", 3), ("helped_too", 4)):
         add_model(made, name, TWO_LINES, HEADER + HELPED, helper=f"def number():\n    return {number}\n")
-    add_model(made, "sabotaged", TWO_LINES, HEADER + SABOTAGED)
-    add_model(made, "without_library", TWO_LINES, HEADER + WITHOUT_LIBRARY)
     return made
 
 
@@ -205,6 +203,16 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(repository: Path, log: Path) -> Iterator[LocalServer]:
     with LocalServer(repository, allow_failures=True, log=log) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def saboteurs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """A server whose models change Penstock itself: in one process with others, these would be changed, too."""
+    made = tmp_path_factory.mktemp("saboteurs")
+    add_model(made, "sabotaged", TWO_LINES, HEADER + SABOTAGED)
+    add_model(made, "without_library", TWO_LINES, HEADER + WITHOUT_LIBRARY)
+    with LocalServer(made, allow_failures=True) as running:
         yield running
 
 
@@ -232,7 +240,7 @@ def test_answers_belong_to_their_requests_where_made_up_data_fails(client: Any) 
         assert (answer.as_numpy("cropped") == number).all()
 
 
-def test_answers_belong_to_their_requests_behind_failed_ones(client: Any) -> None:
+def test_answers_belong_to_their_requests_after_failed_ones(client: Any) -> None:
     for number in range(6):
         too_small = number % 2 == 0
         image = np.full((1, 8 if too_small else 80, 90, 3), number, np.float32)
@@ -276,18 +284,19 @@ def test_the_first_answer_is_the_pipelines_first(client: Any) -> None:
     alone.close()
 
 
-def test_an_operator_that_swallows_a_batch_gives_errors_and_nobody_elses_data(client: Any) -> None:
+def test_an_operator_that_swallows_a_batch_gives_errors_and_nobody_elses_data(saboteurs: LocalServer) -> None:
     right, errors = 0, []
-    for number in range(40):
-        inputs = {"a": np.array([[number]], np.int32), "b": np.array([[100 + number]], np.int32)}
-        try:
-            answer = ask(client, "sabotaged", **inputs)
-        except InferenceServerException as error:
-            errors.append((error.status(), "nothing is answered with it" in error.message()))
-            continue
-        right += 1
-        assert answer.as_numpy("a_again").tolist() == [[number]]
-        assert answer.as_numpy("b_again").tolist() == [[100 + number]]
+    with tritonclient.http.InferenceServerClient(saboteurs.http_url) as client:
+        for number in range(40):
+            inputs = {"a": np.array([[number]], np.int32), "b": np.array([[100 + number]], np.int32)}
+            try:
+                answer = ask(client, "sabotaged", **inputs)
+            except InferenceServerException as error:
+                errors.append((error.status(), "nothing is answered with it" in error.message()))
+                continue
+            right += 1
+            assert answer.as_numpy("a_again").tolist() == [[number]]
+            assert answer.as_numpy("b_again").tolist() == [[100 + number]]
     assert right >= 20
     assert len(errors) >= 5
     assert set(errors) == {("500", True)}
@@ -423,8 +432,8 @@ def test_models_import_what_lies_beside_them(client: Any, model: str, number: in
     assert ask(client, model, x=x).as_numpy("y").tolist() == [[number + 1, number + 2]]
 
 
-def test_a_missing_library_is_named_when_the_model_is_loaded(server: LocalServer) -> None:
-    (state,) = (entry for entry in server.models() if entry.name == "without_library")
+def test_a_missing_library_is_named_when_the_model_is_loaded(saboteurs: LocalServer) -> None:
+    (state,) = (entry for entry in saboteurs.models() if entry.name == "without_library")
     assert not state.ready
     assert "decoders.inflate: lz4 is needed, which cannot be loaded" in state.reason
     assert "pip install penstock[readers]" in state.reason

@@ -54,7 +54,7 @@ def test_a_users_own_restrictions_are_kept_and_met() -> None:
     assert [flag for flag in line if flag.startswith("--http-restricted")] == [restriction]
     assert not any(flag.startswith("--repository-poll-secs") for flag in line)
     assert flags.headers["admin"] == "secret"
-    assert flags.poll_every == 3
+    assert flags.poll_interval == 3
 
 
 def test_settings_of_backends_are_read() -> None:

@@ -34,10 +34,10 @@ def decoded():
 # Our check of headers would refuse the file that is to kill its decoder.
 UNCHECKED = """
 from penstock.kernels.codecs import image_header
-from penstock.kernels.codecs.headers.announced import Announced
+from penstock.kernels.codecs.headers.declared import Declared
 from penstock.kernels.codecs.headers.images import ImageFormat
 
-image_header.image_format = lambda data: ImageFormat("JPEG 2000", lambda data: Announced(40, 60))
+image_header.image_format = lambda data: ImageFormat("JPEG 2000", lambda data: Declared(40, 60))
 """
 CONFIG = """backend: "penstock"
 max_batch_size: 4
@@ -76,7 +76,6 @@ def bomb() -> np.ndarray:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
     add_model(repository, "decoded", CONFIG, HEADER + DECODED)
-    add_model(repository, "unchecked", CONFIG, HEADER + UNCHECKED + DECODED)
     with LocalServer(repository) as running:
         yield running
 
@@ -129,18 +128,21 @@ def test_hostile_files_fail_with_their_own_error(server: LocalServer) -> None:
     assert pixels_of(server, "decoded", image("TIFF")).shape == (40, 60, 3)
 
 
-def test_a_file_that_kills_its_decoder_fails_alone_among_many(server: LocalServer) -> None:
+def test_a_file_that_kills_its_decoder_fails_alone_among_many(tmp_path: Path) -> None:
+    # A server of its own: this model changes Penstock itself.
+    add_model(tmp_path, "unchecked", CONFIG, HEADER + UNCHECKED + DECODED)
     good, bad = image("JPEG2000"), killer()
-    expected = pixels_of(server, "unchecked", good)
+    with LocalServer(tmp_path) as server:
+        expected = pixels_of(server, "unchecked", good)
 
-    def one(number: int) -> None:
-        if number % 5:
-            np.testing.assert_array_equal(pixels_of(server, "unchecked", good), expected)
-        else:
-            assert "The decoder of JPEG 2000 died on this file" in error_of(server, "unchecked", bad)
+        def one(number: int) -> None:
+            if number % 5:
+                np.testing.assert_array_equal(pixels_of(server, "unchecked", good), expected)
+            else:
+                assert "The decoder of JPEG 2000 died on this file" in error_of(server, "unchecked", bad)
 
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(one, range(15)))
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(one, range(15)))
 
 
 def test_no_worker_outlives_the_server(tmp_path: Path) -> None:

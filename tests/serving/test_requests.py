@@ -47,7 +47,7 @@ def test_parts_of_a_dense_batch_are_views() -> None:
     batch = TensorListCPU.allocate([(2, 3)] * 4, UINT8)
     part = part_of(batch, 1, 3, OutputSpec("y"))
     assert part.shape == (2, 2, 3)
-    assert np.shares_memory(part, batch._elements)
+    assert np.shares_memory(part, batch.elements)
     assert part_of(batch, 3, 4, OutputSpec("y")).shape == (1, 2, 3)
 
 

@@ -20,7 +20,7 @@ import tritonclient.grpc
 from tritonclient.utils import InferenceServerException
 
 from penstock import fn, pipeline_def
-from penstock.serving.fed_runner import FedRunner
+from penstock.serving.pipeline_runner import PipelineRunner
 from penstock.serving.server import LocalServer
 from penstock.tensors import TensorListCPU
 
@@ -284,7 +284,7 @@ def test_what_is_left_of_a_stream_is_gone_before_the_next() -> None:
         return fn.experimental.inputs.video(name="clip", sequence_length=2, device="cpu")
 
     with define() as pipeline:
-        runner = FedRunner(pipeline)
+        runner = PipelineRunner(pipeline)
         batches = {"clip": TensorListCPU([clip(10)])}
         with contextlib.closing(runner.stream(batches)) as left:
             assert len(next(left).outputs[0]) == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.serving.without_gpus import MIRRORS, Mirrors, ask_for_cpu, original_of
+from penstock.serving.without_gpus import MIRRORS, Mirrors, original_of, request_cpu
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from penstock.serving.without_gpus import MIRRORS, Mirrors, ask_for_cpu, origina
     ],
 )
 def test_configurations(given: str, expected: str) -> None:
-    assert ask_for_cpu(given) == expected
+    assert request_cpu(given) == expected
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:

@@ -22,7 +22,7 @@ def test_is_documented(schema: Schema) -> None:
 def test_devices_and_inputs_make_sense(schema: Schema) -> None:
     assert schema.devices
     assert set(schema.devices) <= {"cpu", "gpu", "mixed"}
-    assert 0 <= schema.fewest_inputs <= schema.most_inputs
+    assert 0 <= schema.min_input_count <= schema.max_input_count
     for declared in schema.inputs:
         for layout in declared.layouts:
             named = layout.replace("*", "")

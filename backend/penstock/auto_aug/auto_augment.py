@@ -11,7 +11,7 @@ from penstock import fn, types
 from penstock.auto_aug import augmentations as a
 from penstock.auto_aug.core import Policy, _args, select, signed_bin
 from penstock.auto_aug.core._augmentation import Augmentation, row_of
-from penstock.auto_aug.core._suites import taken_by, translations
+from penstock.auto_aug.core.suites import taken_by, translations
 from penstock.graph import DataNode
 from penstock.graph.branching import ternary
 

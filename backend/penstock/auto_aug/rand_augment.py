@@ -10,7 +10,7 @@ from penstock import fn, types
 from penstock.auto_aug import augmentations as a
 from penstock.auto_aug.core import _args, select, signed_bin
 from penstock.auto_aug.core._augmentation import Augmentation
-from penstock.auto_aug.core._suites import picked, taken_by, translations
+from penstock.auto_aug.core.suites import picked, taken_by, translations
 from penstock.graph import DataNode
 
 # Pixels, and the same as a part of images of 224 x 224.

@@ -24,7 +24,7 @@ from penstock.schema.declaration import Schema
 from penstock.schema.documentation import call_signature, constructor_signature, docstring, shown_arguments, signature
 from penstock.schema.registry import all_schemas
 
-_FACES = ("penstock.fn", "penstock.ops")
+_NAMESPACES = ("penstock.fn", "penstock.ops")
 _WIDTH = 120
 _HEADER = '''# Made by `penstock stubs` from the operators' declarations.
 # ruff: noqa
@@ -44,7 +44,7 @@ from penstock.data_types import DALIDataType, DALIImageType, DALIInterpType
 def stub_files() -> dict[Path, str]:
     """The text of every stub, by its path below the folder of the package."""
     files: dict[Path, str] = {}
-    for name in _FACES:
+    for name in _NAMESPACES:
         face = importlib.import_module(name)
         for path, entries in _entries(face).items():
             folder = Path(name.rpartition(".")[2], *path)
@@ -55,7 +55,7 @@ def stub_files() -> dict[Path, str]:
 def stale_stubs(package: Path) -> list[Path]:
     """The stubs in the folder of the package that are missing, differ from what they should be, or belong to nothing."""
     wanted = {package / path: text for path, text in stub_files().items()}
-    found = {path for name in _FACES for path in (package / name.rpartition(".")[2]).rglob("*.pyi")}
+    found = {path for name in _NAMESPACES for path in (package / name.rpartition(".")[2]).rglob("*.pyi")}
     return sorted(
         path
         for path in found | set(wanted)
@@ -100,7 +100,7 @@ def _module_text(face: ModuleType, path: tuple[str, ...], entries: dict[str, tup
     header = _HEADER.format(doc=doc)
     header += "".join(f"from . import {part} as {part}\n" for part in _submodules(face, path))
     if path and face.__name__ == "penstock.ops":
-        header += "from penstock.ops import OperatorFace\n"
+        header += "from penstock.ops import OperatorWrapper\n"
     imports, definitions = _own_code(face) if not path else ([], [])
     blocks = [header + "".join(f"{line}\n" for line in imports)]
     blocks += definitions
@@ -116,7 +116,7 @@ def _own_code(face: ModuleType) -> tuple[list[str], list[str]]:
     """What the module's file itself spells out: its functions and classes without bodies, and the imports they need."""
     tree = ast.parse(inspect.getsource(face))
     definitions = [
-        _Bodiless().visit(node)
+        _BodyStripper().visit(node)
         for node in tree.body
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")
     ]
@@ -133,7 +133,7 @@ def _own_code(face: ModuleType) -> tuple[list[str], list[str]]:
     return imports, [ast.unparse(definition) for definition in definitions]
 
 
-class _Bodiless(ast.NodeTransformer):
+class _BodyStripper(ast.NodeTransformer):
     """Leaves the docstring of each function, and drops what it does."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
@@ -188,7 +188,7 @@ def _class_text(name: str, schema: Schema) -> str:
         _definition("__init__", constructor, "None", ""),
         _overloads("__call__", schema, call_signature(schema), ["self"], ""),
     ]
-    return f"class {name}(OperatorFace):\n{textwrap.indent(chr(10).join(parts), '    ')}"
+    return f"class {name}(OperatorWrapper):\n{textwrap.indent(chr(10).join(parts), '    ')}"
 
 
 def _parameters(schema: Schema, own: inspect.Signature, sets: bool) -> list[str]:

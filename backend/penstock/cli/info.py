@@ -16,6 +16,7 @@ def command() -> None:
     from penstock.errors import PenstockError
     from penstock.serving.environment import count_gpus, find_environment
     from penstock.serving.installation import find_installation
+    from penstock.serving.shim import shim
 
     click.echo(f"penstock     {__version__}")
     click.echo(f"Python       {platform.python_version()}, numpy {np.__version__}")
@@ -27,3 +28,8 @@ def command() -> None:
         click.echo(f"Triton       {find_installation(environment).binary}")
     except PenstockError as error:
         click.echo(f"serving      {error}")
+    try:
+        native = find_environment(native=True)
+        click.echo(f"in Triton    {native.library} of {native.python}, by {shim()}")
+    except PenstockError as error:
+        click.echo(f"in Triton    not possible, models run in Triton's Python stub: {error}")

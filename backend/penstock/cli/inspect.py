@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from penstock.graph import OpNode
-    from penstock.passes import Change
+    from rich.console import Console
+
+    from penstock.cli._trial import Trial
+    from penstock.graph import Graph
+    from penstock.passes import Applied, Change
+    from penstock.pipeline import Pipeline
 
 
 @click.command()
@@ -21,53 +26,130 @@ if TYPE_CHECKING:
     metavar="NAMES",
     help='The passes that run, with commas between them; "" for none. Default: those that the pipeline runs, mostly all.',
 )
-def command(path: Path, names: str | None) -> None:
+@click.option(
+    "--html",
+    "page",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a page with the graph before and after each pass, and what each operator gives for the input.",
+)
+@click.option(
+    "--input",
+    "given",
+    metavar="[NAME=]PATH",
+    multiple=True,
+    help="Run the pipeline on this file, or the files of this folder: images, recordings and the like as they are, arrays as "
+    ".npy. NAME is the input's, where there are several. May be repeated; a batch is run at the most.",
+)
+def command(path: Path, names: str | None, page: Path | None, given: tuple[str, ...]) -> None:
     """Show what is done to a pipeline's graph before it runs.
 
     For each pass, in order: how many operators there were before and after, and which it pruned, shared, folded or fused,
-    and for which data fused operators run step by step all the same.
+    and for which data fused operators run step by step all the same. With an input, the pipeline is run, and how many samples
+    were computed at once, and how many step by step and why, is counted. A pipeline that reads its data itself needs no input
+    for a page.
+
     `penstock show` shows the graph as it was written.
 
     PATH is a file (Python, json, or DALI's wire format), or a model or version folder of a repository.
+
+    \b
+    Examples:
+      penstock inspect model_repository/imagenet_preprocess
+      penstock inspect pipeline.py --html report.html --input cat.jpg --input dog.jpg
     """
     from rich.console import Console
-    from rich.table import Table
 
-    from penstock.passes import apply_passes
     from penstock.serving.export import model_file
     from penstock.serving.model_files import load_pipeline
 
     file = model_file(path)
-    pipeline = load_pipeline(file)
+
+    def load() -> Pipeline:
+        pipeline = load_pipeline(file)
+        if names is not None:
+            pipeline.settings.passes = tuple(_split(names))
+        return pipeline
+
+    pipeline = load()
     try:
-        chosen = pipeline.passes if names is None else [name.strip() for name in names.split(",") if name.strip()]
         graph = pipeline.graph
         graph.verify()
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("pass", "operators", "what it did"):
-            table.add_column(column, overflow="fold")
-        try:
-            applied = list(apply_passes(graph, chosen))
-        except ValueError as error:
-            raise click.BadParameter(str(error), param_hint="--passes") from None
-        for step in applied:
-            counts = f"{len(step.before.operators)} -> {len(step.after.operators)}"
-            table.add_row(step.name, counts, "\n".join(_lines(step.changes)) or "nothing")
-        console = Console(highlight=False)
-        console.print(f"{file}\n", soft_wrap=True)
-        console.print(table)
-        last = applied[-1].after if applied else graph
-        console.print(f"\nwhat runs: {', '.join(op.schema.name for op in last.operators)}", soft_wrap=True)
+        applied = _applied(graph, pipeline.passes)
+        runs = bool(given) or (page is not None and _reads_itself(pipeline))
     finally:
         pipeline.close()
+    console = Console(highlight=False)
+    console.print(f"{file}\n", soft_wrap=True)
+    trial = _tried(load, given, len(graph.operators), page is not None) if runs else None
+    _print(console, graph, applied, trial)
+    if page is not None:
+        from penstock.cli._report import report
+
+        page.write_text(report(str(file), graph, applied, trial), encoding="utf-8")
+        console.print(f"\nwrote {page}", soft_wrap=True)
 
 
-def _lines(changes: tuple[Change, ...]) -> Iterator[str]:
-    for change in changes:
-        into = "" if change.into is None else f" into {_named(change.into)}"
-        exceptions = f"; step by step all the same: {', '.join(change.exceptions)}" if change.exceptions else ""
-        yield f"{change.what} {' + '.join(map(_named, change.operators))}{into}{exceptions}"
+def _split(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",") if name.strip()]
 
 
-def _named(op: OpNode) -> str:
-    return f"{op.schema.name} '{op.name}'"
+def _applied(graph: Graph, names: Sequence[str] | None) -> list[Applied]:
+    from penstock.passes import apply_passes
+
+    try:
+        return list(apply_passes(graph, names))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--passes") from None
+
+
+def _reads_itself(pipeline: Pipeline) -> bool:
+    from penstock.cli._trial import fed_by_hand
+
+    return not fed_by_hand(pipeline)
+
+
+def _tried(load: Callable[[], Pipeline], given: Sequence[str], operators: int, each_step: bool) -> Trial:
+    from penstock.cli._trial import InputError, try_out
+
+    try:
+        with _progress(operators * (2 if each_step else 1)) as ran:
+            return try_out(load, given, each_step, ran)
+    except InputError as error:
+        raise click.BadParameter(str(error), param_hint="--input") from None
+
+
+@contextmanager
+def _progress(operators: int) -> Iterator[Callable[[str], None]]:
+    """A bar on the terminal while the pipeline runs, and what tells it of an operator that has run."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("running", total=operators)
+        yield lambda name: progress.update(task, advance=1, description=name)
+
+
+def _print(console: Console, graph: Graph, applied: Sequence[Applied], trial: Trial | None) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("pass", "operators", "what it did"):
+        table.add_column(column, overflow="fold")
+    for step in applied:
+        counts = f"{len(step.before.operators)} -> {len(step.after.operators)}"
+        table.add_row(step.name, counts, "\n".join(map(_line, step.changes)) or "nothing")
+    console.print(table)
+    last = applied[-1].after if applied else graph
+    console.print(f"\nwhat runs: {', '.join(op.schema.name for op in last.operators)}", soft_wrap=True)
+    if trial is not None:
+        for op in last.operators:
+            if op.name in trial.counts:
+                console.print(f"  {op.schema.name} '{op.name}': {trial.how_computed(op.name)}", soft_wrap=True)
+        for index, error in sorted(trial.failures.items()):
+            console.print(f"\nsample #{index} failed: {error}", soft_wrap=True, markup=False)
+
+
+def _line(change: Change) -> str:
+    exceptions = f"; step by step all the same: {', '.join(change.exceptions)}" if change.exceptions else ""
+    return f"{change}{exceptions}"

@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from importlib import resources
-from typing import TYPE_CHECKING
 
 import click
-
-if TYPE_CHECKING:
-    from penstock.schema import Schema
 
 
 @click.command()
@@ -38,18 +34,21 @@ def _show_operators(words: tuple[str, ...]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from penstock.schema.catalogue import gpu_support, public_operators, summary
+
     table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
     for column in ("family", "operator", "CPU", "GPU"):
         table.add_column(column, no_wrap=True)
     table.add_column("purpose", no_wrap=True, ratio=1)
     last, count = "", 0
-    for family, schema in sorted(_public(), key=lambda entry: (entry[0], entry[1].fn_path)):
+    for family, schema in public_operators():
         path = f"fn.{schema.fn_path}"
         if words and not any(word in family or word in path for word in words):
             continue
         if last and family != last:
             table.add_section()
-        table.add_row("" if family == last else family, path, _on_cpu(schema), _on_gpu(schema), _purpose(schema))
+        on_cpu = "yes" if "cpu" in schema.devices else ""
+        table.add_row("" if family == last else family, path, on_cpu, gpu_support(schema), summary(schema))
         last, count = family, count + 1
     console = Console(highlight=False)
     console.print(table)
@@ -99,33 +98,3 @@ def _dali() -> dict:
     text = resources.files("penstock.compat").joinpath("dali_interface.json").read_text(encoding="utf-8")
     reference: dict = json.loads(text)
     return reference
-
-
-def _public() -> Iterator[tuple[str, Schema]]:
-    """Each operator that users call by this name, with its family: the package in which it is declared."""
-    from penstock.schema.registry import all_schemas, operator_class
-
-    for schema in all_schemas():
-        if not schema.hidden and not schema.absent and not schema.name.startswith("_"):
-            module = operator_class(schema.name).__module__
-            yield module.split(".")[2] if module.startswith("penstock.operators.") else module, schema
-
-
-def _on_cpu(schema: Schema) -> str:
-    return "yes" if "cpu" in schema.devices else ""
-
-
-def _on_gpu(schema: Schema) -> str:
-    from penstock.schema import Operator
-    from penstock.schema.registry import operator_class
-
-    if not {"gpu", "mixed"} & set(schema.devices):
-        return ""
-    cls = operator_class(schema.name)
-    return "by host" if (cls.compute_batch, cls.run) == (Operator.compute_batch, Operator.run) else "kernels"
-
-
-def _purpose(schema: Schema) -> str:
-    from penstock.schema.registry import operator_class
-
-    return (operator_class(schema.name).__doc__ or "").strip().partition("\n")[0]

@@ -67,6 +67,12 @@ def _check_setting(context: click.Context, option: click.Parameter, text: str | 
 @click.option(
     "--as", "also", type=click.Choice(["dali"]), help="Also take models whose backend is `dali`, as they are."
 )
+@click.option(
+    "--backend",
+    "way",
+    type=click.Choice(["native", "stub"]),
+    help="Run models in Triton's own process, or in Triton's Python stub, a process for each instance.",
+)
 @_setting_options
 @click.option("--gpu-pool-mb", type=int, default=1024, show_default=True, help="GPU memory for outputs in flight.")
 @click.option("--keep-going", is_flag=True, help="Serve the other models if some cannot be loaded.")

@@ -25,8 +25,13 @@ def command(folder: Path | None, python: Path | None, gpu: bool | None, packages
     minutes. Run again to bring it up to date.
     """
     from penstock.serving.environment import create_environment, default_folder
+    from penstock.serving.shim import ShimError, shim
 
     environment = create_environment(
         folder or default_folder(), python=python, gpu=gpu, packages=packages, report=click.echo
     )
+    try:
+        click.echo(f"backend library: {shim()}")
+    except ShimError as error:
+        click.echo(f"models run in Triton's Python stub: {error}")
     click.echo(f"ready: {environment.python.parent.parent} (numpy {environment.numpy})")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import struct
+
 from penstock import ops, types
 from penstock.compat.memory import (
     GetDeviceBufferGrowthFactor,
@@ -21,6 +24,7 @@ from penstock.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU,
 from penstock.tensors.tensor import DLDeviceType
 
 __all__ = [
+    "CheckDLPackCapsule",
     "DLDeviceType",
     "GetCUDADeviceCount",
     "GetCudaVersion",
@@ -99,5 +103,25 @@ def GetCufftVersion() -> int:
     return -1
 
 
+def CheckDLPackCapsule(obj: object) -> tuple[bool, bool]:
+    """Whether an object is a DLPack capsule, and whether its memory is on a GPU.
+
+    Raises:
+        RuntimeError: it is a capsule of something else, or one that was consumed.
+    """
+    if type(obj).__name__ != "PyCapsule":
+        return False, False
+    is_valid, pointer_of = ctypes.pythonapi.PyCapsule_IsValid, ctypes.pythonapi.PyCapsule_GetPointer
+    is_valid.argtypes = pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    pointer_of.restype = ctypes.c_void_p
+    if not is_valid(obj, b"dltensor"):
+        raise RuntimeError("Invalid DLPack tensor capsule. Notice that a dl tensor can be consumed only once")
+    # DLManagedTensor begins with the address of the data, then the kind of device.
+    (kind,) = struct.unpack("i", ctypes.string_at(pointer_of(obj, b"dltensor") + ctypes.sizeof(ctypes.c_void_p), 4))
+    return True, kind == DLDeviceType.kDLCUDA
+
+
 # Importing DALI initializes its backend; here there is nothing to wait for.
 initialized = True
+# The CUDA that DALI 2.4's wheel was built with.
+__cuda_version__ = 12986

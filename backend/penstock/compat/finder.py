@@ -12,9 +12,12 @@ from typing import Any
 
 _ROOT = "nvidia.dali"
 # What is at another place here; all else has the same path below `penstock`.
-_ELSEWHERE = {
+_REDIRECTS = {
     _ROOT: "penstock.compat.dali",
     f"{_ROOT}.auto_aug.core.decorator": "penstock.auto_aug.core._augmentation",
+    f"{_ROOT}.auto_aug.core._utils": "penstock.compat.auto_aug_utils",
+    f"{_ROOT}._autograph": "penstock.compat.conditionals",
+    f"{_ROOT}._conditionals": "penstock.compat.conditionals",
     f"{_ROOT}.backend": "penstock.compat.backend",
     f"{_ROOT}.backend_impl": "penstock.compat.backend",
     f"{_ROOT}.data_node": "penstock.compat.data_node",
@@ -36,7 +39,7 @@ _WITHOUT = {
 
 def counterpart(name: str) -> str:
     """The module that ``name``, in or below ``nvidia.dali``, stands for."""
-    return _ELSEWHERE.get(name) or "penstock" + name.removeprefix(_ROOT)
+    return _REDIRECTS.get(name) or "penstock" + name.removeprefix(_ROOT)
 
 
 class _Loader(importlib.abc.Loader):
@@ -95,7 +98,7 @@ def uninstall() -> None:
     for finder in _FINDERS:
         if finder in sys.meta_path:
             sys.meta_path.remove(finder)
-    for name in [name for name in sys.modules if name == _ROOT or name.startswith(_ROOT + ".")]:
+    for name in [name for name in list(sys.modules) if name == _ROOT or name.startswith(_ROOT + ".")]:
         del sys.modules[name]
     namespace = sys.modules.get("nvidia")
     if namespace is not None and hasattr(namespace, "dali"):

@@ -14,7 +14,7 @@ __all__ = ["GetSchema", "OpSchema", "TryGetSchema"]
 
 
 # Of every operator, and given to the instance rather than to the operator.
-_OF_INSTANCES = {"device": Argument("device", "string", "cpu", "Where the operator runs.")}
+_INSTANCE_ARGUMENTS = {"device": Argument("device", "string", "cpu", "Where the operator runs.")}
 
 _TYPES = {
     "bool": "BOOL",
@@ -65,11 +65,11 @@ class OpSchema:
 
     def MaxNumInput(self) -> int:
         """The most inputs it takes."""
-        return self._schema.most_inputs
+        return self._schema.max_input_count
 
     def MinNumInput(self) -> int:
         """The fewest inputs it takes."""
-        return self._schema.fewest_inputs
+        return self._schema.min_input_count
 
     def GetArgumentNames(self, include_hidden: bool = False) -> list[str]:
         """Its arguments, in alphabetical order."""
@@ -87,7 +87,7 @@ class OpSchema:
     def _argument(self, name: str) -> Argument:
         """Raises KeyError where there is none of that name."""
         try:
-            return (_OF_INSTANCES | self._arguments)[name]
+            return (_INSTANCE_ARGUMENTS | self._arguments)[name]
         except KeyError:
             raise KeyError(f'Argument "{name}" is not defined for operator "{self.Name()}".') from None
 
@@ -97,7 +97,7 @@ class OpSchema:
 
     def IsArgumentOptional(self, name: str) -> bool:
         """Whether it has the argument, and works without it."""
-        return (name in _OF_INSTANCES or self.HasArgument(name)) and not self._argument(name).required
+        return (name in _INSTANCE_ARGUMENTS or self.HasArgument(name)) and not self._argument(name).required
 
     def IsTensorArgument(self, name: str) -> bool:
         """Whether the argument may be computed in the graph."""

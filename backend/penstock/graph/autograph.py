@@ -17,7 +17,7 @@ import textwrap
 import traceback
 from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, MethodType
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.errors import Frame
 from penstock.graph import branching
@@ -25,6 +25,8 @@ from penstock.graph import branching
 _TOOLS = "__penstock__"
 _FACTORY = "__penstock_factory__"
 _RESULT = branching.RESULT
+_EXEMPT = "_penstock_do_not_convert"
+_T = TypeVar("_T", bound=Callable[..., Any])
 
 
 class Tools:
@@ -51,7 +53,7 @@ def convert(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with its conditionals rewritten; itself, where there is no source to rewrite."""
     if isinstance(function, MethodType):
         return MethodType(convert(function.__func__), function.__self__)
-    if not isinstance(function, FunctionType) or getattr(function, "_penstock_do_not_convert", False):
+    if not isinstance(function, FunctionType) or is_exempt(function):
         return function
     if _TOOLS in function.__code__.co_freevars:
         # It was defined inside a function that was rewritten.
@@ -63,8 +65,18 @@ def convert(function: Callable[..., Any]) -> Callable[..., Any]:
     closure = tuple(cells.get(name, _TOOLS_CELL) for name in code.co_freevars)
     converted = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     converted.__kwdefaults__ = function.__kwdefaults__
-    converted._penstock_do_not_convert = True  # type: ignore[attr-defined]
-    return functools.wraps(function)(converted)
+    return functools.wraps(function)(exempt(converted))
+
+
+def exempt(function: _T) -> _T:
+    """Marks a function whose conditionals stay plain Python."""
+    setattr(function, _EXEMPT, True)
+    return function
+
+
+def is_exempt(function: Any) -> bool:
+    """Whether a function was marked by :func:`exempt`."""
+    return bool(getattr(function, _EXEMPT, False))
 
 
 def is_converted(function: Any) -> bool:
@@ -98,7 +110,7 @@ _LIBRARIES = tuple(
 
 def _is_users_own(function: Any) -> bool:
     inner = getattr(function, "__func__", function)
-    if not isinstance(inner, FunctionType) or getattr(inner, "_penstock_do_not_convert", False):
+    if not isinstance(inner, FunctionType) or is_exempt(inner):
         return False
     return not os.path.realpath(inner.__code__.co_filename).startswith(_LIBRARIES)
 
@@ -290,7 +302,7 @@ def _return_once(body: list[ast.stmt]) -> list[ast.stmt]:
     return [*body, _assign(_RESULT, ast.Constant(None))]
 
 
-def _stays_plain(statement: ast.If) -> bool:
+def _cannot_be_function(statement: ast.If) -> bool:
     """Whether an `if` holds what cannot move into a function: `return`, `break`, `continue`, `yield` and the like."""
     if any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) for n in _walk_statements([statement])):
         return True
@@ -325,7 +337,7 @@ def _bound_names(statements: Iterable[ast.AST]) -> set[str]:
 def _assigned_in_ifs(body: Iterable[ast.AST]) -> set[str]:
     names: set[str] = set()
     for node in _walk_statements(body):
-        if isinstance(node, ast.If) and not _stays_plain(node):
+        if isinstance(node, ast.If) and not _cannot_be_function(node):
             names |= _bound_names([*node.body, *node.orelse])
     return names
 
@@ -436,7 +448,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.AST]:
-        if _stays_plain(node):
+        if _cannot_be_function(node):
             self.generic_visit(node)
             node.test = ast.copy_location(_tool("refuse_loop", node.test), node.test)
             return node

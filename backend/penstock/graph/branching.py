@@ -199,7 +199,7 @@ def _merge_nodes(branch: Branch, true: Any, false: Any) -> DataNode:
         finally:
             conditions.branches.remove(branch)
     if "gpu" in (parts[0].device, parts[1].device):
-        parts = [part if part.device == "gpu" else part._on("gpu") for part in parts]
+        parts = [part if part.device == "gpu" else part.on_device("gpu") for part in parts]
     if conditions.branches:
         # The parts lie deeper than any open branch: as inputs of the merge they must not be split again.
         around = conditions.branches[-1]

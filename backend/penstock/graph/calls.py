@@ -139,13 +139,13 @@ def _warn_if_deprecated(schema: Schema, display: str) -> None:
         text = f"WARNING: `{display}` is now deprecated."
         if schema.deprecated_in_favor_of:
             path = find_schema(schema.deprecated_in_favor_of).fn_path
-            text += f" Use `penstock.fn.{path}` instead.{_where_it_went(schema.fn_path, path)}"
+            text += f" Use `penstock.fn.{path}` instead.{_migration_note(schema.fn_path, path)}"
         if schema.deprecation_note:
             text += f"\n{schema.deprecation_note}"
         warnings.warn(text, DeprecationWarning, stacklevel=4)
 
 
-def _where_it_went(old: str, new: str) -> str:
+def _migration_note(old: str, new: str) -> str:
     """Why an operator has another name now."""
     if old.startswith("experimental."):
         return "\nIt was moved out of the experimental phase and is a regular operator now."
@@ -156,9 +156,9 @@ def _where_it_went(old: str, new: str) -> str:
 
 
 def _check_input_count(schema: Schema, count: int, display: str) -> None:
-    if not schema.fewest_inputs <= count <= schema.most_inputs:
+    if not schema.min_input_count <= count <= schema.max_input_count:
         raise ValueError(
-            f"Operator {display} expects from {schema.fewest_inputs} to {schema.most_inputs} inputs, but received {count}."
+            f"Operator {display} expects from {schema.min_input_count} to {schema.max_input_count} inputs, but received {count}."
         )
 
 

@@ -10,6 +10,8 @@ import numpy as np
 from penstock.data_types import DALIDataType, NamedEnum, ScalarConstant
 from penstock.graph.calls import constant_node
 
+_CTYPES_SCALAR = ctypes._SimpleCData  # private: the only base that ctypes' numbers have
+
 
 def ConstantNode(device: str | None, value: Any, dtype: Any, shape: Any, layout: str | None, **kwargs: Any) -> Any:
     """A graph node that gives the same tensor for every sample."""
@@ -21,7 +23,7 @@ def _is_scalar_value(value: Any) -> bool:
         return False
     if isinstance(value, (bool, int, float, np.number, np.bool_)):
         return True
-    return (isinstance(value, np.ndarray) and not value.ndim) or isinstance(value, ctypes._SimpleCData)
+    return (isinstance(value, np.ndarray) and not value.ndim) or isinstance(value, _CTYPES_SCALAR)
 
 
 def _is_scalar_shape(shape: Any) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from penstock.graph.drawing import to_svg
+from penstock.graph.listing import listing
 from penstock.graph.nodes import DataNode, OpNode
 
 
@@ -22,6 +24,12 @@ class Graph:
         self.outputs = list(outputs)
         self.sinks = list(sinks)
         self.operators: list[OpNode] = _in_order([*outputs, *sinks])
+
+    def __repr__(self) -> str:
+        return listing(self.operators, self.outputs)
+
+    def _repr_svg_(self) -> str:
+        return to_svg(self.operators, self.outputs)
 
     def logical_ids(self) -> dict[OpNode, int]:
         """A number for each operator; instances made by one call on multiple input sets share theirs."""

@@ -118,16 +118,17 @@ class DataNode(Expression):
         self.dtype = dtype
         self.layout = layout
 
-    def _on(self, device: str) -> DataNode:
+    def on_device(self, device: str) -> DataNode:
+        """The same data on ``device``, whether or not its producer is conditional (unlike :meth:`gpu` and :meth:`cpu`)."""
         return DataNode(self.name, device, self.source, self.index, self.ndim, self.dtype, self.layout)
 
     def gpu(self) -> DataNode:
         """The same data on the GPU; it is copied there if it is not produced there."""
-        return self if self.device == "gpu" else self._split_first()._on("gpu")
+        return self if self.device == "gpu" else self._split_first().on_device("gpu")
 
     def cpu(self) -> DataNode:
         """The same data on the CPU; it is copied there if it is not produced there."""
-        return self if self.device == "cpu" else self._split_first()._on("cpu")
+        return self if self.device == "cpu" else self._split_first().on_device("cpu")
 
     def _split_first(self) -> DataNode:
         node: DataNode = syntax().enter_branch(self)

@@ -24,7 +24,7 @@ class CallSite(NamedTuple):
 def capture(stop: CodeType | None) -> tuple[CallSite, ...]:
     """The user's frames from the graph-defining function (called by ``stop``) to here, outermost first."""
     sites = []
-    frame = sys._getframe(1)
+    frame = sys._getframe(1)  # private: ten times as fast as inspect.stack(), and a call of an operator takes it
     while frame is not None and frame.f_code is not stop:
         code = frame.f_code
         if not code.co_filename.startswith(_PACKAGE):

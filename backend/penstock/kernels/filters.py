@@ -21,7 +21,7 @@ _NO_TABLE = np.empty(0)
 # In the place of the first taps, where they follow from the filter's radius.
 _COMPUTED = np.empty(0, np.int64)
 # The widest filters have this radius, in samples: beyond, nothing but the edges would tell.
-MOST_SUPPORT = 65536.0
+MAX_SUPPORT = 65536.0
 SUPPORT = {
     DALIInterpType.INTERP_LINEAR: 1.0,
     DALIInterpType.INTERP_TRIANGULAR: 1.0,
@@ -108,7 +108,7 @@ def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range |
 
     outputs = range(plan.size_out) if outputs is None else outputs
     step = (plan.end - plan.start) / plan.size_out
-    width = min(max(abs(step), 1.0) if antialias else 1.0, MOST_SUPPORT / SUPPORT[kind])
+    width = min(max(abs(step), 1.0) if antialias else 1.0, MAX_SUPPORT / SUPPORT[kind])
     radius = SUPPORT[kind] * width
     firsts, count = _COMPUTED, math.floor(2 * radius) + 1
     if kind == DALIInterpType.INTERP_GAUSSIAN:

@@ -17,6 +17,7 @@ import numpy as np
 
 __all__ = [
     "CROP_KEY",
+    "SAMPLE_STRIDE",
     "MinimalStandard",
     "Stream",
     "bounded",
@@ -32,6 +33,7 @@ __all__ = [
 _WORD = 0xFFFFFFFF
 _SEED_SLOTS = 1024
 SAMPLE_STRIDE = 65537
+"""From the stream of a sample to that of the next."""
 
 CROP_KEY = np.uint64(0x012345678ABCDEFE)
 """What the key of a random window's stream is XORed with."""
@@ -121,7 +123,7 @@ def seed_slots(pipeline_seed: int) -> list[int]:
 def mersenne_twister(seed: int) -> Iterator[int]:
     """The endless output of ``std::mt19937(seed)``."""
     generator = np.random.MT19937()
-    generator._legacy_seeding(seed & _WORD)
+    generator._legacy_seeding(seed & _WORD)  # private: std::mt19937's seeding, which numpy has no public name for
     while True:
         yield from generator.random_raw(1024).tolist()
 

@@ -11,7 +11,7 @@ Shape = tuple[int, ...]
 def check_extents(shape: Sequence[int] | None) -> None:
     """Raises RuntimeError for a constant shape with an extent of 0, which only a shape from the graph may have."""
     if shape is not None and 0 in shape:
-        raise RuntimeError(f"Extent of 0 is illegal; got: {_by(shape)}")
+        raise RuntimeError(f"Extent of 0 is illegal; got: {_extents_text(shape)}")
 
 
 def reshaped(
@@ -56,7 +56,7 @@ def reshaped(
     return _completed(extents, total, shape)
 
 
-def _by(shape: Sequence[int]) -> str:
+def _extents_text(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape))
 
 
@@ -81,13 +81,13 @@ def _completed(extents: Sequence[float], total: float, shape: Shape) -> Shape:
         if not known:
             raise RuntimeError(
                 f"The negative extent of {list(extents)} cannot be told: the others make a volume of 0, whatever it is. "
-                f"Input shape: {_by(shape)}."
+                f"Input shape: {_extents_text(shape)}."
             )
         result[left[0]] = int(total // known)
     if math.prod(result) != total:
         raise RuntimeError(
             "Input and output samples must occupy the same size in bytes. The volume of the new shape should match the one of "
             f"the original shape. Requested a shape with {math.prod(result)} elements but the original shape has {total:.0f} "
-            f"elements. Input shape: {_by(shape)}. Requested shape: {_by(result)}"
+            f"elements. Input shape: {_extents_text(shape)}. Requested shape: {_extents_text(result)}"
         )
     return tuple(result)

@@ -87,7 +87,7 @@ def _listed_chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[st
     for allowed in reversed(names):
         if op is None or op.schema.name not in allowed or op.device != last.device or not _can_be_left_out(op):
             return []
-        if chain and not _flows_only(op, chain[0], uses):
+        if chain and not _feeds_only(op, chain[0], uses):
             return []
         chain.insert(0, op)
         op = op.inputs[0].source if len(op.inputs) == 1 else None
@@ -98,7 +98,7 @@ def _can_be_left_out(op: OpNode) -> bool:
     return not op.preserved and len(op.outputs) == 1
 
 
-def _flows_only(op: OpNode, into: OpNode, uses: Counter[str]) -> bool:
+def _feeds_only(op: OpNode, into: OpNode, uses: Counter[str]) -> bool:
     """Whether what an operator makes is the first input of another one, and nothing else needs it."""
     between = into.inputs[0]
     return between.source is op and uses[between.name] == 1 and between.device == op.outputs[0].device
@@ -118,7 +118,7 @@ def _composed_chain(rule: Schema, last: OpNode, uses: Counter[str], only_windows
     chain: list[_Link] = []
     op: OpNode | None = last
     while op is not None and op.device in rule.devices and _can_be_left_out(op):
-        if chain and not _flows_only(op, chain[0].node, uses):
+        if chain and not _feeds_only(op, chain[0].node, uses):
             break
         operators = _operators(op)
         is_first = bool(operators) and kind.joins(operators[0], True) and not kind.joins(operators[0], False)

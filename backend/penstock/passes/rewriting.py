@@ -25,6 +25,14 @@ class Change:
     into: OpNode | None = None
     exceptions: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        into = "" if self.into is None else f" into {_called(self.into)}"
+        return f"{self.what} {' + '.join(map(_called, self.operators))}{into}"
+
+
+def _called(op: OpNode) -> str:
+    return f"{op.schema.name} '{op.name}'"
+
 
 class Rewritten(NamedTuple):
     """A graph behind a pass, and what the pass changed."""
@@ -42,7 +50,7 @@ def with_replacements(graph: Graph, replacements: Mapping[str, DataNode]) -> Gra
 
     def replaced(node: DataNode) -> DataNode:
         found = replacements.get(node.name, node)
-        return found if found.device == node.device else found._on(node.device)
+        return found if found.device == node.device else found.on_device(node.device)
 
     def current(node: DataNode) -> DataNode:
         node = replaced(node)
@@ -50,7 +58,7 @@ def with_replacements(graph: Graph, replacements: Mapping[str, DataNode]) -> Gra
         if source is None or source not in renewed or renewed[source] is source:
             return node
         output = renewed[source].outputs[node.index]
-        return output if output.device == node.device else output._on(node.device)
+        return output if output.device == node.device else output.on_device(node.device)
 
     for op in Graph([replaced(node) for node in graph.outputs], graph.sinks).operators + graph.operators:
         if op in renewed:

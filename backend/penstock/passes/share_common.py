@@ -29,7 +29,7 @@ def share_common(graph: Graph) -> Rewritten:
         first = firsts.setdefault(identity, op)
         if first is op or any(node.name in outputs for node in op.outputs):
             continue
-        shared |= {node.name: of_first for node, of_first in zip(op.outputs, first.outputs)}
+        shared |= {node.name: kept for node, kept in zip(op.outputs, first.outputs)}
         changes.append(Change("shared", (op,), first))
     return Rewritten(with_replacements(graph, shared), tuple(changes)) if shared else Rewritten(graph)
 

@@ -48,8 +48,8 @@ class DataNodeDebug(DataNode):
         """The extents of each sample: plain numbers here, rather than a node."""
         return self._batch.shape()
 
-    def _on(self, device: str) -> DataNodeDebug:
-        return DataNodeDebug(super()._on(device), self._move(self._batch, device), self._move)
+    def on_device(self, device: str) -> DataNodeDebug:
+        return DataNodeDebug(super().on_device(device), self._move(self._batch, device), self._move)
 
     def __str__(self) -> str:
         lines = str(self._batch).replace("\n", "\n    ")
@@ -182,7 +182,7 @@ class DebugPipeline(Pipeline):
 
     def _adopted(self, data: Any) -> DataNodeDebug:
         executor = self.executor
-        with executor._on_device():
+        with executor.on_device():
             batch = to_batch(data, None, executor.max_batch_size, executor.host_pool)
         device = "gpu" if isinstance(batch, TensorListGPU) else "cpu"
         return DataNodeDebug(DataNode(self._scope.next_name("data"), device), batch, self._move)
@@ -199,8 +199,8 @@ class DebugPipeline(Pipeline):
         nodes = [*op.inputs, *op.argument_inputs.values()]
         slots: list[Any] = [*map(self._data_of, nodes), *[None] * len(op.outputs)]
         executor = self.executor
-        with executor._on_device():
-            executor._run_operator(step, slots, self._current_size or executor.max_batch_size, False, {})
+        with executor.on_device():
+            executor.run_operator(step, slots, self._current_size or executor.max_batch_size, False, {})
         batches = slots[len(nodes) :]
         return [DataNodeDebug(node, batch, self._move) for node, batch in zip(op.outputs, batches)]
 
@@ -280,7 +280,7 @@ class DebugPipeline(Pipeline):
 
     def _move(self, batch: Any, device: str) -> TensorList:
         self._need_gpu()
-        with self.executor._on_device():
+        with self.executor.on_device():
             moved: TensorList = TensorListGPU.upload(batch) if device == "gpu" else batch.as_cpu()
         moved.positions = batch.positions
         return moved

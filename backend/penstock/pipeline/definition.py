@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
-from penstock.graph.autograph import convert, explain
+from penstock.graph.autograph import convert, exempt, explain, is_exempt
 from penstock.graph.conditionals import ConditionStack
 from penstock.pipeline.pipeline import Pipeline
 
+# DALI's name: tools look for it.
+_DEFINITION = "_is_pipeline_def"
+_T = TypeVar("_T", bound=Callable[..., Any])
 _CONSTRUCTOR = [p for p in inspect.signature(Pipeline.__init__).parameters if p != "self"]
 
 
@@ -38,7 +41,7 @@ def pipeline_def(
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:
-        if getattr(function, "_penstock_do_not_convert", False):
+        if is_exempt(function):
             raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
 
         @functools.wraps(function)
@@ -56,10 +59,20 @@ def pipeline_def(
                 raise
             return pipeline
 
-        create_pipeline._is_pipeline_def = True  # type: ignore[attr-defined]
-        return create_pipeline
+        return mark_definition(create_pipeline)
 
     return decorate if fn is None else decorate(fn)
+
+
+def mark_definition(factory: _T) -> _T:
+    """Marks a factory of pipelines, as DALI does."""
+    setattr(factory, _DEFINITION, True)
+    return factory
+
+
+def is_definition(value: Any) -> bool:
+    """Whether a value is a function decorated with :func:`pipeline_def`."""
+    return bool(getattr(value, _DEFINITION, False))
 
 
 def conditionals_enabled(function: Callable[..., Any], keywords: dict[str, Any], default: bool) -> bool:
@@ -98,7 +111,6 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Callable[..., Any]
     """Decorator: conditionals inside ``func`` are plain Python even where a pipeline has them enabled."""
     if func is None:
         return do_not_convert
-    if getattr(func, "_is_pipeline_def", False):
+    if is_definition(func):
         raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
-    func._penstock_do_not_convert = True  # type: ignore[attr-defined]
-    return func
+    return exempt(func)

@@ -50,7 +50,6 @@ def pipeline_def(
             running = convert(function) if conditionals else function
             return DebugPipeline(running, args, own, conditionals, **(pipeline_kwargs | constructor))
 
-        create_pipeline._is_pipeline_def = True  # type: ignore[attr-defined]
-        return create_pipeline
+        return definition.mark_definition(create_pipeline)
 
     return decorate if fn is None else decorate(fn)

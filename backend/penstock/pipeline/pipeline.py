@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import html
 import inspect
 import warnings
 import weakref
@@ -15,7 +16,6 @@ from penstock.data_types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPITyp
 from penstock.graph import DataNode, Graph, Scope
 from penstock.graph.conditionals import ConditionStack
 from penstock.kernels.codecs.limits import Limits
-from penstock.kernels.storage import Files
 from penstock.passes import chosen_passes, improve
 from penstock.pipeline import current
 from penstock.pipeline.session import (
@@ -31,10 +31,11 @@ from penstock.runtime.checkpoints import checkpoint_seed
 from penstock.runtime.parallel import RunningWorkers, check_workers
 from penstock.runtime.settings import OperatorConcurrency, PipelineSettings, StreamPolicy, declared_limits
 from penstock.schema.registry import load_package
+from penstock.storage import Files
 from penstock.tensors import cuda
 
 # Seconds that a pipeline that nobody holds any more waits for the batch which it is running.
-_FINALIZERS_PATIENCE = 1.0
+_FINALIZER_TIMEOUT = 1.0
 
 
 class Pipeline:
@@ -411,7 +412,7 @@ class Pipeline:
         plan = Plan(improved, seed, settings.decoding(), settings.files, graph)
         executor = session.start(plan, settings.depth)
         executor.enable_memory_stats = settings.enable_memory_stats
-        executor.surroundings = functools.partial(current.AsCurrent, weakref.ref(self), self._scope)
+        executor.run_context = functools.partial(current.AsCurrent, weakref.ref(self), self._scope)
         if settings.enable_checkpointing:
             session.keep_states(executor)
         self.start_py_workers()
@@ -573,6 +574,26 @@ class Pipeline:
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        graph = self._shown_graph()
+        lines = ["(its graph is not defined yet)"] if graph is None else repr(graph).splitlines()
+        return "\n    ".join([self._heading(), *lines])
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        graph = self._shown_graph()
+        picture = "<p>Its graph is not defined yet.</p>" if graph is None else graph._repr_svg_()
+        return f"<div><code>{html.escape(self._heading())}</code><br>{picture}</div>"
+
+    def _heading(self) -> str:
+        made_with = ("batch_size", "num_threads", "device_id")
+        settings = ", ".join(f"{name}={getattr(self.settings, name)}" for name in made_with)
+        return f"{type(self).__name__}({settings})"
+
+    def _shown_graph(self) -> Graph | None:
+        """The graph, where looking at it calls nothing of the user's."""
+        return self._definition.graph_so_far()
+
     def epoch_size(self, name: str | None = None) -> Any:
         """The number of samples in an epoch, padding included: of the reader ``name``, or of each reader by name."""
         self.build()
@@ -597,6 +618,15 @@ class Pipeline:
         if not self.settings.enable_memory_stats or self.settings.exec_dynamic:
             return {}
         return memory_statistics(self.executor)
+
+    def fusion_statistics(self) -> dict[str, dict[str, int]]:
+        """Whether fused operators ran fused: the number of samples that were, and of those run step by step, by reason.
+
+        >>> pipe.fusion_statistics()  # doctest: +SKIP
+        {'fused_image': {'fused': 62, 'frames': 2}}
+        """
+        self.build()
+        return self.executor.plan.fusion_statistics()
 
     def external_source_shm_statistics(self) -> dict[str, list[int]]:
         """Bytes of each buffer in shared memory that the workers of parallel external sources hold."""
@@ -726,7 +756,7 @@ class Pipeline:
         # Interpreter shutdown may have taken modules away already.
         with contextlib.suppress(Exception):
             # Not for ever: the garbage collection may have interrupted somebody who holds a lock that the batch waits for.
-            self._session.close(_FINALIZERS_PATIENCE)
+            self._session.close(_FINALIZER_TIMEOUT)
 
 
 def _overriding(keywords: dict[str, Any]) -> dict[str, Any]:

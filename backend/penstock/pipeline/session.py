@@ -251,7 +251,7 @@ class Session:
 
 def feed(executor: Executor, step: Any, data: Any, layout: str | None, copy: bool) -> None:
     """Gives a step that is fed one batch."""
-    with executor._on_device():
+    with executor.on_device():
         step.operator.feed(to_batch(data, layout, executor.max_batch_size, executor.host_pool, copy))
 
 
@@ -277,7 +277,7 @@ def check_checkpointing(graph: Graph) -> None:
             f"{', '.join(detached)}. Call them in the function that defines it."
         )
     for source in sources_of(graph):
-        if not source._wants_info:
+        if not source.takes_info:
             warnings.warn(
                 "Checkpointing is enabled in a pipeline with an external source operator whose source does not take the number of "
                 "the sample or batch. Penstock doesn't capture state of such 'source'. Items of an iterable are skipped when a "

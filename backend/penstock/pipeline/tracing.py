@@ -21,12 +21,12 @@ class Definition:
 
     Attributes:
         scope: what these calls share.
-        outputs: what each run returns; None: that is not known yet.
+        outputs: what each run returns, as it was given; None: that is not known yet.
     """
 
     def __init__(self) -> None:
         self.scope = Scope()
-        self.outputs: list[DataNode] | None = None
+        self.outputs: Sequence[object] | None = None
         self._returned: Any = _NOT_DEFINED
         self._graph: Graph | None = None
 
@@ -34,6 +34,15 @@ class Definition:
     def known_graph(self) -> Graph | None:
         """The graph, where it was asked for before."""
         return self._graph
+
+    def graph_so_far(self) -> Graph | None:
+        """The graph as far as it is known without a call of the user's function, and without anything changed; for display."""
+        if self._graph is not None:
+            return self._graph
+        outputs = self._returned if self.outputs is None else self.outputs
+        outputs = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
+        nodes = [node for node in map(load, outputs) if isinstance(node, DataNode)]
+        return Graph(nodes, self.scope.sinks) if nodes else None
 
     def graph(self, pipeline: AbstractContextManager[Any], define_graph: Callable[[], Any]) -> Graph:
         """The graph as it was defined; ``define_graph`` is called where nothing else defined it."""
@@ -45,7 +54,8 @@ class Definition:
                 else:
                     self._take_returned(self._returned)
             assert self.outputs is not None
-            self._graph = Graph(self.outputs, self.scope.sinks)
+            outputs = [as_output(output, index) for index, output in enumerate(self.outputs)]
+            self._graph = Graph(outputs, self.scope.sinks)
         return self._graph
 
     def trace(
@@ -78,9 +88,8 @@ class Definition:
             raise RuntimeError("The pipeline was defined with an incorrect number of outputs (0).")
         self.set_outputs(outputs)
 
-    def set_outputs(self, output_data_nodes: Sequence[Any]) -> None:
-        """Chooses what each run returns."""
-        outputs = [as_output(node, index) for index, node in enumerate(output_data_nodes)]
+    def set_outputs(self, outputs: Sequence[object]) -> None:
+        """Chooses what each run returns; what cannot be returned is refused when the graph is needed."""
         self.outputs = outputs or None
         self._graph = None
 

@@ -168,7 +168,7 @@ class ReaderEpoch(Epoch):
         self._policy = policy
         self._shards = _common(metas, "number_of_shards", "`num_shards` argument set")
         self._padded = bool(_common(metas, "pad_last_batch", "`pad_last_batch` argument set"))
-        self._stays = bool(_common(metas, "stick_to_shard", "`stick_to_shard` argument set"))
+        self._sticks_to_shard = bool(_common(metas, "stick_to_shard", "`stick_to_shard` argument set"))
         samples = _common(metas, "epoch_size", "size value")
         self._shard_ids = [meta["shard_id"] for meta in metas]
         edges = [samples * shard // self._shards for shard in range(self._shards + 1)]
@@ -216,7 +216,7 @@ class ReaderEpoch(Epoch):
         return [max(0, count) for count in left] if min(left) < self._batch_size else None
 
     def begin_next(self) -> None:
-        if not self._stays:
+        if not self._sticks_to_shard:
             self._shard_ids = [(shard + 1) % self._shards for shard in self._shard_ids]
         if self._policy == LastBatchPolicy.FILL and not self._padded:
             self._carry_over()
@@ -228,7 +228,7 @@ class ReaderEpoch(Epoch):
         taken = self.counter - min(self._ahead)
         self._ahead = [ahead + taken - size for ahead, size in zip(self._ahead, self._current_sizes)]
         self.counter = min(self._ahead)
-        if not self._stays:
+        if not self._sticks_to_shard:
             self._turn()
         self.size = self._whole_batches(max(size - ahead for size, ahead in zip(self._current_sizes, self._ahead)))
         if self.size == 0:
@@ -393,7 +393,7 @@ class BaseIterator:
             raise
         if self._fixed_batch_size:
             _require(
-                all(len(batch) == self.batch_size for of_pipe in outputs for batch in of_pipe),
+                all(len(batch) == self.batch_size for pipe_outputs in outputs for batch in pipe_outputs),
                 "Variable batch size is not supported by the iterator when reader_name is provided or iterator size is set "
                 "explicitly",
             )

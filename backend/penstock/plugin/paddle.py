@@ -9,14 +9,13 @@ import numpy as np
 import paddle
 
 from penstock.pipeline import Pipeline
-from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy
+from penstock.plugin.base_iterator import LastBatchPolicy
+from penstock.plugin.named_outputs import DataAndLabels, NamedOutputsIterator
 
 __all__ = ["DALIClassificationIterator", "DALIGenericIterator", "LastBatchPolicy", "feed_ndarray"]
 
-Batch = dict[str, Any]
 
-
-class DALIGenericIterator(BaseIterator):
+class DALIGenericIterator(NamedOutputsIterator):
     """Gives batches as a list with one ``{name: paddle.Tensor}`` for each pipeline.
 
     Tensors have the batch as their first dimension. Samples of one output must be equal in shape, unless its entry of the output
@@ -26,89 +25,21 @@ class DALIGenericIterator(BaseIterator):
         pipelines: one, or a list (one for each GPU), of equal batch size.
         output_map: names for the pipeline's outputs, in their order; or pairs of a name and the number of dimensions in which the
             samples differ (0: none).
-        dynamic_shape: accepted and not needed: shapes may change from batch to batch.
-        size, reader_name, auto_reset, fill_last_batch, last_batch_padded, last_batch_policy, prepare_first_batch: see
-            :class:`~penstock.plugin.base_iterator.BaseIterator`.
 
-    Raises:
-        AssertionError, ValueError, RuntimeError: see there.
+    The other arguments are those of :class:`~penstock.plugin.named_outputs.NamedOutputsIterator`.
     """
 
-    def __init__(
-        self,
-        pipelines: Pipeline | Sequence[Pipeline],
-        output_map: Sequence[str | tuple[str, int]],
-        size: int = -1,
-        reader_name: str | None = None,
-        auto_reset: str | bool | None = False,
-        fill_last_batch: bool | None = None,
-        dynamic_shape: bool | None = False,
-        last_batch_padded: bool = False,
-        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-        prepare_first_batch: bool = True,
-    ) -> None:
+    def _names(self, output_map: Sequence[str | tuple[str, int]]) -> list[str]:
         entries = [(entry, 0) if isinstance(entry, str) else (entry[0], entry[1]) for entry in output_map]
-        if len({name for name, _ in entries}) != len(entries):
-            raise AssertionError("output_map names should be distinct")
-        self.output_map = [name for name, _ in entries]
         self._ragged = {name for name, levels in entries if levels}
-        super().__init__(
-            pipelines,
-            size,
-            reader_name,
-            auto_reset,
-            fill_last_batch,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-        )
+        return [name for name, _ in entries]
 
-    def _converted(self, outputs: list[tuple[Any, ...]]) -> list[Batch]:
-        return [self._batch(of_pipe) for of_pipe in outputs]
-
-    def _batch(self, outputs: tuple[Any, ...]) -> Batch:
-        if len(outputs) < len(self.output_map):
-            raise KeyError(self.output_map[len(outputs)])
-        if len(outputs) > len(self.output_map):
-            raise IndexError(
-                f"`output_map` has {len(self.output_map)} names, and the pipeline {len(outputs)} outputs: one name is needed for each"
-            )
-        return {
-            name: [_tensor(sample) for sample in batch] if name in self._ragged else _tensor(batch.as_tensor())
-            for name, batch in zip(self.output_map, outputs)
-        }
-
-    def _trimmed(self, batch: list[Batch], kept: Sequence[int]) -> list[Batch]:
-        return [{name: data[:count] for name, data in of_pipe.items()} for of_pipe, count in zip(batch, kept)]
+    def _data(self, pipe: Pipeline, name: str, batch: Any) -> Any:
+        return [_tensor(sample) for sample in batch] if name in self._ragged else _tensor(batch.as_tensor())
 
 
-class DALIClassificationIterator(DALIGenericIterator):
+class DALIClassificationIterator(DataAndLabels, DALIGenericIterator):
     """A :class:`DALIGenericIterator` whose two outputs are called ``data`` and ``label``."""
-
-    def __init__(
-        self,
-        pipelines: Pipeline | Sequence[Pipeline],
-        size: int = -1,
-        reader_name: str | None = None,
-        auto_reset: str | bool | None = False,
-        fill_last_batch: bool | None = None,
-        dynamic_shape: bool | None = False,
-        last_batch_padded: bool = False,
-        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-        prepare_first_batch: bool = True,
-    ) -> None:
-        super().__init__(
-            pipelines,
-            ["data", "label"],
-            size,
-            reader_name,
-            auto_reset,
-            fill_last_batch,
-            dynamic_shape,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-        )
 
 
 def feed_ndarray(dali_tensor: Any, arr: paddle.Tensor) -> paddle.Tensor:
@@ -132,4 +63,4 @@ def _tensor(tensor: Any) -> paddle.Tensor:
 
 
 def _place(tensor: Any) -> Any:
-    return paddle.CPUPlace() if tensor.device_type == "cpu" else paddle.CUDAPlace(int(tensor._array.device.id))
+    return paddle.CPUPlace() if tensor.device_type == "cpu" else paddle.CUDAPlace(int(tensor.array.device.id))

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from penstock.pipeline.definition import is_definition
+
+_AUTOSERIALIZE = "_is_autoserialize"
+
 
 def autoserialize(dali_pipeline: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: marks the one pipeline of a file that the `penstock` backend is to serve.
@@ -15,7 +19,12 @@ def autoserialize(dali_pipeline: Callable[..., Any]) -> Callable[..., Any]:
     Raises:
         TypeError: it is not decorated with ``pipeline_def``.
     """
-    if not getattr(dali_pipeline, "_is_pipeline_def", False):
+    if not is_definition(dali_pipeline):
         raise TypeError("Only `@pipeline_def` can be decorated with `@triton.autoserialize`.")
-    dali_pipeline._is_autoserialize = True  # type: ignore[attr-defined]
+    setattr(dali_pipeline, _AUTOSERIALIZE, True)
     return dali_pipeline
+
+
+def is_autoserialize(value: Any) -> bool:
+    """Whether a pipeline's factory was marked by :func:`autoserialize`."""
+    return bool(getattr(value, _AUTOSERIALIZE, False))

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from penstock.errors import CancelledError, OperatorError, PenstockError, operator_error
 from penstock.runtime.plan import Plan, Step, Transfer
 from penstock.runtime.workers import WorkerPool
-from penstock.schema.fed_operator import FedOperator
+from penstock.schema.input_operator import InputOperator
 from penstock.schema.workspace import SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
@@ -110,7 +110,7 @@ class Executor:
         self.host_pool = HostPool()
         self.workers = WorkerPool(num_threads, affinity)
         self.iteration = 0
-        self._depth = 0 if plan.is_prompt else depth
+        self._depth = 0 if plan.is_cheap_on_host else depth
         self._stream: Any = None
         self._scheduled: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
@@ -122,7 +122,7 @@ class Executor:
         self.enable_memory_stats = False
         self.keep_states = False
         # What is entered around each run: the pipeline makes itself the current one there.
-        self.surroundings: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
+        self.run_context: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
 
     # -- ahead of the consumer -----------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class Executor:
         """
         if self._depth == 0:
             try:
-                self._done.append(self._run_when_fed())
+                self._done.append(self._run_when_ready())
             except Exception as error:
                 self._done.append(error)
             return
@@ -150,7 +150,7 @@ class Executor:
     def _prefetch(self) -> None:
         while self._scheduled.get() and not self._finishing:
             try:
-                self._results.put(self._run_when_fed())
+                self._results.put(self._run_when_ready())
             except BaseException as error:
                 self._results.put(error)
         if self._closed:
@@ -158,17 +158,17 @@ class Executor:
             self._results.put(_closed_meanwhile())
             self._release()
 
-    def _run_when_fed(self) -> Result:
+    def _run_when_ready(self) -> Result:
         """Runs the next batch, as soon as the sources that are to be waited for have one."""
-        for operator in self.fed_operators.values():
+        for operator in self.input_operators.values():
             operator.wait_for_data(lambda: self._finishing)
         return self.run_once()
 
     @functools.cached_property
-    def fed_operators(self) -> dict[str, FedOperator]:
+    def input_operators(self) -> dict[str, InputOperator]:
         """The operators that the program feeds, by their nodes' names."""
         steps = self.plan.operators
-        return {step.node.name: step.operator for step in steps if isinstance(step.operator, FedOperator)}
+        return {step.node.name: step.operator for step in steps if isinstance(step.operator, InputOperator)}
 
     def next_result(self) -> Result:
         """The oldest scheduled batch, waited for; raises what its run raised."""
@@ -203,7 +203,7 @@ class Executor:
     def finish(self, timeout: float | None = None) -> None:
         """Ends the prefetching thread after the batch that it is running, which is waited for; nobody waits for data any more."""
         self._finishing = True
-        for operator in self.fed_operators.values():
+        for operator in self.input_operators.values():
             operator.wake()
         thread = self._thread
         if thread is None:
@@ -225,11 +225,11 @@ class Executor:
             watch: is told of each operator. Samples that it calls cancelled fail with ``CancelledError``; when no others are
                 left, the run stops, and sources that had not run yet keep what they were fed.
         """
-        with self.surroundings():
+        with self.run_context():
             if self.device_id is None:
                 result = self._run_steps(isolate, watch)
             else:
-                with self._on_device():
+                with self.on_device():
                     result = self._run_steps(isolate, watch)
                     # Who waits for it on another thread leaves the driver to this one.
                     event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
@@ -240,7 +240,8 @@ class Executor:
         return result
 
     @contextlib.contextmanager
-    def _on_device(self) -> Iterator[None]:
+    def on_device(self) -> Iterator[None]:
+        """Makes the pipeline's device and stream the current ones; does nothing on CPU."""
         if self.device_id is None:
             yield
             return
@@ -255,7 +256,7 @@ class Executor:
     def stream(self) -> Any:
         """The CuPy stream on which GPU work runs; None where the pipeline uses no GPU."""
         if self.device_id is not None and self._stream is None:
-            with self._on_device():
+            with self.on_device():
                 pass
         return self._stream
 
@@ -264,12 +265,12 @@ class Executor:
         slots: list[Any] = [None] * self.plan.num_slots
         batch_size = self._batch_size()
         for step in self.plan.steps:
-            if watch is not None and _none_is_left(result.failures, watch.cancelled(), batch_size):
+            if watch is not None and _nothing_left(result.failures, watch.cancelled(), batch_size):
                 result.stopped = True
                 return result
             if isinstance(step, Step):
                 began = perf_counter()
-                self._run_operator(step, slots, batch_size, isolate, result.failures)
+                self.run_operator(step, slots, batch_size, isolate, result.failures)
                 if watch is not None:
                     watch.operator_ran(step, perf_counter() - began)
             else:
@@ -277,7 +278,7 @@ class Executor:
             for slot in step.release:
                 slots[slot] = None
         result.outputs = [slots[slot] for slot in self.plan.outputs]
-        result.taken = {name: operator.taken for name, operator in self.fed_operators.items()}
+        result.taken = {name: operator.taken for name, operator in self.input_operators.items()}
         return result
 
     def _batch_size(self) -> int:
@@ -300,7 +301,7 @@ class Executor:
             )
         return next(iter(sizes), self.max_batch_size)
 
-    def _run_operator(
+    def run_operator(
         self, step: Step, slots: list[Any], batch_size: int, isolate: bool, failures: dict[int, PenstockError]
     ) -> None:
         inputs = [slots[slot] for slot in step.inputs]
@@ -330,7 +331,7 @@ class Executor:
                 _check_batch_sizes(workspace)
             step.operator.run(workspace)
             if not step.node.schema.merges:
-                _pass_on_sources(workspace)
+                _propagate_sources(workspace)
         except SampleFailure as error:
             failure = error.cause, error.index
         except Exception as error:
@@ -381,7 +382,7 @@ def _check_batch_sizes(workspace: Workspace) -> None:
         raise RuntimeError(f"Batch size clash: the inputs have {', '.join(map(str, sorted(sizes)))} samples")
 
 
-def _none_is_left(failures: dict[int, PenstockError], cancelled: Collection[int], batch_size: int) -> bool:
+def _nothing_left(failures: dict[int, PenstockError], cancelled: Collection[int], batch_size: int) -> bool:
     """Puts cancelled samples among the failures; tells whether they were the last that had not failed."""
     for index in cancelled:
         failures.setdefault(index, CancelledError())
@@ -395,7 +396,7 @@ def _local_failures(failures: dict[int, PenstockError], workspace: Workspace) ->
     return {local: failures[p] for local, p in enumerate(workspace.positions) if p in failures}
 
 
-def _pass_on_sources(workspace: Workspace) -> None:
+def _propagate_sources(workspace: Workspace) -> None:
     """Outputs that do not tell where their samples come from tell what the samples' inputs agree on."""
     named = [batch.source_infos for batch in workspace.inputs if batch.source_infos]
     if not named:

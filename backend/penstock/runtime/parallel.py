@@ -7,6 +7,7 @@ nothing refers to it any more. Anonymous memory has no name that could be left b
 
 from __future__ import annotations
 
+import functools
 import itertools
 import mmap
 import os
@@ -27,7 +28,7 @@ import numpy as np
 from penstock import pickling
 from penstock.data_types import BatchInfo, SampleInfo
 from penstock.runtime.settings import PipelineSettings
-from penstock.runtime.sources import Source, _is_generator_function
+from penstock.runtime.sources import Source, is_generator_function
 from penstock.tensors.tensor import host_view
 
 _ALIGNMENT = 64
@@ -295,14 +296,14 @@ class ParallelSource(Source):
         self._scheduled = self._scheduled_samples = 0
         # Of the rounds through the source: what was asked for ahead in a round ends with it.
         self._round = 0
-        if not self._is_iterable and not self._wants_info:
+        if not self.is_iterable and not self.takes_info:
             raise TypeError(
                 "Callable passed to External Source in parallel mode (when `parallel=True`) must accept exactly one argument: a "
                 "SampleInfo, or with `batch=True` the batch's number or BatchInfo. Got a callable that does not accept arguments "
                 "instead."
             )
-        if self._is_iterable and not self.batch:
-            what = "a generator function" if _is_generator_function(self.source) else "an iterable"
+        if self.is_iterable and not self.batch:
+            what = "a generator function" if is_generator_function(self.source) else "an iterable"
             raise TypeError(f"Parallel external source with {what} must be run in a batch mode: with `batch=True`")
 
     def start(self, settings: PipelineSettings) -> None:
@@ -311,7 +312,7 @@ class ParallelSource(Source):
             return
         context = get_context(settings.py_start_method)
         load = self._loader(settings)
-        for _ in range(1 if self._is_iterable else settings.py_num_workers):
+        for _ in range(1 if self.is_iterable else settings.py_num_workers):
             self._workers.append(_Worker(context, load))
         self._max_batch_size = settings.batch_size or 1
 
@@ -319,8 +320,8 @@ class ParallelSource(Source):
         """What makes the callback in the worker."""
         if settings.py_start_method == "fork":
             return _Inherited(self.source, self.cycle)
-        pickler = settings.py_callback_pickler
-        return _Pickled(_dumped(self.source, pickler), self.cycle, pickler)
+        dumps, loads = _pickler_functions(settings.py_callback_pickler)
+        return _Pickled(_dumped(self.source, dumps), loads, self.cycle)
 
     def fetch(self, batch_size: int, epoch: int) -> list[Any]:
         while len(self._pending) < self.prefetch_queue_depth + 1:
@@ -351,7 +352,7 @@ class ParallelSource(Source):
 
     def _schedule(self, batch_size: int, epoch: int) -> None:
         batch = _Batch()
-        if self.batch or self._is_iterable:
+        if self.batch or self.is_iterable:
             worker = self._turn = (self._turn + 1) % len(self._workers)
             calls = self._batch_calls(batch_size, epoch)
             batch.parts.append((worker, self._workers[worker].send(calls, self._round)))
@@ -367,13 +368,13 @@ class ParallelSource(Source):
         self._pending.append(batch)
 
     def _batch_calls(self, batch_size: int, epoch: int) -> Sequence[tuple[Any, ...]]:
-        if self._is_iterable:
+        if self.is_iterable:
             return [()] * (1 if self.batch else batch_size)
         return [(BatchInfo(self._scheduled, epoch) if self.batch_info else self._scheduled,)]
 
     def reset(self) -> None:
         """A new epoch; iterables that are not at their end go on where they are."""
-        if not self._is_iterable:
+        if not self.is_iterable:
             self._drop_pending()
             self._scheduled = self._scheduled_samples = 0
         super().reset()
@@ -427,12 +428,11 @@ class _Pickled:
     """Makes the callback of a spawned worker."""
 
     data: bytes
+    loads: Callable[[bytes], Any]
     cycle: Any
-    pickler: Any
 
     def __call__(self) -> Callable[..., Any]:
-        module, _, arguments = _pickler_parts(self.pickler)
-        return _single_argument(Source(module.loads(self.data, **arguments), self.cycle))
+        return _single_argument(Source(self.loads(self.data), self.cycle))
 
 
 class RunningWorkers:
@@ -461,7 +461,7 @@ def check_workers(sources: Sequence[Source], workers: Any) -> None:
             "The pipeline contains `fn.external_source` with `parallel` argument specified to True, but the `py_num_workers` was "
             f"set to `{workers}`: it must be a positive integer."
         )
-    if workers > len(parallel) and all(source._is_iterable for source in parallel):
+    if workers > len(parallel) and all(source.is_iterable for source in parallel):
         warnings.warn(
             f"There will be run only {len(parallel)} python worker{'s' if len(parallel) > 1 else ''}, even though {workers} were "
             "specified to run: each iterable source has one.",
@@ -471,27 +471,23 @@ def check_workers(sources: Sequence[Source], workers: Any) -> None:
 
 
 def _single_argument(source: Source) -> Callable[..., Any]:
-    return source._call
+    return source.call
 
 
-def _pickler_parts(pickler: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """The module that pickles, and its keyword arguments for dumping and loading."""
+def _pickler_functions(pickler: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
+    """What makes bytes of a callback, and what makes the callback of these in the worker, where a module cannot be sent."""
     if pickler is None:
-        return pickling, {}, {}
-    if isinstance(pickler, (tuple, list)):
-        module, *keywords = pickler
-        dumping = keywords[0] if keywords else {}
-        loading = keywords[1] if len(keywords) > 1 else {}
-        return module, dumping, loading
-    return pickler, {}, {}
+        return pickling.dumps, pickling.loads
+    given = pickler if isinstance(pickler, (tuple, list)) else (pickler,)
+    module, dumping, loading = (*given, {}, {})[:3]
+    return functools.partial(module.dumps, **dumping), functools.partial(module.loads, **loading)
 
 
-def _dumped(source: Any, pickler: Any) -> bytes:
-    module, dumping, _ = _pickler_parts(pickler)
+def _dumped(source: Any, dumps: Callable[[Any], bytes]) -> bytes:
     try:
-        return module.dumps(source, **dumping)
+        return dumps(source)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise type(error)(
-            "The external source's callback cannot be sent to worker processes that are spawned: "
-            f"{error}. Give `py_callback_pickler` (e.g. cloudpickle), or use py_start_method='fork'."
+            f"The external source's callback cannot be sent to worker processes that are spawned: {error}. Let it make in the "
+            "worker what cannot be sent, give a `py_callback_pickler` that can send it, or use py_start_method='fork'."
         ) from error

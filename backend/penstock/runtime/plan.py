@@ -10,9 +10,10 @@ from typing import Any
 from penstock.errors import operator_error
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.kernels.codecs.decoding import FREELY, Decoding
-from penstock.kernels.storage import ANYWHERE, Files
 from penstock.schema import Operator, operator_class
-from penstock.schema.fed_operator import FedOperator
+from penstock.schema.fused import FusedOperator
+from penstock.schema.input_operator import InputOperator
+from penstock.storage import ANYWHERE, Files
 
 
 @dataclass
@@ -101,10 +102,18 @@ class Plan:
         states = {name: operator.state() for name, operator in self.named_operators()}
         return {name: state for name, state in states.items() if state is not None}
 
+    def fusion_statistics(self) -> dict[str, dict[str, int]]:
+        """For each fused operator, how many samples were computed at once ("fused"), and how many step by step, by reason."""
+        return {
+            step.node.name: dict(step.operator.counts)
+            for step in self.operators
+            if isinstance(step.operator, FusedOperator)
+        }
+
     @property
-    def is_prompt(self) -> bool:
-        """Whether running it costs the host next to nothing: all is done on the GPU, behind its back."""
-        return all(step.operator.is_prompt for step in self.operators)
+    def is_cheap_on_host(self) -> bool:
+        """Whether a run takes the host next to no time, as the GPU does all the work asynchronously."""
+        return all(step.operator.is_cheap_on_host for step in self.operators)
 
     def _add(self, op: OpNode) -> None:
         inputs = [self._slot_of(node) for node in op.inputs]
@@ -143,7 +152,7 @@ def construct(op: OpNode, seed: int, files: Files = ANYWHERE, decoding: Decoding
     try:
         operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, seed, op.schema, files)
         operator.bind(op.payload)
-        if isinstance(operator, FedOperator):
+        if isinstance(operator, InputOperator):
             operator.decoding = decoding
         return operator
     except Exception as error:
@@ -169,7 +178,7 @@ def operator_seeds(operators: Sequence[OpNode], seed: int) -> dict[OpNode, int]:
 
     slots = seed_slots(seed)
     seeds: dict[OpNode, int] = {}
-    of_group: dict[object, int] = {}
+    group_seeds: dict[object, int] = {}
     taken = 0
     for op in operators:
         if not op.schema.random:
@@ -178,6 +187,6 @@ def operator_seeds(operators: Sequence[OpNode], seed: int) -> dict[OpNode, int]:
         if given is not None:
             seeds[op] = given
             continue
-        seeds[op] = of_group.setdefault(op.group, slots[taken % len(slots)])
+        seeds[op] = group_seeds.setdefault(op.group, slots[taken % len(slots)])
         taken += 1
     return seeds

@@ -10,7 +10,7 @@ from typing import Any
 from penstock.data_types import DALIDataType
 from penstock.kernels.codecs.decoding import ISOLATION_MODES, Decoding
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
-from penstock.kernels.storage import ANYWHERE, Files
+from penstock.storage import ANYWHERE, Files
 
 
 class StreamPolicy(Enum):

@@ -34,13 +34,13 @@ class _Cycle:
             return next(self._iterator)
 
 
-def _is_generator_function(source: Any) -> bool:
+def is_generator_function(source: Any) -> bool:
     call = getattr(source, "__call__", None)  # noqa: B004  (the method itself is looked at)
     return inspect.isgeneratorfunction(source) or inspect.isgeneratorfunction(call)
 
 
 def _is_iterable(source: Any) -> bool:
-    return hasattr(type(source), "__iter__") or hasattr(type(source), "__getitem__") or _is_generator_function(source)
+    return hasattr(type(source), "__iter__") or hasattr(type(source), "__getitem__") or is_generator_function(source)
 
 
 _CYCLES = {None: None, False: None, "no": None, True: "quiet", "quiet": "quiet", "raise": "raise"}
@@ -103,29 +103,29 @@ class Source:
     def __post_init__(self) -> None:
         self.iteration = 0
         self.sample = 0
-        self._wants_info = False
-        self._is_iterable = _is_iterable(self.source)
+        self.takes_info = False
+        self.is_iterable = _is_iterable(self.source)
         mode = _cycle_mode(self.cycle)
-        self._call: Callable[..., Any]
-        if self._is_iterable:
-            self._call = self._iterating(mode).__next__
+        self.call: Callable[..., Any]
+        if self.is_iterable:
+            self.call = self._iterating(mode).__next__
             return
         if self.cycle is not None:
             raise ValueError("The argument `cycle` can only be specified if `source` is iterable")
         if not callable(self.source):
             raise TypeError("The `source` must be callable, iterable or a parameterless generator function.")
-        self._call = self.source
-        self._wants_info = _accepted_positional(self.source) == 1
+        self.call = self.source
+        self.takes_info = _accepted_positional(self.source) == 1
 
     def _iterating(self, mode: str | None) -> Iterator[Any]:
         source = self.source
         if mode is None:
-            return iter(source() if _is_generator_function(source) else source)
+            return iter(source() if is_generator_function(source) else source)
         if inspect.isgenerator(source):
             raise TypeError(
                 "Cannot cycle through a generator: pass the generator function itself as `source`, so that it can be called again"
             )
-        begin = source if _is_generator_function(source) else lambda: iter(source)
+        begin = source if is_generator_function(source) else lambda: iter(source)
         return _Cycle(begin, mode == "raise")
 
     def fetch(self, batch_size: int, epoch: int) -> list[Any]:
@@ -137,7 +137,7 @@ class Source:
         """
         try:
             if self.batch:
-                data = self._call(*self._batch_information(epoch))
+                data = self.call(*self._batch_information(epoch))
                 outputs = [data] if self.num_outputs is None else self._checked(data)
             else:
                 outputs = self._fetch_samples(batch_size, epoch)
@@ -149,7 +149,7 @@ class Source:
         return outputs
 
     def _batch_information(self, epoch: int) -> tuple[Any, ...]:
-        if not self._wants_info:
+        if not self.takes_info:
             return ()
         return (BatchInfo(self.iteration, epoch) if self.batch_info else self.iteration,)
 
@@ -157,7 +157,7 @@ class Source:
         samples = []
         for index in range(batch_size):
             info = SampleInfo(self.sample + index, index, self.iteration, epoch)
-            samples.append(self._call(info) if self._wants_info else self._call())
+            samples.append(self.call(info) if self.takes_info else self.call())
         if self.num_outputs is None:
             return [samples]
         return [list(column) for column in zip(*map(self._checked, samples))]
@@ -175,10 +175,10 @@ class Source:
         """Continues as if ``iterations`` steps of the epoch were over: counted for callbacks, taken from iterables."""
         self.iteration = iterations
         self.sample = iterations * batch_size
-        if not self._is_iterable:
+        if not self.is_iterable:
             return
         for _ in range(iterations * (1 if self.batch else batch_size)):
-            self._call()
+            self.call()
 
     def reset(self) -> None:
         """A new epoch begins: counting starts again."""

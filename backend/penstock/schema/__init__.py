@@ -5,7 +5,8 @@ Knows no concrete operator.
 
 from penstock.schema.arguments import Argument, Deprecation
 from penstock.schema.declaration import Alias, Input, Schema
-from penstock.schema.fed_operator import Fed, FedOperator
+from penstock.schema.equivalents import Equivalent
+from penstock.schema.input_operator import FedBatch, InputOperator
 from penstock.schema.operator import Operator, OutputSpec, Sample, Samples, Workspace
 from penstock.schema.plans import PlanColumns
 from penstock.schema.registry import all_schemas, find_schema, operator_class, register_operator
@@ -14,9 +15,10 @@ __all__ = [
     "Alias",
     "Argument",
     "Deprecation",
-    "Fed",
-    "FedOperator",
+    "Equivalent",
+    "FedBatch",
     "Input",
+    "InputOperator",
     "Operator",
     "OutputSpec",
     "PlanColumns",

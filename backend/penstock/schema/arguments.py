@@ -136,6 +136,10 @@ class Argument:
         matrix: tensors given for a list may have more than one dimension.
         uniform: tensors given for a list must have as many values in every sample of a batch.
         path: it names files or folders, which a confined pipeline looks at before it opens them.
+        choices: the values that it may have, where they are few.
+        example: a valid value for sweeps and documentation, where type and default do not suggest one.
+        tensor_example: the same as computed in the graph, where that has another shape than the constant.
+        exempt: why sweeps do not give it.
         doc: what it does, with units and accepted values.
     """
 
@@ -152,6 +156,10 @@ class Argument:
     matrix: bool = False
     uniform: bool = False
     path: bool = False
+    choices: tuple[str, ...] = ()
+    example: Any = None
+    tensor_example: Any = None
+    exempt: str = ""
 
     @property
     def is_list(self) -> bool:

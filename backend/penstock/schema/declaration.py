@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from penstock.errors import did_you_mean
 from penstock.schema.arguments import Argument, common_arguments
+from penstock.schema.equivalents import Equivalent
 from penstock.schema.libraries import Library
+from penstock.schema.samples import Example, MakeSamples, Promise, pictures
 
-MOST_INPUTS = 999
+MAX_INPUTS = 999
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Input:
             ``"match_or_cpu"``: a GPU operator also takes a CPU input.
         doc: what it is, with shape and dtype.
         path: it names files or folders.
+        example: makes samples for sweeps and documentation.
     """
 
     name: str
@@ -32,6 +36,7 @@ class Input:
     device: str = ""
     doc: str = ""
     path: bool = False
+    example: MakeSamples = pictures
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,10 @@ class Schema:
         deprecation_note: what else users should know who still use it.
         needs: libraries without which it cannot run on the CPU; others that help are not among them.
         absent: why no pipeline can be built with it, and what to use instead: of DALI's operators that need more than CUDA.
+        equivalents: what does the same in other libraries.
+        examples: calls for sweeps and documentation, the simplest first; by default one with the required arguments.
+        exempt: the promises of operators that it does not keep, each with the reason.
+        unswept: why no call of it can be made up: sweeps leave it to its own tests.
     """
 
     name: str
@@ -123,6 +132,10 @@ class Schema:
     deprecation_note: str = ""
     needs: tuple[Library, ...] = ()
     absent: str = ""
+    equivalents: tuple[Equivalent, ...] = ()
+    examples: tuple[Example, ...] = ()
+    exempt: Mapping[Promise, str] = field(default_factory=dict)
+    unswept: str = ""
 
     @cached_property
     def path_arguments(self) -> tuple[str, ...]:
@@ -181,12 +194,12 @@ class Schema:
         return KeyError(f'Argument "{name}" is not defined for operator "{self.name}".{near}')
 
     @property
-    def fewest_inputs(self) -> int:
+    def min_input_count(self) -> int:
         return len(self.inputs) if self.min_inputs is None else self.min_inputs
 
     @property
-    def most_inputs(self) -> int:
-        return MOST_INPUTS if self.variadic else len(self.inputs)
+    def max_input_count(self) -> int:
+        return MAX_INPUTS if self.variadic else len(self.inputs)
 
     def input(self, index: int) -> Input:
         return self.inputs[min(index, len(self.inputs) - 1)]

@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from penstock.schema.arguments import Argument
+from penstock.schema.catalogue import description
 from penstock.schema.declaration import Schema
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -50,7 +51,7 @@ def with_self(signature: inspect.Signature) -> inspect.Signature:
 def _input_parameters(schema: Schema) -> list[inspect.Parameter]:
     parameters = []
     for index, declared in enumerate(schema.inputs):
-        default: Any = None if index >= schema.fewest_inputs else inspect.Parameter.empty
+        default: Any = None if index >= schema.min_input_count else inspect.Parameter.empty
         parameters.append(inspect.Parameter(declared.name, inspect.Parameter.POSITIONAL_ONLY, default=default))
     if schema.variadic:
         parameters.append(inspect.Parameter("inputs", inspect.Parameter.VAR_POSITIONAL))
@@ -72,10 +73,7 @@ def _keyword_parameters(schema: Schema, required: bool) -> list[inspect.Paramete
 
 def docstring(schema: Schema) -> str:
     """What the operator does, its devices, inputs and arguments."""
-    from penstock.schema.registry import operator_class
-
-    summary = inspect.cleandoc(operator_class(schema.name).__doc__ or schema.name)
-    lines = [summary, "", f"Runs on: {', '.join(schema.devices)}."]
+    lines = [description(schema), "", f"Runs on: {', '.join(schema.devices)}."]
     if schema.sequences:
         lines.append("Sequences (a leading F dimension) are processed frame by frame.")
     if schema.inputs:

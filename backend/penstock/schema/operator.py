@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
-from penstock.kernels.storage import ANYWHERE, Files
 from penstock.schema.declaration import Schema
 from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
 from penstock.schema.sequence import run_over_frames, run_over_inner_frames
 from penstock.schema.workspace import OutputSpec, Sample, Samples, Shape, Workspace
+from penstock.storage import ANYWHERE, Files
 from penstock.tensors import TensorListGPU
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from penstock.kernels.cuda.program import Programs
 
-_MOST_PLANS = 256
-# After so many batches of which no sample was known, only each so-manieth is looked up.
-_MOST_IN_VAIN, _SELDOM = 4, 16
+_MAX_PLANS = 256
+# After `_MAX_MISSES` batches without a known sample, samples are looked up in every `_RETRY_INTERVAL`-th batch only.
+_MAX_MISSES, _RETRY_INTERVAL = 4, 16
 # What is known of samples, by :meth:`Sample.key`: their outputs' shapes, and what has their plan.
 _Known = dict[Any, tuple[list[Shape], OwnPlan[Plan] | PlanRow[Plan] | None]]
 # The shapes of each sample's outputs; None for those that failed.
@@ -73,6 +73,8 @@ class Operator(Generic[State, Plan, Plans]):
     keeps_frame_shape: bool = False
     # What becomes of a sample may depend on which others of its batch have not failed.
     depends_on_batch: bool = False
+    # It hands its inputs to code that is not Penstock's, which may keep them.
+    lends_inputs: bool = False
     # The arguments on which nothing depends but `run_values`.
     varying_arguments: frozenset[str] = frozenset()
 
@@ -98,7 +100,7 @@ class Operator(Generic[State, Plan, Plans]):
         for name in self.schema.path_arguments:
             files.check_argument(self.args[name])
         self._plans: dict[Any, _Known[Plan]] = {}
-        self._batches_in_vain = 0
+        self._misses = 0
         self._programs: Programs | None = None
         self._constants: dict[str, np.ndarray] = {}
         self.known: dict[Hashable, Any] = {}
@@ -218,7 +220,7 @@ class Operator(Generic[State, Plan, Plans]):
     def sees_frames(self, workspace: Workspace) -> bool:
         """Whether the samples, or values of arguments, are taken apart into frames."""
         return self.schema.sequences and (
-            self._has_frames(workspace) or any(map(_of_frames, workspace.arguments.values()))
+            self._has_frames(workspace) or any(map(_holds_frames, workspace.arguments.values()))
         )
 
     def finish(self, workspace: Workspace) -> None:
@@ -241,7 +243,7 @@ class Operator(Generic[State, Plan, Plans]):
         for index, batch in enumerate(workspace.inputs):
             declared = self.schema.input(index).layouts
             # Sequences may be unfolded into frames of which only the rest of the layout is declared.
-            if not _of_frames(batch) or any(layout.startswith("F") for layout in declared):
+            if not _holds_frames(batch) or any(layout.startswith("F") for layout in declared):
                 self.input_layout(workspace, index)
 
     def _check_lists(self, workspace: Workspace) -> None:
@@ -249,11 +251,11 @@ class Operator(Generic[State, Plan, Plans]):
         for name, batch in workspace.arguments.items():
             argument = self.schema.all_arguments.get(name)
             if argument is not None and argument.is_list:
-                first = 1 if _of_frames(batch) else 0
+                first = 1 if _holds_frames(batch) else 0
                 argument.check_shapes([shape[first:] for shape in batch.shapes] if first else batch.shapes)
 
     def _has_frames(self, workspace: Workspace) -> bool:
-        return any(map(_of_frames, workspace.inputs))
+        return any(map(_holds_frames, workspace.inputs))
 
     def run_batch(self, workspace: Workspace) -> None:
         """Runs the operator on a batch whose samples it takes as they are."""
@@ -369,7 +371,7 @@ class Operator(Generic[State, Plan, Plans]):
                 missing.setdefault(key, []).append(sample)
             else:
                 inferred[sample.index], sample.held = own
-        self._batches_in_vain = 0 if len(missing) < count or not workspace.arguments else self._batches_in_vain + 1
+        self._misses = 0 if len(missing) < count or not workspace.arguments else self._misses + 1
         self._infer(workspace, [alike[0].index for alike in missing.values()], inferred)
         for key, (first, *others) in missing.items():
             shapes = inferred[first.index]
@@ -383,7 +385,7 @@ class Operator(Generic[State, Plan, Plans]):
 
     def _may_be_known(self, workspace: Workspace) -> bool:
         """Whether samples are looked up: not where arguments are never the same again, but for a batch now and then."""
-        return self._batches_in_vain < _MOST_IN_VAIN or workspace.iteration % _SELDOM == 0
+        return self._misses < _MAX_MISSES or workspace.iteration % _RETRY_INTERVAL == 0
 
     def align_frames(
         self, workspace: Workspace, shapes: list[list[Shape]], lengths: Sequence[int]
@@ -398,7 +400,7 @@ class Operator(Generic[State, Plan, Plans]):
         """What is known of samples of such types and layouts, by :meth:`Sample.key`."""
         batches = [*workspace.inputs, *workspace.arguments.values()]
         plans = self._plans.setdefault(tuple((batch.dtype, batch.layout()) for batch in batches), {})
-        if len(plans) > _MOST_PLANS:
+        if len(plans) > _MAX_PLANS:
             plans.clear()
         return plans
 
@@ -417,8 +419,8 @@ class Operator(Generic[State, Plan, Plans]):
         workspace.parallel(task, workspace.batch_size, [math.prod(shape) for shape in shapes])
 
     @property
-    def is_prompt(self) -> bool:
-        """Whether running it costs the host next to nothing, so that nothing is gained by doing that ahead, on a thread."""
+    def is_cheap_on_host(self) -> bool:
+        """Whether a run takes the host so little time that prefetching it on a thread gains nothing."""
         kind = type(self)
         return self.device == "gpu" and (kind.compute_batch, kind.run) != (Operator.compute_batch, Operator.run)
 
@@ -437,7 +439,7 @@ class Operator(Generic[State, Plan, Plans]):
         """A new epoch begins."""
 
 
-def _of_frames(batch: Any) -> bool:
+def _holds_frames(batch: Any) -> bool:
     return bool(batch.layout().startswith("F"))
 
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.kernels.random_streams import SAMPLE_STRIDE, Stream, sample_stream, stream_from_state
-from penstock.kernels.storage import ANYWHERE, Files
 from penstock.schema.declaration import Schema
 from penstock.schema.operator import Operator, Sample, Workspace
 from penstock.schema.plans import Plan, Plans, State
+from penstock.storage import ANYWHERE, Files
 
 
 class Streams(NamedTuple):

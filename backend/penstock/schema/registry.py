@@ -61,10 +61,12 @@ def subscribe(listener: Callable[[Schema], None]) -> None:
 
 @functools.cache
 def load_package(package_name: str) -> None:
-    """Imports every module of a package, so that the operators declared there register themselves."""
+    """Imports every public module of a package, so that the operators declared there register themselves."""
     package = importlib.import_module(package_name)
     for module in pkgutil.walk_packages(package.__path__, package_name + "."):
-        importlib.import_module(module.name)
+        # Private ones are for operators to import, some of them late: kernels load numba.
+        if not module.name.rpartition(".")[2].startswith("_"):
+            importlib.import_module(module.name)
 
 
 def find_schema(name: str) -> Schema:

@@ -72,9 +72,9 @@ class Rebuilder:
             raise SerializationError(
                 f"{where}: it does not run on '{saved.device}', only on {', '.join(schema.devices)}"
             )
-        if not schema.fewest_inputs <= len(saved.inputs) <= schema.most_inputs:
+        if not schema.min_input_count <= len(saved.inputs) <= schema.max_input_count:
             raise SerializationError(
-                f"{where}: it takes from {schema.fewest_inputs} to {schema.most_inputs} inputs, the file gives {len(saved.inputs)}"
+                f"{where}: it takes from {schema.min_input_count} to {schema.max_input_count} inputs, the file gives {len(saved.inputs)}"
             )
         op = OpNode(
             schema,
@@ -106,7 +106,7 @@ class Rebuilder:
             raise SerializationError(f"{where}: '{name}' is made by no operator before it")
         if device not in ("cpu", "gpu"):
             raise SerializationError(f"{where}: '{device}' is no device of data, use cpu or gpu")
-        return found if device == found.device else found._on(device)
+        return found if device == found.device else found.on_device(device)
 
     @staticmethod
     def _known(schema: Schema, references: Mapping[str, Any], where: str) -> Iterable[tuple[str, Any]]:

@@ -1,8 +1,7 @@
 """The wire format of DALI's saved pipelines: bytes to plain records and back.
 
-A saved pipeline is one protobuf message, whose description is built here, in code, at first use; no generated module
-and no ``protobuf`` at import. The records are neutral: they name operators, data nodes and arguments as the file
-does and know nothing of graphs or schemas.
+A saved pipeline is one protobuf message, whose fields are declared here. The records are neutral: they name operators, data
+nodes and arguments as the file does and know nothing of graphs or schemas.
 
 >>> pipeline = PipelineDef(max_batch_size=4, num_threads=2)
 >>> pipeline.operators.append(OpDef("ExternalSource", outputs=[EdgeDef("X", "cpu")], name="X", logical_id=0))
@@ -15,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from penstock.errors import SerializationError
+from penstock.kernels.codecs.protobuf import Field, Messages
 
 __all__ = ["CPU_ONLY", "ArgumentDef", "EdgeDef", "FeatureDef", "OpDef", "PipelineDef", "decode", "encode"]
 
@@ -130,7 +129,7 @@ class PipelineDef:
 
 # Number, name, label and type of each field. Text is declared as bytes: files may hold any, and what is no UTF-8 is
 # then reported, or kept, by this module instead of by protobuf.
-_MESSAGES: dict[str, tuple[tuple[int, str, str, str], ...]] = {
+_FIELDS: dict[str, tuple[Field, ...]] = {
     "Argument": (
         (1, "name", "required", "bytes"),
         (2, "type", "optional", "bytes"),
@@ -175,9 +174,9 @@ _MESSAGES: dict[str, tuple[tuple[int, str, str, str], ...]] = {
     ),
 }
 
-_SETTINGS = tuple(
-    name for _, name, label, kind in _MESSAGES["Pipeline"] if label != "repeated" and kind not in _MESSAGES
-)
+_MESSAGES = Messages("penstock.wire", _FIELDS)
+
+_SETTINGS = tuple(name for _, name, label, kind in _FIELDS["Pipeline"] if label != "repeated" and kind not in _FIELDS)
 
 # The field of an Argument that holds values of a type, and how they are made ready for it.
 _VALUES: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -190,37 +189,6 @@ _VALUES: dict[str, tuple[str, Callable[[Any], Any]]] = {
 _FEATURE_TYPES = ("int64", "string", "float")
 
 
-@cache
-def _message_class(name: str) -> Any:
-    """The protobuf class of one of the messages."""
-    from google.protobuf import message_factory
-
-    return message_factory.GetMessageClass(_descriptors().FindMessageTypeByName(f"penstock.wire.{name}"))
-
-
-@cache
-def _descriptors() -> Any:
-    """A pool of our own, so that no other user of protobuf in the process can clash with these names."""
-    try:
-        from google.protobuf import descriptor_pb2, descriptor_pool
-    except ImportError as error:
-        raise SerializationError("Reading and writing DALI pipelines needs protobuf: pip install protobuf") from error
-    file = descriptor_pb2.FileDescriptorProto(name="penstock/wire.proto", package="penstock.wire", syntax="proto2")
-    kinds = descriptor_pb2.FieldDescriptorProto
-    for message_name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=message_name)
-        for number, name, label, kind in fields:
-            entry = message.field.add(number=number, name=name, label=kinds.Label.Value(f"LABEL_{label.upper()}"))
-            if kind in _MESSAGES:
-                entry.type = kinds.TYPE_MESSAGE
-                entry.type_name = f".penstock.wire.{kind}"
-            else:
-                entry.type = kinds.Type.Value(f"TYPE_{kind.upper()}")
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return pool
-
-
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
@@ -230,14 +198,13 @@ def decode(data: bytes) -> PipelineDef:
     Raises:
         SerializationError: ``data`` is no saved pipeline, or one that contradicts itself.
     """
-    _descriptors()
-    from google.protobuf.message import DecodeError
-
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise SerializationError(f"A saved pipeline is made of bytes, got {type(data).__name__}")
     try:
-        message = _message_class("Pipeline").FromString(bytes(data))
-    except DecodeError as error:
+        message = _MESSAGES.parse("Pipeline", bytes(data))
+    except ImportError as error:
+        raise SerializationError(f"Reading DALI pipelines: {error}") from error
+    except ValueError as error:
         raise SerializationError(f"This is not a saved DALI pipeline, or it is damaged: {error}") from error
     if not message.IsInitialized():
         missing = ", ".join(message.FindInitializationErrors()[:5])
@@ -347,7 +314,7 @@ def encode(pipeline: PipelineDef) -> bytes:
         SerializationError: a value does not fit its type.
     """
     try:
-        message = _message_class("Pipeline")()
+        message = _MESSAGES.new("Pipeline")
         for name in _SETTINGS:
             _set(message, name, getattr(pipeline, name))
         for op in pipeline.operators:
@@ -356,6 +323,8 @@ def encode(pipeline: PipelineDef) -> bytes:
             _write_edge(message.outputs.add(), edge)
         message.legacy_inputs.extend(name.encode() for name in pipeline.legacy_inputs)
         return message.SerializeToString(deterministic=True)
+    except ImportError as error:
+        raise SerializationError(f"Writing DALI pipelines: {error}") from error
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
         if isinstance(error, SerializationError):
             raise

@@ -1,8 +1,7 @@
-"""The backend `penstock`: what Triton's Python backend instantiates for each model instance."""
+"""The backend `penstock` in a process of its own: what Triton's Python backend instantiates for each model instance."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import logging
@@ -12,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock.serving.completion import complete_configuration, is_batched
-from penstock.serving.configuration import check_libraries
-from penstock.serving.metrics_page import MetricsPage, MetricsWriter
+from penstock.serving.instance import ModelInstance, completed, log_to_server
+from penstock.serving.metrics import Family
 from penstock.serving.refusals import Fault, Refusal
-from penstock.serving.served_model import Answer, ServedModel, pipeline_of
-from penstock.serving.settings import ConfigurationError, settings_of
+from penstock.serving.served_model import Answer
+from penstock.serving.settings import ConfigurationError
 
 
 @functools.cache
@@ -28,60 +26,45 @@ def _pb_utils() -> Any:
 
 
 class TritonPythonModel:
-    """One instance of a model, as Triton's stub calls it: requests go to a :class:`ServedModel`, answers come back."""
+    """One instance of a model, as Triton's stub calls it."""
 
     @staticmethod
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
         """Fills in the inputs, outputs, batch size and batching that the configuration does not tell."""
-        _log_to_triton()
-        config = auto_complete_model_config.as_dict()
-        folder, settings = Path(_pb_utils().get_model_dir()), settings_of(config)
-        pipeline = pipeline_of(folder, config, settings.without_limits())
-        try:
-            check_libraries(pipeline)
-            pipeline.build()
-            # The configuration is completed in place: what the calls for that do not allow is kept as well.
-            complete_configuration(config, pipeline, settings, is_batched(config, _configuration_text(folder.parent)))
-        finally:
-            pipeline.close()
+        log_to_server(_log)
+        # Completed in place: what the stub's own calls for that do not allow is kept as well.
+        completed(auto_complete_model_config.as_dict(), Path(_pb_utils().get_model_dir()))
         return auto_complete_model_config
 
     def initialize(self, args: dict[str, str]) -> None:
         """Loads the model."""
         _check_stub(_pb_utils())
-        _log_to_triton()
-        config = json.loads(args["model_config"])
+        log_to_server(_log)
         on_gpu = args["model_instance_kind"] == "GPU"
-        folder = Path(args["model_repository"]) / args["model_version"]
-        self._model = ServedModel.load(folder, config, int(args["model_instance_device_id"]) if on_gpu else None)
-        self._decoupled = config.get("model_transaction_policy", {}).get("decoupled", False)
-        page = MetricsPage(_pb_utils(), args["model_name"], args["model_version"], args["model_instance_name"])
-        self._metrics = MetricsWriter(page, self._model.accounts.tally)
+        self._instance = ModelInstance(
+            json.loads(args["model_config"]),
+            Path(args["model_repository"]) / args["model_version"],
+            args["model_instance_name"],
+            int(args["model_instance_device_id"]) if on_gpu else None,
+            _SeriesOfStub(),
+        )
 
     def execute(self, requests: list[Any]) -> list[Any] | None:
         """Answers each request; those of a decoupled model through the senders that they bring."""
-        asked = [_TritonRequest(request) for request in requests]
-        if not self._decoupled:
-            return [_response(answer) for answer in self._model.answer(asked)]
-        if self._model.streams:
-            for request in asked:
-                with contextlib.closing(self._model.stream(request)) as answers:
-                    request.send(answers)
-        else:
-            for request, answer in zip(asked, self._model.answer(asked)):
-                request.send([answer])
-        return None
+        asked = [_StubRequest(request) for request in requests]
+        self._instance.execute(asked)
+        return None if self._instance.decoupled else [request.response for request in asked]
 
     def finalize(self) -> None:
         """Ends the model's threads."""
-        self._metrics.close()
-        self._model.close()
+        self._instance.close()
 
 
-class _TritonRequest:
-    """A request of Triton's, as a model sees it."""
+class _StubRequest:
+    """A request of the stub's, as a model sees it."""
 
     def __init__(self, request: Any) -> None:
+        self.response: Any = None
         self._request = request
 
     @property
@@ -109,8 +92,10 @@ class _TritonRequest:
     def is_cancelled(self) -> bool:
         return self._request.is_cancelled()
 
-    def send(self, answers: Iterable[Answer]) -> None:
-        """Sends a decoupled model's answers, each as soon as there is one, and tells that there are no more."""
+    def answer(self, answer: Answer) -> None:
+        self.response = _response(answer)
+
+    def stream(self, answers: Iterable[Answer]) -> None:
         sender = self._request.get_response_sender()
         try:
             for answer in answers:
@@ -135,32 +120,31 @@ def _tensor(name: str, array: Any) -> Any:
     return _pb_utils().Tensor.from_dlpack(name, array)
 
 
-def _configuration_text(model_folder: Path) -> str:
-    path = model_folder / "config.pbtxt"
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+class _SeriesOfStub:
+    """Makes series on Triton's page of metrics through the stub."""
+
+    def __init__(self) -> None:
+        self._families: dict[str, Any] = {}
+
+    def __call__(self, family: Family, labels: Mapping[str, str]) -> Any:
+        kinds = _pb_utils().MetricFamily
+        if family.name not in self._families:
+            kind = getattr(kinds, family.kind)
+            self._families[family.name] = kinds(name=family.name, description=family.doc, kind=kind)
+        buckets = {"buckets": list(family.buckets)} if family.buckets else {}
+        return self._families[family.name].Metric(labels=dict(labels), **buckets)
 
 
-class _TritonLog(logging.Handler):
-    """Hands what Penstock logs to Triton's log."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        log = _pb_utils().Logger
-        text = self.format(record)
-        if record.levelno >= logging.ERROR:
-            log.log_error(text)
-        elif record.levelno >= logging.WARNING:
-            log.log_warn(text)
-        elif record.levelno >= logging.INFO:
-            log.log_info(text)
-        else:
-            log.log_verbose(text)
-
-
-def _log_to_triton() -> None:
-    package = logging.getLogger("penstock")
-    if not any(isinstance(handler, _TritonLog) for handler in package.handlers):
-        package.addHandler(_TritonLog())
-        package.setLevel(logging.INFO)
+def _log(level: int, text: str) -> None:
+    log = _pb_utils().Logger
+    if level >= logging.ERROR:
+        log.log_error(text)
+    elif level >= logging.WARNING:
+        log.log_warn(text)
+    elif level >= logging.INFO:
+        log.log_info(text)
+    else:
+        log.log_verbose(text)
 
 
 def _check_stub(pb_utils: Any) -> None:

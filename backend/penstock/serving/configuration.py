@@ -20,7 +20,7 @@ from penstock.serving.entries import (
     own_dims_of,
     tensor_dims,
 )
-from penstock.serving.probing import TensorInfo, declared_inputs, declared_outputs, lasting_sources, source_steps
+from penstock.serving.probing import TensorInfo, declared_inputs, declared_outputs, multi_run_sources, source_steps
 from penstock.serving.requests import InputSpec, OutputSpec, sample_of
 from penstock.serving.settings import ConfigurationError, Settings
 
@@ -112,12 +112,12 @@ def input_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Setting
     strange = settings.defaults.keys() - declared.keys()
     if strange:
         raise ConfigurationError(f"the parameter 'defaults' names {sorted(strange)}: the inputs are {list(declared)}")
-    said, lasting = configured_inputs(config), lasting_sources(pipeline)
+    said, multi_run = configured_inputs(config), multi_run_sources(pipeline)
     specs = [
         _input_spec(entry, declared[entry["name"]], said[entry["name"]], repeating, settings)
         for entry in config["input"]
     ]
-    return [replace(spec, lasting=spec.name in lasting) for spec in specs]
+    return [replace(spec, multi_run=spec.name in multi_run) for spec in specs]
 
 
 def _input_spec(

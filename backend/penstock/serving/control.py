@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.errors import PenstockError
 
-_LOADING_MAY_TAKE = 600.0
+_LOAD_TIMEOUT = 600.0
 
 
 class ServerError(PenstockError):
@@ -98,7 +98,7 @@ class Control:
             ServerError: it cannot be loaded. One that was loaded before stays as it is.
         """
         body = json.dumps({"parameters": dict(parameters or {})})
-        self._ask("POST", f"/v2/repository/models/{_quoted(model)}/load", body, _LOADING_MAY_TAKE)
+        self._ask("POST", f"/v2/repository/models/{_quoted(model)}/load", body, _LOAD_TIMEOUT)
 
     def unload(self, model: str) -> None:
         """Takes a model out of service at once; its requests in flight are answered still.

@@ -64,8 +64,28 @@ class Environment:
         """The folder that has to come first on ``PATH``."""
         return self.python.parent
 
-    def problems(self) -> list[str]:
-        """Why nothing can be served from here with the wheel's Triton; empty where it can."""
+    @property
+    def library(self) -> str:
+        """The shared library of its Python: a path, or a name that the system's loader may know."""
+        name = f"libpython{_dotted(self.version)}.so.1.0"
+        return name if self.libraries is None else str(self.libraries / name)
+
+    def has_library(self) -> bool:
+        """Its Python has a shared library, which everything that hosts it needs."""
+        if self.libraries is not None:
+            return True
+        try:
+            ctypes.CDLL(self.library)
+        except OSError:
+            return False
+        return True
+
+    def problems(self, native: bool = False) -> list[str]:
+        """Why nothing can be served from here with the wheel's Triton; empty where it can.
+
+        Args:
+            native: Triton hosts this Python itself, without the stub.
+        """
         found = []
         if self.version not in SUPPORTED:
             found.append(
@@ -73,12 +93,14 @@ class Environment:
             )
         if self.numpy is None:
             found.append("numpy is missing")
-        elif int(self.numpy.split(".")[0]) >= 2:
+        elif not native and int(self.numpy.split(".")[0]) >= 2:
             found.append(f"numpy {self.numpy} exchanges wrong data with this Triton, which needs numpy 1.26")
         if self.penstock is None:
             found.append("penstock is missing")
         if self.triton is None:
             found.append("nvidia-pytriton is missing")
+        if native and not self.has_library():
+            found.append(f"its Python has no shared library ({self.library}) that Triton could load")
         return found
 
 
@@ -147,8 +169,12 @@ def describe(place: str | Path) -> Environment:
     )
 
 
-def find_environment(explicit: str | Path | None = None) -> Environment:
+def find_environment(explicit: str | Path | None = None, native: bool = False) -> Environment:
     """The environment to serve from.
+
+    Args:
+        explicit: its folder, or its Python.
+        native: Triton hosts its Python itself, without the stub.
 
     Looked for in this order: ``explicit``; the variable ``PENSTOCK_SERVE_ENV``; the current interpreter's environment;
     ``.venv-serve`` and ``.venv`` in the working folder; the one that :func:`create_environment` makes in the cache.
@@ -160,7 +186,7 @@ def find_environment(explicit: str | Path | None = None) -> Environment:
     named = explicit or os.environ.get(VARIABLE)
     if named:
         environment = describe(named)
-        problems = environment.problems()
+        problems = environment.problems(native)
         if problems:
             raise ServingEnvironmentError(f"cannot serve from '{named}': {'; '.join(problems)}.\n{remedy(Path(named))}")
         return environment
@@ -170,7 +196,7 @@ def find_environment(explicit: str | Path | None = None) -> Environment:
             environment = describe(place)
         except ServingEnvironmentError:
             continue
-        problems = environment.problems()
+        problems = environment.problems(native)
         if not problems:
             return environment
         refusals.append(f"  {place}: {'; '.join(problems)}")
@@ -251,7 +277,7 @@ def suitable_python(report: Report = print) -> Environment:
         except ServingEnvironmentError:
             continue
         seen.append(environment)
-        if environment.version in OLD_NUMPY and _has_library(environment):
+        if environment.version in OLD_NUMPY and environment.has_library():
             return environment
     fetched = _fetch_with_uv(report)
     if fetched is not None:
@@ -293,16 +319,6 @@ def _interpreters() -> Iterator[Path]:
         yield from sorted(
             (home / ".local/share/uv/python").glob(f"cpython-{_dotted(version)}.*/bin/python3"), reverse=True
         )
-
-
-def _has_library(environment: Environment) -> bool:
-    if environment.libraries is not None:
-        return True
-    try:
-        ctypes.CDLL(f"libpython{_dotted(environment.version)}.so.1.0")
-    except OSError:
-        return False
-    return True
 
 
 def _fetch_with_uv(report: Report) -> Environment | None:

@@ -17,7 +17,7 @@ from penstock.serving.control import ServerError
 ALL_MODELS = "*"
 
 _MODE = "--model-control-mode"
-_POLL_EVERY = "--repository-poll-secs"
+_POLL_INTERVAL_FLAG = "--repository-poll-secs"
 _LOAD = "--load-model"
 _BACKEND = "--backend-config"
 _REPOSITORIES = ("--model-repository", "--model-store")
@@ -55,8 +55,10 @@ class Flags:
         flags = cls(tuple(joined))
         if flags.mode not in ("none", "poll", "explicit"):
             raise ServerError(f"{_MODE} is none, poll or explicit, not '{flags.mode}'")
-        if not flags._last(_POLL_EVERY, "15").isdigit():
-            raise ServerError(f"{_POLL_EVERY} is a number of seconds, not '{flags._last(_POLL_EVERY, '')}'")
+        if not flags._last(_POLL_INTERVAL_FLAG, "15").isdigit():
+            raise ServerError(
+                f"{_POLL_INTERVAL_FLAG} is a number of seconds, not '{flags._last(_POLL_INTERVAL_FLAG, '')}'"
+            )
         if flags._last("--allow-http", "true").lower() in ("false", "0"):
             raise ServerError(
                 "the server is watched over HTTP, so --allow-http=false will not do; use --host to hide it"
@@ -69,9 +71,9 @@ class Flags:
         return self._last(_MODE, "none")
 
     @property
-    def poll_every(self) -> int:
+    def poll_interval(self) -> int:
         """Seconds between two looks at the repositories, in the mode ``poll``."""
-        return int(self._last(_POLL_EVERY, "15"))
+        return int(self._last(_POLL_INTERVAL_FLAG, "15"))
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -114,7 +116,7 @@ class Flags:
                 if not self._restricts_control(flag)
             }
         replaced = {_name_of(flag) for flag in self.given} - _REPEATED
-        kept = [flag for flag in self.given if _name_of(flag) not in (_MODE, _POLL_EVERY, _LOAD)]
+        kept = [flag for flag in self.given if _name_of(flag) not in (_MODE, _POLL_INTERVAL_FLAG, _LOAD)]
         ours = {name: value for name, value in own.items() if name not in replaced} | control
         return [
             f"{name}={value}"

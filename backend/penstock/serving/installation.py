@@ -21,6 +21,9 @@ _HELPERS = "triton_python_backend_utils.py"
 _LIBRARY = "libtriton_python.so"
 
 
+_PYTHON = "python.txt"  # as the shim looks for it
+
+
 class InstallationError(PenstockError):
     """Triton, or a part of it, is missing or cannot be laid out; the message tells the remedy."""
 
@@ -48,11 +51,27 @@ class Installation:
         return folder if folder.is_dir() else None
 
 
-def find_installation(environment: Environment | None) -> Installation:
+@dataclass(frozen=True)
+class Hosted:
+    """What Triton needs to host Python itself.
+
+    Attributes:
+        shim: the library that does it.
+        library: the shared library of Python: a path, or a name that the system's loader knows.
+        python: the interpreter whose environment it is to have.
+    """
+
+    shim: Path
+    library: str
+    python: Path
+
+
+def find_installation(environment: Environment | None, native: bool = False) -> Installation:
     """Triton on ``PATH`` or in ``/opt/tritonserver``; else the one in the serving environment's wheel.
 
     Args:
         environment: the serving environment; None where there is none.
+        native: Triton hosts Python itself, without the stub.
 
     Raises:
         InstallationError: there is none, or it cannot run Python backends.
@@ -61,7 +80,8 @@ def find_installation(environment: Environment | None) -> Installation:
     for binary in (Path(on_path).resolve() if on_path else None, _STANDARD / "bin" / "tritonserver"):
         if binary is not None and binary.is_file() and binary != (environment and environment.triton):
             backends = binary.parent.parent / "backends"
-            return _checked(Installation(binary, backends, backends / "python" / _STUB, from_wheel=False))
+            found = Installation(binary, backends, backends / "python" / _STUB, from_wheel=False)
+            return found if native else _checked(found)
     if environment is None or environment.triton is None:
         raise InstallationError(
             "there is no tritonserver: not on PATH, not in /opt/tritonserver, and the serving environment has no "
@@ -69,11 +89,9 @@ def find_installation(environment: Environment | None) -> Installation:
         )
     root = environment.triton.parent.parent
     version = f"{environment.version[0]}.{environment.version[1]}"
-    return _checked(
-        Installation(
-            environment.triton, root / "backends", root / "python_backend_stubs" / version / _STUB, from_wheel=True
-        )
-    )
+    stub = root / "python_backend_stubs" / version / _STUB
+    found = Installation(environment.triton, root / "backends", stub, from_wheel=True)
+    return found if native else _checked(found)
 
 
 def _checked(installation: Installation) -> Installation:
@@ -101,7 +119,9 @@ def check_stub(installation: Installation, environment: dict[str, str]) -> None:
         raise InstallationError(f"Triton's Python stub needs libraries that are not here: {', '.join(missing)}.{hint}")
 
 
-def lay_out(installation: Installation, folder: Path, names: Sequence[str] = (BACKEND,)) -> Path:
+def lay_out(
+    installation: Installation, folder: Path, names: Sequence[str] = (BACKEND,), hosted: Hosted | None = None
+) -> Path:
     """The backend directory to start Triton with: its Python backend and ours.
 
     Triton from a wheel gets a directory of its own in ``folder``. An installed Triton has other backends beside the
@@ -111,16 +131,21 @@ def lay_out(installation: Installation, folder: Path, names: Sequence[str] = (BA
         installation: of Triton.
         folder: for what is made for this server alone.
         names: what models' configurations may call our backend.
+        hosted: the Python that Triton is to host itself; None: models run in the stub.
 
     Raises:
         InstallationError: the directory cannot be written, or has another backend of such a name.
     """
     target = folder / "backends" if installation.from_wheel else installation.backends
     try:
-        if installation.from_wheel:
+        if installation.from_wheel and installation.stub.is_file():
             _lay_out_python(installation, target / "python")
         for name in names:
-            _lay_out_ours(target / name)
+            _clear_ours(target / name)
+            if hosted is None:
+                _lay_out_entry(target / name)
+            else:
+                _lay_out_shim(target / name, hosted)
     except OSError as error:
         raise InstallationError(
             f"the backend directory '{target}' cannot be written: {error.strerror}. "
@@ -140,13 +165,29 @@ def _lay_out_python(installation: Installation, folder: Path) -> None:
         os.symlink(source, link)
 
 
-def _lay_out_ours(folder: Path) -> None:
-    native = folder / f"libtriton_{folder.name}.so"
-    if native.exists():
+def _clear_ours(folder: Path) -> None:
+    """Takes away the shim of an earlier server; raises InstallationError where the library is not ours."""
+    library, python = _library_in(folder), folder / _PYTHON
+    if library.exists() and not python.exists():
         # Triton would take that one, and so does whoever put it there.
         raise InstallationError(
             f"'{folder}' is another backend of that name: move it out of '{folder.parent}' for Penstock to take its place"
         )
+    library.unlink(missing_ok=True)
+    python.unlink(missing_ok=True)
+
+
+def _lay_out_shim(folder: Path, hosted: Hosted) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _PYTHON).write_text(f"{hosted.library}\n{hosted.python}\n")
+    shutil.copyfile(hosted.shim, _library_in(folder))
+
+
+def _library_in(folder: Path) -> Path:
+    return folder / f"libtriton_{folder.name}.so"
+
+
+def _lay_out_entry(folder: Path) -> None:
     entry = Path(__file__).parents[1] / "model.py"
     target = folder / entry.name
     if target.is_file() and target.read_bytes() == entry.read_bytes():

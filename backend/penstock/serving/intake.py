@@ -20,16 +20,18 @@ class Intake:
     Args:
         inputs: of the model.
         limit: the most samples that a request may hold.
+        copies: give copies, because samples may be kept: a request's memory goes with it.
     """
 
-    def __init__(self, inputs: Sequence[InputSpec], limit: int) -> None:
+    def __init__(self, inputs: Sequence[InputSpec], limit: int, copies: bool = False) -> None:
         self._inputs = inputs
         self._limit = limit
-        self._lasting = {spec.name for spec in inputs if spec.lasting}
+        self._copies = copies
+        self._multi_run = {spec.name for spec in inputs if spec.multi_run}
         self._last: dict[str, list[Any]] = {}
 
     def samples_of(self, request: Request) -> list[list[Any]]:
-        """The samples of each input; as views of the request's memory where it brings them.
+        """The samples of each input; as views of the request's memory where it brings them, unless they may be kept.
 
         Raises:
             RequestError: something is missing, of the wrong rank, or too much.
@@ -38,16 +40,18 @@ class Intake:
         given = {
             spec.name: samples_of(tensors[spec.name], spec) for spec in self._inputs if tensors[spec.name] is not None
         }
+        if self._copies:
+            given = {name: [sample.copy() for sample in samples] for name, samples in given.items()}
         count = self._count(given)
         samples = [given.get(spec.name) or self._instead(spec, request, count) for spec in self._inputs]
         for spec in self._inputs:
             if spec.repeats and spec.name in given:
-                # Copies: a request's memory goes with it.
+                # These are kept for later requests.
                 self._last[spec.name] = [sample.copy() for sample in given[spec.name]]
         return samples
 
     def _count(self, given: Mapping[str, list[Any]]) -> int:
-        if self._lasting:
+        if self._multi_run:
             return self._check_parts(given)
         counts = {len(samples) for samples in given.values()} or {1}
         if len(counts) != 1:
@@ -59,7 +63,7 @@ class Intake:
 
     def _check_parts(self, given: Mapping[str, list[Any]]) -> int:
         for name, samples in given.items():
-            if name in self._lasting and len(samples) != 1:
+            if name in self._multi_run and len(samples) != 1:
                 raise RequestError(
                     f"a request must hold one sample to be given in parts, this one holds {len(samples)}"
                 )

@@ -8,32 +8,49 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
-from penstock.serving.metrics import Changes, Metric, Series, Tally
+from penstock.serving.metrics import Changes, Family, Metric, Series, Tally
 
 logger = logging.getLogger(__name__)
 
 _INTERVAL = 0.25  # seconds
 
 
+class SeriesOnPage(Protocol):
+    """A series on the page; which of these it takes depends on its kind."""
+
+    def increment(self, value: float) -> None:
+        """Raises a counter."""
+
+    def set(self, value: float) -> None:
+        """Sets a gauge."""
+
+    def observe(self, value: float) -> None:
+        """Adds a value to a histogram."""
+
+
+MakeSeries = Callable[[Family, Mapping[str, str]], SeriesOnPage]
+"""Makes a series of a family with these labels, or gives the one that is there."""
+
+
 class MetricsPage:
     """Triton's page of metrics, as one model instance writes on it.
 
-    Series of the same labels are one, whichever process writes: what the instances of a model count adds up. They outlive the
-    model: a counter goes on where it was when the model is loaded again.
+    Series of the same labels are one, whoever writes: what the instances of a model count adds up. They outlive the model: a
+    counter goes on where it was when the model is loaded again.
 
     Args:
-        pb_utils: Triton's module.
+        make: makes series.
         model, version: the labels of all series.
         instance: the label of gauges, which each instance has for itself.
     """
 
-    def __init__(self, pb_utils: Any, model: str, version: str, instance: str) -> None:
-        self._kinds = pb_utils.MetricFamily
+    def __init__(self, make: MakeSeries, model: str, version: str, instance: str) -> None:
+        self._make = make
         self._common = {"model": model, "version": version}
-        self._families: dict[Metric, Any] = {}
-        self._series: dict[Series, Any] = {}
+        self._series: dict[Series, SeriesOnPage] = {}
         self._instance = instance
         self._gauges: set[Metric] = set()
 
@@ -53,21 +70,12 @@ class MetricsPage:
         for metric in self._gauges:
             self._at(metric, (self._instance,)).set(0)
 
-    def _at(self, metric: Metric, labels: tuple[str, ...]) -> Any:
+    def _at(self, metric: Metric, labels: tuple[str, ...]) -> SeriesOnPage:
         series = self._series.get((metric, labels))
         if series is None:
-            series = self._series[metric, labels] = self._made(metric, labels)
+            named = self._common | dict(zip(metric.value.labels, labels))
+            series = self._series[metric, labels] = self._make(metric.value, named)
         return series
-
-    def _made(self, metric: Metric, labels: tuple[str, ...]) -> Any:
-        declared = metric.value
-        if metric not in self._families:
-            self._families[metric] = self._kinds(
-                name=declared.name, description=declared.doc, kind=getattr(self._kinds, declared.kind)
-            )
-        names = self._common | dict(zip(declared.labels, labels))
-        buckets = {"buckets": list(declared.buckets)} if declared.buckets else {}
-        return self._families[metric].Metric(labels=names, **buckets)
 
 
 class MetricsWriter:

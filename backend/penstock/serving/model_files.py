@@ -17,17 +17,19 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from penstock.errors import PenstockError, SerializationError
-from penstock.kernels.storage import is_remote
 from penstock.pipeline import Pipeline
+from penstock.pipeline.definition import is_definition
+from penstock.plugin.triton import is_autoserialize
 from penstock.serving.model_imports import import_file
 from penstock.serving.settings import ConfigurationError
+from penstock.storage import is_remote
 
 logger = logging.getLogger(__name__)
 
 CANDIDATES = ("model.dali", "model.json", "pipeline.py", "dali.py")
 _FALLBACK = "dali.py"
 # What Triton fills in where a configuration names no file.
-_TRITONS_OWN = ("", "model.py", "model.dali", "model.penstock")
+_TRITON_DEFAULTS = ("", "model.py", "model.dali", "model.penstock")
 _IN_NAMES = frozenset(string.ascii_letters + string.digits + "._-")
 
 
@@ -57,11 +59,11 @@ class ModelFolder:
             FileNotFoundError: there is no such file; the message says where it was looked for.
         """
         _check_name(self.named)
-        names = CANDIDATES if self.named in _TRITONS_OWN else (self.named, _FALLBACK)
+        names = CANDIDATES if self.named in _TRITON_DEFAULTS else (self.named, _FALLBACK)
         found = [self._inside(self.version / name) for name in names if (self.version / name).is_file()]
         if found:
             return found
-        wanted = "" if self.named in _TRITONS_OWN else ", as the configuration names it as default_model_filename"
+        wanted = "" if self.named in _TRITON_DEFAULTS else ", as the configuration names it as default_model_filename"
         raise FileNotFoundError(f"'{self.version}' holds no pipeline: put {' or '.join(names)} there{wanted}")
 
     def load(self, device: str = "cpu", **settings: Any) -> Pipeline:
@@ -135,9 +137,9 @@ def load_pipeline(
 def _check_name(name: str) -> None:
     """Raises ConfigurationError unless it names a file in the version's folder, or in a folder of that."""
     parts = PurePosixPath(name).parts
-    leads_out = name.startswith("/") or ".." in parts
-    strange = next((c for c in name if c not in _IN_NAMES and (c != "/" or leads_out)), None)
-    if strange is not None or leads_out:
+    escapes = name.startswith("/") or ".." in parts
+    strange = next((c for c in name if c not in _IN_NAMES and (c != "/" or escapes)), None)
+    if strange is not None or escapes:
         raise ConfigurationError(
             f"the default_model_filename '{name}' contains an invalid character: '{strange or '.'}'. It names a file in the "
             "version's folder, or in a folder of that, with letters of ASCII, digits, '.', '_' and '-'"
@@ -159,8 +161,8 @@ def find_definition(path: Path, as_dali: bool = False) -> Any:
 
         compat.install()
     module = import_file(path)
-    factories = {id(v): v for v in vars(module).values() if getattr(v, "_is_pipeline_def", False)}
-    marked = [factory for factory in factories.values() if getattr(factory, "_is_autoserialize", False)]
+    factories = {id(v): v for v in vars(module).values() if is_definition(v)}
+    marked = [factory for factory in factories.values() if is_autoserialize(factory)]
     chosen = marked or list(factories.values())
     if len(chosen) != 1:
         raise SerializationError(

@@ -8,6 +8,7 @@ and imports inside of functions, which happen much later, still find the right o
 from __future__ import annotations
 
 import builtins
+import contextvars
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -17,13 +18,48 @@ import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
 from penstock.errors import SerializationError
 
 _PREFIX = "penstock_model_"
 _loads = itertools.count()
+_noting: contextvars.ContextVar[Imports | None] = contextvars.ContextVar("penstock_noting", default=None)
+
+
+class Imports:
+    """Notes which files of models are imported while it is entered, so that they can be forgotten with their model.
+
+    >>> with Imports() as imports:
+    ...     module = import_file(Path("model_repository/preprocess/1/pipeline.py"))
+    >>> imports.forget()
+    """
+
+    def __init__(self) -> None:
+        self._packages: list[str] = []
+
+    def __enter__(self) -> Imports:
+        self._token = _noting.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _noting.reset(self._token)
+        if error is not None:
+            self.forget()
+
+    def note(self, package: str) -> None:
+        """Takes down the package of a model's folder."""
+        self._packages.append(package)
+
+    def forget(self) -> None:
+        """Lets go of the modules: of what nobody refers to any more, nothing stays."""
+        for package in self._packages:
+            for name in [name for name in list(sys.modules) if name.partition(".")[0] == package]:
+                sys.modules.pop(name, None)
+        self._packages.clear()
 
 
 def import_file(path: Path) -> ModuleType:
@@ -37,6 +73,9 @@ def import_file(path: Path) -> ModuleType:
     package = ModuleType(f"{_PREFIX}{next(_loads)}")
     package.__path__ = [str(path.parent)]
     sys.modules[package.__name__] = package
+    noting = _noting.get()
+    if noting is not None:
+        noting.note(package.__name__)
     importlib.invalidate_caches()
     loader = _Loader(f"{package.__name__}.{path.stem}", str(path))
     spec = importlib.machinery.ModuleSpec(loader.name, loader, origin=str(path))

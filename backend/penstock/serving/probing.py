@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import logging
-import struct
 import wave
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +16,8 @@ from penstock.data_types import NO_TYPE, UINT8, DALIDataType, numpy_dtype
 from penstock.errors import OperatorError
 from penstock.graph import OpNode
 from penstock.pipeline import Pipeline
-from penstock.schema import FedOperator, operator_class
-from penstock.serving.fed_runner import FedRunner
+from penstock.schema import InputOperator, operator_class
+from penstock.serving.pipeline_runner import PipelineRunner
 from penstock.serving.settings import ConfigurationError
 from penstock.tensors import TensorListCPU
 
@@ -44,18 +43,18 @@ class TensorInfo:
 
 def source_steps(pipeline: Pipeline) -> Iterator[OpNode]:
     """The pipeline's operators that are fed, in order."""
-    return (op for op in pipeline.graph.operators if issubclass(operator_class(op.schema.name), FedOperator))
+    return (op for op in pipeline.graph.operators if issubclass(operator_class(op.schema.name), InputOperator))
 
 
 def streams(pipeline: Pipeline) -> bool:
     """Whether what a request brings lasts for several runs, as a video does that is given in sequences."""
-    return bool(lasting_sources(pipeline))
+    return bool(multi_run_sources(pipeline))
 
 
-def lasting_sources(pipeline: Pipeline) -> set[str]:
+def multi_run_sources(pipeline: Pipeline) -> set[str]:
     """The names of the operators of which a sample that they are fed lasts for several runs."""
     kinds = {op.name: operator_class(op.schema.name) for op in source_steps(pipeline)}
-    return {name for name, kind in kinds.items() if issubclass(kind, FedOperator) and kind.lasting}
+    return {name for name, kind in kinds.items() if issubclass(kind, InputOperator) and kind.multi_run}
 
 
 def declared_inputs(pipeline: Pipeline) -> list[TensorInfo]:
@@ -108,8 +107,10 @@ def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None
             TensorInfo(node.name, batch.dtype, _common(batch.shapes[0], other.shapes[0]), batch.layout())
             for node, batch, other in zip(pipeline.graph.outputs, small, large)
         ]
-    if all(isinstance(error.__cause__, ImportError) for error in errors.values()):
-        raise ConfigurationError(_in_one_line(errors[kinds[0]]))
+    lacking = [error for error in errors.values() if isinstance(error.__cause__, ImportError)]
+    # Where the input itself could not be made up, nothing is known of the pipeline.
+    if lacking and all(error in lacking or isinstance(error, ImportError) for error in errors.values()):
+        raise ConfigurationError(_in_one_line(lacking[0]))
     why = "; ".join(f"{kind}: {_in_one_line(error)}" if kind else _in_one_line(error) for kind, error in errors.items())
     logger.info("the pipeline takes none of the made-up inputs that it was tried with (%s)", why)
     return None
@@ -132,7 +133,7 @@ def _in_one_line(error: Exception) -> str:
 
 def _run(pipeline: Pipeline, inputs: list[TensorInfo], kind: str, scale: int) -> list[Any]:
     batches = {info.name: TensorListCPU.of_samples([_made_up(info, kind, scale)], info.layout) for info in inputs}
-    runner = FedRunner(pipeline)
+    runner = PipelineRunner(pipeline)
     result = next(runner.stream(batches)) if streams(pipeline) else runner.run(batches, 1)
     if result.failures:
         raise result.failures[0]
@@ -153,36 +154,13 @@ def _made_up(info: TensorInfo, kind: str, scale: int) -> np.ndarray:
     return np.ones(extents, numpy_dtype(UINT8 if info.dtype is None else info.dtype))
 
 
-def _jpeg(scale: int) -> bytes:
-    """A grey JPEG in colour, whose code tables have one code each: that of no difference, and of no more coefficients."""
-    width, height = 320 * scale, 288 * scale + 32
+def _image(kind: str, scale: int) -> bytes:
+    """A grey image, in colour."""
+    from PIL import Image
 
-    def segment(marker: int, body: bytes) -> bytes:
-        return struct.pack(">BBH", 0xFF, marker, len(body) + 2) + body
-
-    factors = b"".join(bytes((number, 0x22 if number == 1 else 0x11, 0)) for number in (1, 2, 3))
-    code = bytes((1, *[0] * 15, 0))
-    segments = (
-        segment(0xE0, b"JFIF\0\1\1\0\0\1\0\1\0\0"),
-        segment(0xDB, bytes((0, *[1] * 64))),
-        segment(0xC0, struct.pack(">BHHB", 8, height, width, 3) + factors),
-        segment(0xC4, b"\x00" + code + b"\x10" + code),
-        segment(0xDA, b"\3\1\0\2\0\3\0\0\x3f\0"),
-    )
-    # Six blocks of two codes, each of one bit, for each 16x16 pixels; units are whole, and bits fill bytes.
-    units = (width // 16) * (height // 16)
-    return b"\xff\xd8" + b"".join(segments) + bytes(units * 12 // 8) + b"\xff\xd9"
-
-
-def _png(scale: int) -> bytes:
-    width, height = 320 * scale, 288 * scale + 32
-    rows = b"".join(b"\0" + bytes((x * 7 + y * 3) & 255 for x in range(width)) for y in range(1)) * height
-
-    def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    buffer = io.BytesIO()
+    Image.new("RGB", (320 * scale, 288 * scale + 32), (128, 128, 128)).save(buffer, kind)
+    return buffer.getvalue()
 
 
 def _wav(scale: int) -> bytes:
@@ -210,7 +188,12 @@ def _clip(scale: int) -> bytes:
     return buffer.getvalue()
 
 
-_ENCODED = {"jpeg": _jpeg, "png": _png, "audio": _wav, "video": _clip}
+_ENCODED: dict[str, Callable[[int], bytes]] = {
+    "jpeg": functools.partial(_image, "JPEG"),
+    "png": functools.partial(_image, "PNG"),
+    "audio": _wav,
+    "video": _clip,
+}
 
 
 def _common(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ class Request(Protocol):
         """The names of the outputs that are asked for."""
 
     def tensor(self, name: str) -> Any:
-        """The array of an input (byte strings as objects); None where the request leaves it out."""
+        """The array of an input (byte strings as objects, or as a list of arrays); None where the request leaves it out."""
 
     def is_cancelled(self) -> bool:
         """Whether nobody waits for the answer any more."""
@@ -53,7 +53,7 @@ class InputSpec:
         optional: a request may leave it out.
         default: the sample to take then, or None.
         repeats: the samples of the last request that had the input may be taken then.
-        lasting: a sample may last for several runs of the pipeline, as a video does that is given in sequences.
+        multi_run: a sample may last for several runs of the pipeline, as a video does that is given in sequences.
     """
 
     name: str
@@ -64,14 +64,14 @@ class InputSpec:
     optional: bool = False
     default: Any = None
     repeats: bool = False
-    lasting: bool = False
+    multi_run: bool = False
 
 
 def samples_of(tensor: Any, spec: InputSpec) -> list[Any]:
     """The samples of one request's tensor, as views of its memory.
 
     Args:
-        tensor: an array of shape (samples, ...), on CPU or GPU; byte strings also as a list.
+        tensor: an array of shape (samples, ...), on CPU or GPU; byte strings also as a list, of ``bytes`` or of arrays of them.
         spec: what it is.
 
     Raises:
@@ -79,7 +79,7 @@ def samples_of(tensor: Any, spec: InputSpec) -> list[Any]:
     """
     if spec.is_bytes:
         items = tensor if isinstance(tensor, list) else tensor.reshape(-1)
-        return [np.frombuffer(_as_bytes(item, spec.name), np.uint8) for item in items]
+        return [_bytes_of(item, spec.name) for item in items]
     if tensor.ndim == 0:
         raise RequestError(f"input '{spec.name}' has no batch dimension")
     if spec.ndim == 0 and tensor.size == tensor.shape[0]:
@@ -100,7 +100,7 @@ def sample_of(value: Any, spec: InputSpec) -> np.ndarray:
     Raises:
         ValueError: it is no sample of this input.
     """
-    sample = _of_type(value, spec)
+    sample = _checked_value(value, spec)
     if spec.ndim is not None and sample.ndim < spec.ndim:
         sample = sample.reshape((1,) * (spec.ndim - sample.ndim) + sample.shape)
     if spec.ndim is not None and sample.ndim != spec.ndim:
@@ -108,7 +108,7 @@ def sample_of(value: Any, spec: InputSpec) -> np.ndarray:
     return sample
 
 
-def _of_type(value: Any, spec: InputSpec) -> np.ndarray:
+def _checked_value(value: Any, spec: InputSpec) -> np.ndarray:
     dtype = None if spec.dtype is None else np.dtype(spec.dtype)
     if isinstance(value, str):
         given = np.frombuffer(value.encode(), np.uint8) if dtype in (None, np.uint8) else np.array(json.loads(value))
@@ -122,11 +122,13 @@ def _of_type(value: Any, spec: InputSpec) -> np.ndarray:
     return sample
 
 
-def _as_bytes(item: Any, name: str) -> bytes:
-    if isinstance(item, bytes):
+def _bytes_of(item: Any, name: str) -> np.ndarray:
+    if isinstance(item, np.ndarray):
         return item
+    if isinstance(item, bytes):
+        return np.frombuffer(item, np.uint8)
     if isinstance(item, str):
-        return item.encode()
+        return np.frombuffer(item.encode(), np.uint8)
     raise RequestError(f"input '{name}' holds a {type(item).__name__} where bytes are expected")
 
 
@@ -188,7 +190,7 @@ def _joined(batch: TensorList, start: int, stop: int) -> Any:
     samples = batch.samples[start:stop]
     if stop - start == 1:
         return samples[0]
-    elements = batch._elements
+    elements = batch.elements
     if elements is not None:
         # The samples lie one behind the other: find where the first begins.
         begin = sum(math.prod(shape) for shape in batch.shapes[:start])

@@ -15,6 +15,7 @@ import numpy as np
 from penstock.data_types import CPU_ONLY_DEVICE_ID
 from penstock.pipeline import Pipeline
 from penstock.runtime import Result
+from penstock.schema import operator_class
 from penstock.serving.accounting import Accounts
 from penstock.serving.cancellation import CancellationWatch
 from penstock.serving.configuration import (
@@ -26,10 +27,10 @@ from penstock.serving.configuration import (
     output_specs,
     warn_of_differences,
 )
-from penstock.serving.fed_runner import FedRunner, MixUpError
 from penstock.serving.intake import Intake
 from penstock.serving.metrics import Metric
 from penstock.serving.model_files import ModelFolder
+from penstock.serving.pipeline_runner import MixUpError, PipelineRunner
 from penstock.serving.probing import probe, streams
 from penstock.serving.refusals import Fault, Refusal, refusal_of
 from penstock.serving.requests import Request, RequestError, part_of, to_batch
@@ -115,10 +116,11 @@ class ServedModel:
         self.accounts = accounts
         self._cancellation = CancellationWatch()
         self._pipeline = pipeline
-        self._runner = FedRunner(pipeline)
+        self._runner = PipelineRunner(pipeline)
         self.streams = streams(pipeline)
         self._inputs = input_specs(config, pipeline, settings)
-        self._intake = Intake(self._inputs, pipeline.max_batch_size or 0)
+        lends = any(operator_class(op.schema.name).lends_inputs for op in pipeline.graph.operators)
+        self._intake = Intake(self._inputs, pipeline.max_batch_size or 0, copies=lends)
         self._order = output_order(config["output"], pipeline)
         self._outputs = output_specs(config, pipeline, settings)
 
@@ -259,7 +261,7 @@ class ServedModel:
                     if result.failures:
                         yield refusal_of(result.failures[min(result.failures)], -given)
                         return
-                    for start, stop in _alike(result, self._order):
+                    for start, stop in _uniform_runs(result, self._order):
                         yield self._part(request, result, start, stop)
                     given += len(result.outputs[0])
         except Exception as error:
@@ -319,7 +321,7 @@ def _concatenated(name: str, arrays: Sequence[Any]) -> Any:
     return (np if isinstance(arrays[0], np.ndarray) else require_cupy()).concatenate(arrays)
 
 
-def _alike(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _uniform_runs(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Where to cut a batch, so that the samples between two cuts are of one shape: a video's last sequence may be shorter."""
     shapes = list(zip(*(result.outputs[index].shapes for index in outputs)))
     cuts = [place for place in range(1, len(shapes)) if shapes[place] != shapes[place - 1]]

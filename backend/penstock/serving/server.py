@@ -26,8 +26,9 @@ from penstock.serving import guardian
 from penstock.serving.control import Control, ModelState, ServerError, readable
 from penstock.serving.environment import Environment, count_gpus, describe, find_environment
 from penstock.serving.flags import ALL_MODELS, Flags
-from penstock.serving.installation import BACKEND, Installation, check_stub, find_installation, lay_out
+from penstock.serving.installation import BACKEND, Hosted, Installation, check_stub, find_installation, lay_out
 from penstock.serving.settings import SERVER_SETTINGS, settings_of
+from penstock.serving.shim import shim
 from penstock.serving.stub_launcher import lay_out_launcher
 from penstock.serving.stubs import Stub, Stubs, describe_end
 from penstock.serving.supervisor import Report, Supervisor
@@ -39,6 +40,12 @@ _log = logging.getLogger("penstock.serving")
 
 _GPU_POOL_BYTES = 1 << 30
 """For outputs on the GPU: what does not fit is served wrong, and Triton's own 64 MB hold no batch of photographs."""
+
+WAYS = ("native", "stub")
+"""How models run: in Triton's own process, or each instance in one of its own, Triton's Python stub."""
+
+WAY = "PENSTOCK_BACKEND"
+"""The environment variable that chooses one of them where nothing else does."""
 
 _STARTS = 3
 """Tries to start on ports chosen here: another program may take one before Triton does."""
@@ -59,6 +66,7 @@ class LocalServer:
             Models come and go by ``--model-control-mode``: ``none`` (the default), ``poll`` or ``explicit``. Only in
             ``explicit`` can clients load models, and ask for the index of the repository.
         settings: of all models of the backend, e.g. ``{"max_pixels": "1000000"}``; a model's own parameters go first.
+        way: ``native`` or ``stub``, as in :data:`WAYS`.
         backends: the names that models may have for this backend in their configurations.
         gpu_pool_bytes: memory on each GPU for the outputs in flight; what does not fit is served wrong by Triton.
         allow_failures: start even if models cannot be loaded; by default that is an error.
@@ -84,6 +92,7 @@ class LocalServer:
         host: str = "127.0.0.1",
         flags: Sequence[str] = (),
         settings: Mapping[str, str] | None = None,
+        way: str | None = None,
         backends: Sequence[str] = (BACKEND,),
         gpu_pool_bytes: int = _GPU_POOL_BYTES,
         allow_failures: bool = False,
@@ -102,6 +111,9 @@ class LocalServer:
         self._given_ports = {"HTTP": http_port, "gRPC": grpc_port, "metrics": metrics_port}
         self._settings = dict(settings or {})
         self._mirrors: Mirrors | None = None
+        self.way = way or os.environ.get(WAY) or "stub"
+        if self.way not in WAYS:
+            raise ServerError(f"models run in one of the ways {' and '.join(WAYS)}, there is no '{self.way}'")
         self._backends = tuple(backends)
         self._gpu_pool_bytes = gpu_pool_bytes
         self._allow_failures = allow_failures
@@ -193,9 +205,10 @@ class LocalServer:
                 self._mirrors = Mirrors(self._own_repositories, self._folder / "mirrors")
                 self.repositories = [*self._mirrors.folders, *self._flags.repositories]
             self._variables = self._all_variables(environment, lay_out_launcher(self._folder / "launcher"))
-            if self._installation.from_wheel:
+            hosted = Hosted(shim(), environment.library, environment.python) if self._native else None
+            if self._installation.from_wheel and hosted is None:
                 check_stub(self._installation, self._variables)
-            self._backend_directory = lay_out(self._installation, self._folder, self._backends)
+            self._backend_directory = lay_out(self._installation, self._folder, self._backends, hosted)
             self._guard()
             self._start_on_free_ports()
             if not self._allow_failures:
@@ -203,7 +216,7 @@ class LocalServer:
         except BaseException:
             self.stop()
             raise
-        every = self._flags.poll_every if self._flags.mode == "poll" else None
+        every = self._flags.poll_interval if self._flags.mode == "poll" else None
         self._supervisor = Supervisor(self, self._report, self._restarts, every)
         return self
 
@@ -277,11 +290,15 @@ class LocalServer:
         if isinstance(self._environment, Environment):
             environment = self._environment
         elif not _installed_triton():
-            environment = find_environment(self._environment)
+            environment = find_environment(self._environment, self._native)
         else:
             # An installed Triton brings the Python that its stub was made for: the machine's own.
             environment = describe(self._environment or shutil.which("python3") or "python3")
-        return environment, find_installation(environment)
+        return environment, find_installation(environment, self._native)
+
+    @property
+    def _native(self) -> bool:
+        return self.way == "native"
 
     def _all_variables(self, environment: Environment, launcher: Path) -> dict[str, str]:
         variables = _variables(environment) | {SERVER_SETTINGS: self._all_settings()}

@@ -20,7 +20,7 @@ SERVER_SETTINGS = "PENSTOCK_BACKEND_CONFIG"
 _SECTIONS = ("dali", "penstock")  # the later one wins
 ISOLATION = ("auto", "all", "none")
 DEVICES = ("auto", "cpu")
-PILLOWS_LIMIT = 178_956_970
+PILLOW_PIXEL_LIMIT = 178_956_970
 ONE_GIBIBYTE = 1 << 30
 
 
@@ -108,7 +108,7 @@ class Settings:
         "What is taken for inputs that a request leaves out, which may then.",
     )
     max_pixels: int | None = _setting(
-        PILLOWS_LIMIT, _limit, "a number from 1, or none", "The most pixels that an encoded image may have."
+        PILLOW_PIXEL_LIMIT, _limit, "a number from 1, or none", "The most pixels that an encoded image may have."
     )
     max_bytes: int | None = _setting(
         ONE_GIBIBYTE, _limit, "a number from 1, or none", "The most bytes that a decoded image, sound or clip may take."

@@ -73,7 +73,7 @@ class Stubs:
     def __init__(self, server: int) -> None:
         self._server = server
         # Other processes stay other processes: each is read only once, so that looking often costs little.
-        self._strangers: set[int] = set()
+        self._foreign_pids: set[int] = set()
 
     def running(self) -> list[Stub]:
         """Those that run models, or are about to."""
@@ -95,12 +95,12 @@ class Stubs:
 
     def _children(self) -> list[tuple[int, _Stat]]:
         pids = {int(name) for name in os.listdir("/proc") if name.isdigit()}
-        self._strangers &= pids
+        self._foreign_pids &= pids
         found = []
-        for pid in pids - self._strangers:
+        for pid in pids - self._foreign_pids:
             stat = _stat(pid)
             if stat is None or stat.parent != self._server:
-                self._strangers.add(pid)
+                self._foreign_pids.add(pid)
             elif stat.name == _NAME:
                 found.append((pid, stat))
         return found

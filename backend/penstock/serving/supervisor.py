@@ -22,9 +22,9 @@ from penstock.serving.stubs import Stub
 Report = Callable[[str], None]
 
 _TICK = 0.1
-_LIST_EVERY = 0.25
+_LIST_INTERVAL = 0.25
 """Seconds; less than a process of a model takes to get ready, so that none comes and goes unseen."""
-_ASK_EVERY = 1.0
+_HEALTH_INTERVAL = 1.0
 _STEADY = 60.0
 """Seconds of service after which earlier deaths are forgotten."""
 _LONGEST_PAUSE = 30.0
@@ -73,16 +73,18 @@ class Supervisor:
         server: what to watch; it runs already.
         report: told what has happened and what is done about it, a line at a time, from several threads.
         restarts: how often in a row the server is started again when it has served for less than a minute.
-        poll_every: seconds between two looks for changed models; None: models do not come and go by their files.
+        poll_interval: seconds between two looks for changed models; None: models do not come and go by their files.
     """
 
-    def __init__(self, server: Supervised, report: Report, restarts: int = 5, poll_every: float | None = None) -> None:
+    def __init__(
+        self, server: Supervised, report: Report, restarts: int = 5, poll_interval: float | None = None
+    ) -> None:
         self._server = server
         self._report = _undisturbed(report)
         self._restarts = restarts
         self._deaths = _Deaths()
         self._models = _Models(server, self._report)
-        self._poll = None if poll_every is None else _Poll(server, poll_every, self._models)
+        self._poll = None if poll_interval is None else _Poll(server, poll_interval, self._models)
         self._over = threading.Event()
         self._failure: ServerError | None = None
         self._thread = threading.Thread(target=self._run, name="penstock-supervisor", daemon=True)
@@ -161,14 +163,14 @@ class _Models:
         self._retired: dict[Stub, float] = {}
         self._deaths: dict[str, _Deaths] = {}
         self._busy: dict[str, threading.Thread] = {}
-        self._next_list = self._next_asking = 0.0
+        self._next_list = self._next_health_check = 0.0
         self._list(time.monotonic())
 
     def look(self) -> None:
         """Finds the processes that have come and gone since the last look."""
         now = time.monotonic()
         if now >= self._next_list:
-            self._next_list = now + _LIST_EVERY
+            self._next_list = now + _LIST_INTERVAL
             self._list(now)
             for stub, since in list(self._suspects.items()):
                 if stub in self._suspects:  # and not forgotten with another one of its model
@@ -221,8 +223,8 @@ class _Models:
                 stub.kill()
         self._stubs |= living - self._retired.keys()
         self._busy = {model: thread for model, thread in self._busy.items() if thread.is_alive()}
-        if now >= self._next_asking:
-            self._next_asking = now + _ASK_EVERY
+        if now >= self._next_health_check:
+            self._next_health_check = now + _HEALTH_INTERVAL
             self._ask()
 
     def _ask(self) -> None:

@@ -77,10 +77,10 @@ def original_of(path: Path, environment: Mapping[str, str] | None = None) -> Pat
     return path
 
 
-def ask_for_cpu(config: str) -> str:
+def request_cpu(config: str) -> str:
     """A model's configuration (in protobuf's text format) in which no instance group asks for a GPU.
 
-    >>> ask_for_cpu("instance_group [ { count: 2 kind: KIND_GPU gpus: [ 0, 1 ] } ]")
+    >>> request_cpu("instance_group [ { count: 2 kind: KIND_GPU gpus: [ 0, 1 ] } ]")
     'instance_group [ { count: 2 kind: KIND_CPU } ]'
     """
     tokens = _TOKEN.findall(config)
@@ -98,7 +98,7 @@ def ask_for_cpu(config: str) -> str:
             del opened[-1:]
         elif _is_word(token):
             if in_group and token == "gpus":
-                position = _behind_value(tokens, position)
+                position = _skip_value(tokens, position)
                 continue
             if in_group and field == "kind" and token in ("KIND_GPU", "1"):
                 token = "KIND_CPU"
@@ -111,7 +111,7 @@ def _is_word(token: str) -> bool:
     return not token.isspace() and token[0] not in "#:,;"
 
 
-def _behind_value(tokens: Sequence[str], position: int) -> int:
+def _skip_value(tokens: Sequence[str], position: int) -> int:
     """The position behind a field's value and what parts it from the next field."""
     depth = 0
     while position < len(tokens):
@@ -154,7 +154,7 @@ def _entries(folder: Path) -> Iterator[tuple[Path, Path]]:
 
 def _amend(source: Path, target: Path) -> None:
     """Writes the amended configuration, unless it is there already."""
-    text = ask_for_cpu(source.read_text())
+    text = request_cpu(source.read_text())
     if not target.is_file() or target.read_text() != text:
         beside = target.with_suffix(".new")
         beside.write_text(text)

@@ -9,7 +9,9 @@ import numpy as np
 
 from penstock.data_types import ENUM_TYPES, DALIDataType, check_readable, dtype_name, from_numpy_dtype, numpy_dtype
 from penstock.tensors.cuda import require_cupy
+from penstock.tensors.dlpack import Capsule
 from penstock.tensors.formatting import tensor_text
+from penstock.tensors.pictures import sample_html
 
 # Distinguishes what is not given from None.
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()
@@ -70,18 +72,18 @@ class Tensor:
             dtype: the type, where it is another than the array's.
         """
         self = cls.__new__(cls)
-        self._array, self._layout, self._source_info, self._type = array, layout, source_info, dtype
+        self.array, self._layout, self._source_info, self._type = array, layout, source_info, dtype
         return self
 
     def _set(self, array: Any, layout: str | None) -> None:
-        self._array = array
+        self.array = array
         self._layout = check_layout(layout, array.ndim)
         self._source_info = ""
 
     @property
     def dtype(self) -> DALIDataType:
         """The type of the elements."""
-        return from_numpy_dtype(self._array.dtype) if self._type is None else self._type
+        return from_numpy_dtype(self.array.dtype) if self._type is None else self._type
 
     def marked(self, dtype: DALIDataType) -> Tensor:
         """This tensor; its elements are from now on those of ``dtype``, if that is an enumeration."""
@@ -91,11 +93,11 @@ class Tensor:
 
     def shape(self) -> list[int]:
         """The extents, as a list."""
-        return list(self._array.shape)
+        return list(self.array.shape)
 
     def ndim(self) -> int:
         """The number of dimensions."""
-        return int(self._array.ndim)
+        return int(self.array.ndim)
 
     def layout(self) -> str:
         """The names of the dimensions, or an empty string."""
@@ -103,7 +105,7 @@ class Tensor:
 
     def set_layout(self, layout: str | None) -> None:
         """Names the dimensions; None or an empty string takes the names away."""
-        self._layout = check_layout(layout, self._array.ndim)
+        self._layout = check_layout(layout, self.array.ndim)
 
     def source_info(self) -> str:
         """Where the data came from (a file's path and the like), or an empty string."""
@@ -115,7 +117,7 @@ class Tensor:
 
     def squeeze(self, dim: int | None = None) -> bool:
         """Removes dimension ``dim``, or all dimensions of extent 1, in place; tells whether anything was removed."""
-        shape = self._array.shape
+        shape = self.array.shape
         axes: tuple[int, ...]
         if dim is None:
             axes = tuple(i for i, extent in enumerate(shape) if extent == 1)
@@ -125,13 +127,13 @@ class Tensor:
             axes = (int(dim) % len(shape),) if shape[dim] == 1 else ()
         if not axes:
             return False
-        self._array = self._array.squeeze(axes)
+        self.array = self.array.squeeze(axes)
         self._layout = "".join(c for i, c in enumerate(self._layout) if i not in axes)
         return True
 
     def reinterpret(self, new_type: DALIDataType) -> None:
         """Views the same bytes as another type of the same size."""
-        self._array = self._array.view(reinterpreted_dtype(self.dtype, new_type))
+        self.array = self.array.view(reinterpreted_dtype(self.dtype, new_type))
         self._type = new_type
 
     def __str__(self) -> str:
@@ -141,11 +143,15 @@ class Tensor:
     def __repr__(self) -> str:
         return self._text(None)
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: a picture, where the tensor is an image or a signal."""
+        return sample_html(self._host_array(), self._layout, edge=320)
+
     def _text(self, data: np.ndarray | None) -> str:
-        return tensor_text(type(self).__name__, data, self.dtype, self._layout, self.device_type, self._array.shape)
+        return tensor_text(type(self).__name__, data, self.dtype, self._layout, self.device_type, self.array.shape)
 
     def _make_copy(self) -> Any:
-        return type(self).of_array(self._array.copy(), self._layout, self._source_info, self._type)
+        return type(self).of_array(self.array.copy(), self._layout, self._source_info, self._type)
 
     def _host_array(self) -> np.ndarray:
         raise NotImplementedError
@@ -194,23 +200,23 @@ class TensorCPU(Tensor):
         self._set(buffer_view(only_given({"b": b, "object": object}, "TensorCPU")), layout)
 
     def _host_array(self) -> np.ndarray:
-        return self._array
+        return self.array
 
     def as_cpu(self) -> TensorCPU:
         """The tensor in host memory."""
         return self
 
     def _as_gpu(self) -> TensorGPU:
-        return TensorGPU.of_array(device_view(self._array), self._layout, self._source_info, self._type)
+        return TensorGPU.of_array(device_view(self.array), self._layout, self._source_info, self._type)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         check_readable(self.dtype)
-        array = self._array if dtype is None else self._array.astype(dtype, copy=False)
-        return array.copy() if copy and array is self._array else array
+        array = self.array if dtype is None else self.array.astype(dtype, copy=False)
+        return array.copy() if copy and array is self.array else array
 
     def _host_interface(self) -> dict[str, Any]:
         check_readable(self.dtype)
-        return self._array.__array_interface__
+        return self.array.__array_interface__
 
     def __dlpack__(
         self,
@@ -225,8 +231,8 @@ class TensorCPU(Tensor):
             raise BufferError(f"A tensor on the CPU cannot be given as one on the device {dl_device}")
         versioned = max_version is not None and int(np.__version__.split(".")[0]) >= 2
         # The old form of a capsule cannot tell that memory must not be written to.
-        own = copy or not (versioned or self._array.flags.writeable)
-        array = self._array.copy() if own else self._array
+        own = copy or not (versioned or self.array.flags.writeable)
+        array = self.array.copy() if own else self.array
         return array.__dlpack__(max_version=max_version) if versioned else array.__dlpack__()
 
     def __dlpack_device__(self) -> tuple[DLDeviceType, int]:
@@ -234,13 +240,13 @@ class TensorCPU(Tensor):
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        return int(self._array.ctypes.data)
+        return int(self.array.ctypes.data)
 
     def copy_to_external(self, ptr: Any) -> None:
         """Copies the data to the memory at address ``ptr``."""
         import ctypes
 
-        source = np.ascontiguousarray(self._array)
+        source = np.ascontiguousarray(self.array)
         address = getattr(ptr, "value", ptr)
         if address is None:
             raise ValueError("The address to copy to must not be null")
@@ -265,7 +271,7 @@ class TensorGPU(Tensor):
         self.stream = stream
 
     def _host_array(self) -> np.ndarray:
-        return self._array.get()
+        return self.array.get()
 
     def as_cpu(self) -> TensorCPU:
         """The tensor in host memory."""
@@ -273,27 +279,27 @@ class TensorGPU(Tensor):
 
     def device_id(self) -> int:
         """The number of the GPU."""
-        return int(self._array.device.id)
+        return int(self.array.device.id)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return self._array.__cuda_array_interface__
+        return self.array.__cuda_array_interface__
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        return self._array.__dlpack__(**kwargs)
+        return self.array.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[DLDeviceType, int]:
         return (DLDeviceType.kDLCUDA, self.device_id())
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        return int(self._array.data.ptr)
+        return int(self.array.data.ptr)
 
     def copy_to_external(
         self, ptr: Any, cuda_stream: Any = None, non_blocking: bool = False, use_copy_kernel: bool = False
     ) -> None:
         """Copies the data to the memory, on host or device, at address ``ptr``."""
-        copy_device_to(self._array, ptr, cuda_stream, non_blocking)
+        copy_device_to(self.array, ptr, cuda_stream, non_blocking)
 
 
 def copy_device_to(array: Any, ptr: Any, cuda_stream: Any, non_blocking: bool) -> None:
@@ -330,7 +336,7 @@ def host_view(data: Any) -> np.ndarray:
     if isinstance(data, Tensor):
         return data._host_array()
     if type(data).__name__ == "PyCapsule":
-        return np.from_dlpack(_Capsule(data))
+        return np.from_dlpack(Capsule(data))
     if hasattr(data, "__dlpack__") and not hasattr(data, "__array_interface__"):
         return np.from_dlpack(data)
     return np.asarray(data)
@@ -362,7 +368,7 @@ def _any_buffer_view(data: Any) -> np.ndarray:
     if isinstance(data, Tensor):
         return data._host_array()
     if type(data).__name__ == "PyCapsule":
-        return np.from_dlpack(_Capsule(data))
+        return np.from_dlpack(Capsule(data))
     if hasattr(data, "__dlpack__"):
         return np.from_dlpack(data)
     try:
@@ -374,26 +380,13 @@ def _any_buffer_view(data: Any) -> np.ndarray:
         ) from None
 
 
-class _Capsule:
-    """A DLPack capsule in the form that array libraries take."""
-
-    def __init__(self, capsule: Any) -> None:
-        self._capsule = capsule
-
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        return self._capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
-
-
 def device_view(data: Any) -> Any:
     """A CuPy view of device data, without a copy; host data is uploaded."""
     cupy = require_cupy("a tensor on the GPU")
     if isinstance(data, cupy.ndarray):
         return data
     if isinstance(data, TensorGPU):
-        return data._array
+        return data.array
     if hasattr(data, "__cuda_array_interface__"):
         return cupy.asarray(data)
     if hasattr(data, "__dlpack_device__") and data.__dlpack_device__()[0] != 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from penstock.data_types import DALIDataType, check_readable, dtype_name, from_n
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.formatting import batch_text
 from penstock.tensors.memory import HostPool
+from penstock.tensors.pictures import MOST_SHOWN, batch_html
 from penstock.tensors.tensor import (
     NOT_GIVEN,
     Tensor,
@@ -56,8 +57,8 @@ class TensorList:
         self.source_infos: list[str] = []
         self.positions: list[int] | None = None
         self._samples: list[Any] | None = []
-        # A 1-D array of the elements of all samples, one after the other, where the batch is contiguous.
-        self._elements: Any = None
+        # The elements of all samples as one 1-D array if the batch is contiguous, else None.
+        self.elements: Any = None
 
     # -- making ------------------------------------------------------------------------------------------------
 
@@ -88,22 +89,40 @@ class TensorList:
         return self
 
     @classmethod
-    def of_elements(cls, elements: Any, shapes: Sequence[Shape], layout: str = "", ndim: int | None = None) -> Any:
-        """A contiguous batch: ``elements`` is 1-D and holds the samples one after the other."""
+    def of_elements(
+        cls,
+        elements: Any,
+        shapes: Sequence[Shape],
+        layout: str = "",
+        ndim: int | None = None,
+        dtype: DALIDataType | None = None,
+    ) -> Any:
+        """A contiguous batch: ``elements`` is 1-D and holds the samples one after the other.
+
+        Args:
+            ndim: of a sample, for a batch that may be empty.
+            dtype: the type, where it is not the array's.
+        """
         self = cls.__new__(cls)
         TensorList.__init__(self)
-        self._elements = elements
+        self.elements = elements
         self._samples = None
         self.shapes = list(shapes)
-        self._dtype = from_numpy_dtype(elements.dtype)
+        self._dtype = from_numpy_dtype(elements.dtype) if dtype is None else dtype
         self._ndim = len(self.shapes[0]) if self.shapes else (ndim or 0)
         self._layout = layout
         return self
 
-    def relabelled(self, layout: str | None = None, shapes: Sequence[Shape] | None = None) -> Any:
-        """The same data under another layout, or with each sample in another shape of the same volume."""
-        if self._elements is not None:
-            other = type(self).of_elements(self._elements, self.shapes if shapes is None else shapes, ndim=self._ndim)
+    def relabelled(
+        self, layout: str | None = None, shapes: Sequence[Shape] | None = None, ndim: int | None = None
+    ) -> Any:
+        """The same data with another layout, or with other shapes of the same volume.
+
+        Args:
+            ndim: of the new shapes, for a batch that may be empty.
+        """
+        if self.elements is not None:
+            other = type(self).of_elements(self.elements, self.shapes if shapes is None else shapes, ndim=self._ndim)
             other._samples = self._samples if shapes is None else None
         elif shapes is None:
             other = type(self).of_samples(self.samples, self._layout, self._dtype, self._ndim, self.source_infos)
@@ -112,6 +131,8 @@ class TensorList:
         other._dtype = self._dtype
         other._layout = self._layout if layout is None else layout
         other.source_infos = self.source_infos
+        if ndim is not None:
+            other._ndim = ndim
         return other
 
     def subset(self, indices: Sequence[int]) -> Any:
@@ -120,11 +141,16 @@ class TensorList:
         infos = [self.source_infos[i] for i in indices] if self.source_infos else ()
         return type(self).of_samples([samples[i] for i in indices], self._layout, self._dtype, self._ndim, infos)
 
+    def emptied(self, indices: Collection[int]) -> Any:
+        """The batch with the samples at ``indices`` of size zero, the others sharing memory."""
+        samples = [sample.reshape(-1)[:0] if i in indices else sample for i, sample in enumerate(self.samples)]
+        return type(self).of_samples(samples, self._layout, self._dtype, self._ndim, self.source_infos)
+
     def unfolded(self) -> Any:
         """The parts of all samples along their first dimension as one batch, sharing memory."""
         shapes = [shape[1:] for shape in self.shapes for _ in range(shape[0])]
-        if self._elements is not None:
-            other = type(self).of_elements(self._elements, shapes, self._layout[1:], self._ndim - 1)
+        if self.elements is not None:
+            other = type(self).of_elements(self.elements, shapes, self._layout[1:], self._ndim - 1)
         else:
             parts = ((sample, part) for sample in self.samples for part in range(len(sample)))
             # A part of one dimension less, and an array even so where that is none.
@@ -147,7 +173,7 @@ class TensorList:
             samples, start = [], 0
             for shape in self.shapes:
                 stop = start + math.prod(shape)
-                samples.append(self._elements[start:stop].reshape(shape))
+                samples.append(self.elements[start:stop].reshape(shape))
                 start = stop
             self._samples = samples
         return self._samples
@@ -201,8 +227,8 @@ class TensorList:
     def reinterpret(self, new_type: DALIDataType) -> None:
         """Views the same bytes as another type of the same size."""
         target = reinterpreted_dtype(self._dtype, new_type)
-        if self._elements is not None:
-            self._elements, self._samples = self._elements.view(target), None
+        if self.elements is not None:
+            self.elements, self._samples = self.elements.view(target), None
         else:
             self._samples = [sample.view(target) for sample in self.samples]
         self._dtype = new_type
@@ -211,7 +237,7 @@ class TensorList:
         """Forgets the samples."""
         TensorList.__init__(self)
 
-    def _contiguous_elements(self) -> Any:
+    def contiguous_elements(self) -> Any:
         raise NotImplementedError
 
     def _dense(self) -> Any:
@@ -221,7 +247,7 @@ class TensorList:
                 "uniform one, and which are contiguous in memory"
             )
         shape = self.shapes[0] if self.shapes else (0,) * self._ndim
-        return self._contiguous_elements().reshape((len(self), *shape))
+        return self.contiguous_elements().reshape((len(self), *shape))
 
     def as_tensor(self) -> Any:
         """The batch as one tensor with a leading batch dimension; raises RuntimeError unless all shapes are equal."""
@@ -229,7 +255,7 @@ class TensorList:
 
     def as_reshaped_tensor(self, shape: Sequence[int]) -> Any:
         """The batch's elements as one tensor of ``shape``; raises RuntimeError unless its volume is the batch's."""
-        elements = self._contiguous_elements()
+        elements = self.contiguous_elements()
         if min(shape, default=0) < 0 or math.prod(shape) != elements.size:
             raise RuntimeError(
                 f"The requested shape {tuple(shape)} must have the same volume as the batch: {elements.size}"
@@ -240,7 +266,7 @@ class TensorList:
         copy = type(self).of_samples(
             [sample.copy() for sample in self.samples], self._layout, self._dtype, self._ndim, self.source_infos
         )
-        copy._contiguous_elements()
+        copy.contiguous_elements()
         return copy
 
     def __str__(self) -> str:
@@ -249,6 +275,12 @@ class TensorList:
 
     def __repr__(self) -> str:
         return self._text(None)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the first samples, as pictures where they are images."""
+        heading = f"{type(self).__name__}: {len(self)} samples, {self._dtype}, layout '{self._layout}'"
+        shown = self.subset(range(min(len(self), MOST_SHOWN))).as_cpu()
+        return batch_html(heading, shown.samples, self._layout, len(self))
 
     def _text(self, samples: Sequence[np.ndarray] | None) -> str:
         return batch_text(type(self).__name__, samples, self._dtype, self._layout, self.device_type, self.shapes)
@@ -353,7 +385,7 @@ class TensorListCPU(TensorList):
             self._set_list(data, layout, in_one_piece)
         elif isinstance(data, TensorListCPU):
             self._adopt(data.samples, layout or data.layout())
-            self._elements, self._dtype, self._ndim = data._elements, data._dtype, data._ndim
+            self.elements, self._dtype, self._ndim = data.elements, data._dtype, data._ndim
             self._scattered = data._scattered
         else:
             self._set_array(buffer_view(data), layout)
@@ -369,7 +401,7 @@ class TensorListCPU(TensorList):
     def _set_array(self, array: np.ndarray, layout: str | None) -> None:
         if array.ndim == 0:
             raise RuntimeError("Cannot create a TensorList from a 0-dim array: its first dimension is the batch")
-        self._elements = array.reshape(-1)
+        self.elements = array.reshape(-1)
         self._dtype, self._ndim = from_numpy_dtype(array.dtype), array.ndim - 1
         # A range rather than a number, so that samples without dimensions are arrays too.
         self._adopt([array[i : i + 1].reshape(array.shape[1:]) for i in range(len(array))], layout)
@@ -403,16 +435,16 @@ class TensorListCPU(TensorList):
         dtype = tensor.dtype if isinstance(tensor, Tensor) else from_numpy_dtype(array.dtype)
         return TensorListCPU.of_samples([array] * num_samples, layout, dtype, array.ndim)
 
-    def _contiguous_elements(self) -> np.ndarray:
-        if self._elements is None:
+    def contiguous_elements(self) -> np.ndarray:
+        if self.elements is None:
             samples = self.samples
             if samples:
-                self._elements = np.concatenate([np.ascontiguousarray(s).reshape(-1) for s in samples])
+                self.elements = np.concatenate([np.ascontiguousarray(s).reshape(-1) for s in samples])
             else:
                 kind = np.uint8 if self._dtype == DALIDataType.NO_TYPE else numpy_dtype(self._dtype)
-                self._elements = np.empty(0, kind)
+                self.elements = np.empty(0, kind)
             self._samples = None
-        return self._elements
+        return self.elements
 
     def at(self, index: int) -> np.ndarray:
         """A copy of sample ``index``, counted from 0, as a numpy array."""
@@ -454,11 +486,11 @@ class TensorListCPU(TensorList):
         """The address of the first element of a contiguous batch."""
         if self._scattered:
             raise RuntimeError("Only the samples of a contiguous batch have one data pointer")
-        return int(self._contiguous_elements().ctypes.data)
+        return int(self.contiguous_elements().ctypes.data)
 
     def copy_to_external(self, ptr: Any) -> None:
         """Copies all samples, one after the other, to the memory at address ``ptr``."""
-        TensorCPU(self._contiguous_elements()).copy_to_external(ptr)
+        TensorCPU(self.contiguous_elements()).copy_to_external(ptr)
 
 
 def _own_device_view(item: Any) -> Any:
@@ -504,34 +536,34 @@ class TensorListGPU(TensorList):
             arrays, own = _arrays_of(data, _own_device_view, "TensorGPU")
             self._adopt(arrays, layout or own)
             if contiguous:
-                self._contiguous_elements()
+                self.contiguous_elements()
             self._scattered = not contiguous and len(arrays) > 1
         elif isinstance(data, TensorListGPU):
             self._adopt(data.samples, layout or data.layout())
-            self._elements, self._dtype, self._ndim = data._elements, data._dtype, data._ndim
+            self.elements, self._dtype, self._ndim = data.elements, data._dtype, data._ndim
         else:
             array = device_view(data)
             if array.flags.c_contiguous:
-                self._elements = array.reshape(-1)
+                self.elements = array.reshape(-1)
             self._dtype, self._ndim = from_numpy_dtype(array.dtype), array.ndim - 1
             self._adopt([array[i] for i in range(len(array))], layout)
 
     _stream: Any = None
     # Where the samples lie (as kernels are told), as long as nobody wants arrays of them.
-    _places: Sequence[Any] | None = None
+    located: Sequence[Any] | None = None
 
     @classmethod
-    def of_places(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> Any:
+    def of_located(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> Any:
         """A batch of samples in memory that is not CuPy's (:class:`penstock.kernels.cuda.launch.Located`)."""
         batch = cls.of_samples([], layout, dtype, ndim)
         batch.shapes = [place.shape for place in places]
-        batch._samples, batch._places = None, places
+        batch._samples, batch.located = None, places
         return batch
 
     @property
     def samples(self) -> list[Any]:
-        if self._samples is None and self._places is not None:
-            self._samples, self._places = [place.array() for place in self._places], None
+        if self._samples is None and self.located is not None:
+            self._samples, self.located = [place.array() for place in self.located], None
         return super().samples
 
     @classmethod
@@ -564,7 +596,7 @@ class TensorListGPU(TensorList):
         cupy = require_cupy("a batch on the GPU")
         if not len(batch):
             return cls.of_samples([], batch.layout(), batch.dtype, batch.ndim())
-        host = batch._contiguous_elements()
+        host = batch.contiguous_elements()
         elements = cupy.empty(host.size, host.dtype)
         if host.size:
             elements.data.copy_from_host_async(host.ctypes.data, host.nbytes, cupy.cuda.get_current_stream())
@@ -579,20 +611,20 @@ class TensorListGPU(TensorList):
 
     def pointers(self) -> np.ndarray:
         """Device addresses of the samples, uint64 of shape (batch,)."""
-        if self._elements is not None and self._dtype != DALIDataType.NO_TYPE:
+        if self.elements is not None and self._dtype != DALIDataType.NO_TYPE:
             sizes = np.array(_volumes(self.shapes), np.uint64) * np.uint64(numpy_dtype(self._dtype).itemsize)
             starts = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sizes)])[: len(sizes)].astype(np.uint64)
-            return np.uint64(self._elements.data.ptr) + starts
+            return np.uint64(self.elements.data.ptr) + starts
         return np.array([sample.data.ptr for sample in self.samples], np.uint64)
 
-    def _contiguous_elements(self) -> Any:
-        if self._elements is None:
+    def contiguous_elements(self) -> Any:
+        if self.elements is None:
             cupy = require_cupy("a batch on the GPU")
             samples = self.samples
             kind = np.uint8 if self._dtype == DALIDataType.NO_TYPE else numpy_dtype(self._dtype)
-            self._elements = cupy.concatenate([s.reshape(-1) for s in samples]) if samples else cupy.empty(0, kind)
+            self.elements = cupy.concatenate([s.reshape(-1) for s in samples]) if samples else cupy.empty(0, kind)
             self._samples = None
-        return self._elements
+        return self.elements
 
     def at(self, index: int) -> Any:
         """Sample ``index`` as a :class:`TensorGPU`."""
@@ -605,13 +637,13 @@ class TensorListGPU(TensorList):
 
     def device_id(self) -> int:
         """The number of the GPU."""
-        return int(self._contiguous_elements().device.id)
+        return int(self.contiguous_elements().device.id)
 
     def as_cpu(self) -> TensorListCPU:
         """A copy in host memory; waits for the copy."""
         if not len(self):
             return TensorListCPU.of_samples([], self._layout, self._dtype, self._ndim)
-        host = self._contiguous_elements().get()
+        host = self.contiguous_elements().get()
         batch = TensorListCPU.of_elements(host, self.shapes, self._layout)
         batch._dtype = self._dtype
         batch.source_infos = self.source_infos
@@ -619,13 +651,13 @@ class TensorListGPU(TensorList):
 
     def data_ptr(self) -> int:
         """The address of the first element of a contiguous batch."""
-        return int(self._contiguous_elements().data.ptr)
+        return int(self.contiguous_elements().data.ptr)
 
     def copy_to_external(
         self, ptr: Any, cuda_stream: Any = None, non_blocking: bool = False, use_copy_kernel: bool = False
     ) -> None:
         """Copies all samples, one after the other, to the memory (host or device) at address ``ptr``."""
-        copy_device_to(self._contiguous_elements(), ptr, cuda_stream, non_blocking)
+        copy_device_to(self.contiguous_elements(), ptr, cuda_stream, non_blocking)
 
     def _printable(self, sample: Any) -> Any:
         return sample.get()

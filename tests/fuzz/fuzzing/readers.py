@@ -17,7 +17,7 @@ from fuzzing.other_seeds import Files
 from fuzzing.outcomes import NEIGHBOUR, OK, Outcome, of_error
 from fuzzing.settings import Settings, pipeline_with
 from penstock import fn, tfrecord
-from penstock.serving.fed_runner import FedRunner
+from penstock.serving.pipeline_runner import PipelineRunner
 from penstock.tensors import TensorListCPU
 
 
@@ -218,7 +218,7 @@ class RunningInput:
         self._pipeline.close()
 
     def _frames(self, clip: bytes) -> list[np.ndarray]:
-        sources = FedRunner(self._pipeline).sources
+        sources = PipelineRunner(self._pipeline).sources
         batch = TensorListCPU.of_samples([np.frombuffer(bytearray(clip), np.uint8)], "")
         sources["encoded"].feed(batch)
         frames: list[np.ndarray] = []

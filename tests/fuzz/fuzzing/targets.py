@@ -17,7 +17,7 @@ from fuzzing.readers import READER_TARGETS, InputTarget, ReaderTarget, RunningIn
 from fuzzing.seeds import Seeds
 from fuzzing.settings import Settings, pipeline_with
 from penstock import fn, types
-from penstock.serving.fed_runner import FedRunner
+from penstock.serving.pipeline_runner import PipelineRunner
 from penstock.tensors import TensorListCPU
 
 _NEIGHBOURS = 2
@@ -106,7 +106,7 @@ class Running:
     def __init__(self, target: Target, seeds: Sequence[Seed], settings: Settings, fences: bool) -> None:
         self.target = target
         self._pipeline = pipeline_with(settings, target.files_per_run + _NEIGHBOURS, self._defined)
-        self._runner = FedRunner(self._pipeline)
+        self._runner = PipelineRunner(self._pipeline)
         self._bytes: Callable[[np.ndarray], np.ndarray] = fenced_copy if fences else np.array
         self._good = self._decodable(seeds)
         if not self._good:

@@ -128,6 +128,11 @@ for size in ([3.4, 3.6], [3.5, 2.5], np.float32([3.4, 3.6]), np.float32([3.5, 2.
 for size in ([29.4, 19.4], [29.6, 19.6], [30.0, 19.0], np.float32([29.6, 19.6])):
     boxes = feed([np.float32([[0.1, 0.2, 0.3, 0.4]])] * 3)
     FAMILY.each("bbox_rotate", {"boxes": boxes}, [{"angle": 30.0, "input_shape": [28, 11], "size": size}])
+# From the graph, sizes may be of other types.
+for dtype in ("uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"):
+    wanted = feed([np.array([30, 19], dtype)] * 3)
+    FAMILY.each("rotate", {dtype: PIXELS}, [{"angle": 30.0, "size": wanted}])
+    FAMILY.each("bbox_rotate", {dtype: boxes}, [{"angle": 30.0, "input_shape": [28, 11], "size": wanted}])
 # A single value from the graph stands for all axes where it is a scalar.
 for text, few in {"vector": [0.5], "scalar": 0.5, "two": [0.5, 0.5]}.items():
     half = per_sample(few, few, few)

@@ -101,6 +101,10 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "beta": lambda dali: dali.fn.random.beta(shape=[60]),
     "beta small": lambda dali: dali.fn.random.beta(alpha=0.5, beta=2.5, shape=[60]),
     "beta double": lambda dali: dali.fn.random.beta(alpha=20, beta=1.5, shape=[60], dtype=dali.types.FLOAT64),
+    "beta both small, bits": lambda dali: dali.fn.reinterpret(
+        dali.fn.random.beta(alpha=0.2, beta=0.5, shape=[300]), dtype=dali.types.INT32
+    ),
+    "beta both tiny": lambda dali: dali.fn.random.beta(alpha=1e-3, beta=1e-2, shape=[300], dtype=dali.types.FLOAT64),
     "beta negative": lambda dali: dali.fn.random.beta(alpha=-1),
     "beta int": lambda dali: dali.fn.random.beta(dtype=dali.types.INT32),
     "gaussian": lambda dali: dali.fn.noise.gaussian(image(dali), mean=3.1, stddev=30),

@@ -60,9 +60,9 @@ def as_array(data: bytes) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "jpeg"])
 def test_valid_headers_tell_the_size(kind: str) -> None:
-    announced = check(saved(kind))
-    assert (announced.height, announced.width) == (HEIGHT, WIDTH)
-    assert not announced.doubtful
+    declared = check(saved(kind))
+    assert (declared.height, declared.width) == (HEIGHT, WIDTH)
+    assert not declared.crash_prone
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -286,14 +286,14 @@ def animated(image_is_first_frame: bool) -> bytes:
 def test_an_animation_is_decoded_as_its_first_frame() -> None:
     data = animated(image_is_first_frame=True)
     still = png.without_animation(as_array(data)).tobytes()
-    assert not check(data).doubtful
+    assert not check(data).crash_prone
     assert [name for name in (b"acTL", b"fcTL", b"fdAT") if name in still] == []
     assert Image.open(io.BytesIO(still)).size == (8, 8)
 
 
 def test_an_animation_whose_first_frame_is_apart_is_doubtful() -> None:
     data = animated(image_is_first_frame=False)
-    assert check(data).doubtful
+    assert check(data).crash_prone
     assert png.without_animation(as_array(data)).tobytes() == data
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from penstock import types
 from penstock.kernels.codecs import image_codec
-from penstock.kernels.codecs.image_codec import decode, decode_for_now
+from penstock.kernels.codecs.image_codec import decode, decode_to_scratch
 from penstock.kernels.codecs.image_header import CorruptImageError, NotAnImageError, read_header
 from penstock.kernels.cpu.opencv import opencv
 from penstock.kernels.windows import Region
@@ -77,14 +77,14 @@ def test_a_region_for_now_is_the_same(output_type: str) -> None:
     region = Region((5, 6), (12, 14))
     for name in ("rgb_420.jpg", "gray.jpg", "rgb_420.jpg"):
         encoded = _RECORDING[f"file/{name}"]
-        pixels = decode_for_now(encoded, read_header(encoded), region, types.DALIImageType[output_type])
+        pixels = decode_to_scratch(encoded, read_header(encoded), region, types.DALIImageType[output_type])
         np.testing.assert_array_equal(pixels, _decoded(name, output_type)[5:17, 6:20])
 
 
 @pytest.mark.parametrize("name", ["exif_6.jpg", "progressive.jpg", "rgb.png", "cmyk.jpg"])
 def test_not_all_images_are_decoded_for_now(name: str) -> None:
     encoded = _RECORDING[f"file/{name}"]
-    assert decode_for_now(encoded, read_header(encoded), Region((5, 6), (12, 14))) is None
+    assert decode_to_scratch(encoded, read_header(encoded), Region((5, 6), (12, 14))) is None
 
 
 @pytest.mark.parametrize("name", ["rgb_420.jpg", "exif_6.jpg", "rgb.png", "gray.jpg"])

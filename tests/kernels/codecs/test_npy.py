@@ -32,7 +32,7 @@ def test_fortran_order_and_no_copy() -> None:
     assert np.shares_memory(result, encoded)
 
 
-def test_zeros_behind_the_array_are_ignored() -> None:
+def test_zeros_after_the_array_are_ignored() -> None:
     array = np.arange(5)
     np.testing.assert_array_equal(view_npy(np.concatenate([_npy(array), np.zeros(9, np.uint8)])), array)
 

@@ -189,13 +189,13 @@ def _module() -> Any:
 @contextlib.contextmanager
 def emulated_gpu(folder: Path) -> Iterator[None]:
     """While it lasts, Penstock finds CuPy and a GPU; compiled kernels are kept in ``folder``."""
-    from penstock.kernels.cuda import launch
+    from penstock.kernels.cuda import launch, sources
     from penstock.runtime import executor
     from penstock.tensors import cuda
 
     def forget() -> None:
         cuda._device_count.cache_clear()
-        launch._kernel_on.cache_clear()
+        sources._kernel_on.cache_clear()
         launch._staging_for.cache_clear()
 
     RawModule.folder = folder

@@ -6,8 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from penstock.kernels.cuda.launch import source
+from kernel_sources import all_sources
 
 ADDITION = (
     "typedef int16 Result;\n"
@@ -79,15 +78,13 @@ INSTANCES = {
 
 
 def test_every_file_is_compiled() -> None:
-    import penstock.kernels.cuda
-
-    assert {path.stem for path in Path(*penstock.kernels.cuda.__path__).glob("*.cu")} == set(INSTANCES)
+    assert set(all_sources()) == set(INSTANCES)
 
 
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
 @pytest.mark.parametrize("file", INSTANCES)
 def test_compiled(file: str, architecture: str, tmp_path: Path) -> None:
-    code = source(file, ADDITION if file == "elementwise" else "")
+    code = all_sources()[file].text(ADDITION if file == "elementwise" else "")
     code += f"\nvoid *instances[] = {{{', '.join(f'(void *){name}' for name in INSTANCES[file])}}};\n"
     path = tmp_path / "kernels.cu"
     path.write_text(code)

@@ -6,7 +6,7 @@ import cupy_like as xp
 import numpy as np
 
 from penstock.kernels.cpu.opencv import opencv
-from penstock.kernels.cuda.lab import from_lab, to_lab
+from penstock.operators.image._lab_cuda import from_lab, to_lab
 
 RNG = np.random.default_rng(0)
 SHAPES = [(300, 400, 3), (0, 5, 3), (1, 7, 3)]

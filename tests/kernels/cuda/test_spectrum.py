@@ -8,8 +8,8 @@ import cupy_like as xp
 import numpy as np
 import pytest
 
-from penstock.kernels.cuda import spectrum
-from penstock.kernels.cuda.spectrum import Framing, power_spectra, radices_of
+from penstock.operators.audio import _spectrum_cuda as spectrum
+from penstock.operators.audio._spectrum_cuda import Framing, power_spectra, radices_of
 
 RNG = np.random.default_rng(6)
 
@@ -39,7 +39,7 @@ def test_frequency_first() -> None:
 
 def test_blocks_that_take_turns_in_memory_of_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spectrum, "_SHARED_BYTES", 0)
-    monkeypatch.setattr(spectrum, "_MOST_BLOCKS", 3)
+    monkeypatch.setattr(spectrum, "_MAX_BLOCKS", 3)
     check(120, 7)
 
 

@@ -20,7 +20,7 @@ from PIL import Image
 from penstock import Pipeline, fn, pipeline_def, types
 from penstock.errors import DecoderDiedError, LimitError, OperatorError
 from penstock.kernels.codecs.headers import images
-from penstock.kernels.codecs.headers.announced import Announced
+from penstock.kernels.codecs.headers.declared import Declared
 from penstock.pipeline import experimental
 
 HEIGHT, WIDTH = 40, 60
@@ -413,7 +413,7 @@ def test_a_file_that_kills_its_decoder_fails_alone(monkeypatch: pytest.MonkeyPat
     assert "its tiles are of 40x0 pixels" in str(refused)
 
     # The check of headers is what keeps the file from the library; without it, the process has to.
-    unchecked = images.ImageFormat("JPEG 2000", lambda data: Announced(HEIGHT, WIDTH))
+    unchecked = images.ImageFormat("JPEG 2000", lambda data: Declared(HEIGHT, WIDTH))
     monkeypatch.setattr("penstock.kernels.codecs.image_header.image_format", lambda data: unchecked)
     pipe = made(fn.decoders.image, 3, isolate_decoders="auto")
     for _ in range(2):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from penstock import Pipeline, fn, types
-from penstock.serving.fed_runner import FedRunner
+from penstock.serving.pipeline_runner import PipelineRunner
 from penstock.tensors import TensorListCPU
 
 
@@ -77,7 +77,7 @@ def test_served_arrays_settle_nothing_for_later_ones() -> None:
         encoded = fn.external_source(name="encoded", ndim=1, dtype=types.UINT8)
         pipe.set_outputs(fn.decoders.numpy(encoded))
     pipe.build()
-    runner = FedRunner(pipe)
+    runner = PipelineRunner(pipe)
     for array in (np.zeros(3, np.int8), np.ones((2, 3), np.float32), np.array(7)):
         result = runner.run({"encoded": TensorListCPU.of_samples([_npy(array)], "")}, 1)
         np.testing.assert_array_equal(np.array(result.outputs[0].samples[0]), array)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import fn, pipeline_def
+from penstock import fn, pipeline_def, types
 from penstock.schema import Workspace
 from penstock.schema.registry import load_package, operator_class
 from penstock.tensors import TensorListCPU
@@ -85,3 +85,21 @@ def test_full_follows_each_sample() -> None:
 
     (output,) = pipeline().run()
     assert [np.unique(sample).tolist() for sample in output.samples] == [[1.0], [2.0]]
+
+
+def test_samples_after_one_that_cannot_be_reshaped_keep_their_data() -> None:
+    contiguous = run(
+        make("Cast", dtype=types.INT32), TensorListCPU([np.full(n, n, np.uint8) for n in (10, 12, 15)])
+    ).outputs[0]
+    workspace = run(make("Reshape", shape=[-1, 5]), contiguous, isolate=True)
+    assert set(workspace.failures) == {1}
+    assert [sample.tolist() for sample in workspace.outputs[0].samples] == [[[10] * 5] * 2, [], [[15] * 5] * 3]
+
+
+def test_samples_after_a_failed_one_keep_their_data_when_squeezed() -> None:
+    contiguous = run(
+        make("Cast", dtype=types.INT32), TensorListCPU([np.full((1, n, n), n, np.uint8) for n in (2, 3, 2)], "CHW")
+    ).outputs[0]
+    contiguous = contiguous.relabelled(shapes=[(1, 2, 2), (3, 3, 1), (1, 2, 2)])
+    workspace = run(make("Squeeze", axes=[0]), contiguous, isolate=True, failures={1: RuntimeError("broken")})
+    assert workspace.outputs[0].samples[2].tolist() == [[2, 2], [2, 2]]

@@ -1,8 +1,10 @@
 """The parts that augmentation policies are made of."""
 
-from penstock.auto_aug.core._augmentation import Augmentation as _Augmentation
-from penstock.auto_aug.core._augmentation import augmentation, signed_bin
+from penstock.auto_aug.core._augmentation import Augmentation, augmentation, signed_bin
 from penstock.auto_aug.core._select import select
 from penstock.auto_aug.core.policy import Policy
 
-__all__ = ["Policy", "_Augmentation", "augmentation", "select", "signed_bin"]
+# DALI's name, too.
+_Augmentation = Augmentation
+
+__all__ = ["Augmentation", "Policy", "_Augmentation", "augmentation", "select", "signed_bin"]

@@ -16,17 +16,17 @@ class Recording(Protocol):
     """A recording whose header was read.
 
     Attributes:
-        moments: its length in samples of each channel.
+        frames: its length in samples of each channel.
         channels: their number.
         rate: samples of each channel in a second.
     """
 
-    moments: int
+    frames: int
     channels: int
     rate: int
 
     def read_into(self, output: np.ndarray) -> None:
-        """Fills (moments, channels) of int16, int32 or float32, and closes it; what is announced and missing is silence."""
+        """Fills (frames, channels) of int16, int32 or float32, and closes it; what is announced and missing is silence."""
 
 
 def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recording:
@@ -41,12 +41,12 @@ def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recordin
     """
     known = check_recording(encoded.data)
     pool = decoding.pool_for(known.trusted)
-    recording = _Here(encoded) if pool is None else _Apart(encoded, known, pool)
-    check_length(recording.moments, recording.channels, recording.rate, encoded.size)
+    recording = _InProcess(encoded) if pool is None else _Isolated(encoded, known, pool)
+    check_length(recording.frames, recording.channels, recording.rate, encoded.size)
     return recording
 
 
-class _Here:
+class _InProcess:
     """A recording that is decoded in this process."""
 
     def __init__(self, encoded: np.ndarray) -> None:
@@ -57,7 +57,7 @@ class _Here:
         except SoundFileError as error:
             reason = getattr(error, "error_string", error)
             raise CorruptRecordingError(f"Failed to open encoded data: {reason}") from error
-        self.moments, self.channels, self.rate = self._file.frames, self._file.channels, self._file.samplerate
+        self.frames, self.channels, self.rate = self._file.frames, self._file.channels, self._file.samplerate
 
     def read_into(self, output: np.ndarray) -> None:
         from soundfile import SoundFileError
@@ -72,14 +72,14 @@ class _Here:
         output[len(read) :] = 0
 
 
-class _Apart:
+class _Isolated:
     """A recording that is decoded in a worker process."""
 
     def __init__(self, encoded: np.ndarray, known: SoundFormat, pool: DecoderPool) -> None:
         self._encoded, self._title, self._pool = encoded, known.title, pool
         facts = pool.run("read_recording_header", known.title, encoded)
         try:
-            self.moments, self.channels, self.rate = map(int, facts)
+            self.frames, self.channels, self.rate = map(int, facts)
         except (TypeError, ValueError) as error:
             raise CorruptRecordingError("Damaged recording: the process that opens it tells nonsense") from error
 
@@ -92,10 +92,10 @@ class _Apart:
 
 def read_header_in_worker(data: np.ndarray, output: None) -> list[int]:
     """The worker's part of opening."""
-    recording = _Here(data)
-    return [recording.moments, recording.channels, recording.rate]
+    recording = _InProcess(data)
+    return [recording.frames, recording.channels, recording.rate]
 
 
 def decode_in_worker(data: np.ndarray, output: np.ndarray) -> None:
     """The worker's part of reading."""
-    _Here(data).read_into(output)
+    _InProcess(data).read_into(output)

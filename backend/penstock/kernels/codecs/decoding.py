@@ -35,14 +35,14 @@ class Decoding:
 
         return cls(limits, isolate, DecoderPool(num_threads))
 
-    def pool_for(self, trusted: bool, doubtful: bool = False) -> DecoderPool | None:
+    def pool_for(self, trusted: bool, crash_prone: bool = False) -> DecoderPool | None:
         """The worker processes where data are to be decoded there, else None.
 
         Args:
             trusted: the decoders of their format are.
-            doubtful: they are of a kind that is known to end the process, so that this is no matter of settings.
+            crash_prone: they are of a kind that is known to end the process, so that this is no matter of settings.
         """
-        apart = doubtful or self.isolate == "all" or (self.isolate == "auto" and not trusted)
+        apart = crash_prone or self.isolate == "all" or (self.isolate == "auto" and not trusted)
         return self.pool if apart else None
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from penstock.kernels.codecs.headers import png
 from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError
 from penstock.kernels.codecs.image_header import reading_with_pillow
-from penstock.kernels.codecs.isolated_images import decode_apart
+from penstock.kernels.codecs.isolated_images import decode_isolated
 from penstock.kernels.codecs.jpeg_baseline import decode_region
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg
@@ -59,8 +59,8 @@ def decode(
         CorruptImageError: the data are cut short or damaged.
         DecoderDiedError: the worker process in which the image was decoded died of it.
     """
-    if header.apart and decoding.pool is not None:
-        decode_apart(decoding.pool, encoded, header, output, output_type, adjust_orientation, fast_idct, region)
+    if header.isolated and decoding.pool is not None:
+        decode_isolated(decoding.pool, encoded, header, output, output_type, adjust_orientation, fast_idct, region)
     else:
         decode_in_process(encoded, header, output, output_type, adjust_orientation, fast_idct, region)
 
@@ -106,7 +106,7 @@ def decode_in_process(
     _copy_pixels(upright_pixels, output)
 
 
-def decode_for_now(
+def decode_to_scratch(
     encoded: np.ndarray,
     header: ImageHeader,
     region: Region,
@@ -114,13 +114,13 @@ def decode_for_now(
     adjust_orientation: bool = True,
     fast_idct: bool = False,
 ) -> np.ndarray | None:
-    """A region of an image as uint8, in memory that this thread's next image is decoded into.
+    """A region of an image as uint8, in scratch memory that this thread's next call overwrites.
 
-    What :func:`decode` would give without a copy of it. None for images of which that cannot be had, which are those
-    that do not decode region by region exactly, those to be turned or converted, and those to be decoded apart.
+    Saves the copy that :func:`decode` makes. None for images that cannot be decoded in place: those whose regions do not
+    decode exactly, those that need rotation or conversion, and those that are decoded in a worker process.
     """
     space = _jpeg_space(header, output_type)
-    if header.apart or header.placed(adjust_orientation) != UPRIGHT or space is None:
+    if header.isolated or header.placed(adjust_orientation) != UPRIGHT or space is None:
         return None
     encoded = _unwritable(encoded)
     pixels = _pixels.array((*region.extents, 1 if space == "GRAY" else 3), np.dtype(np.uint8))
@@ -201,7 +201,7 @@ def _decode_stored(
 
     YCbCr comes as RGB.
     """
-    if gray_by_way_of_rgb(header, output_type):
+    if gray_via_rgb(header, output_type):
         pixels, maximum = _decode_stored(encoded, header, DALIImageType.RGB, fast_idct, region)
         gray = pixels @ LUMA.astype(np.float32)
         return gray.astype(pixels.dtype)[..., np.newaxis], maximum
@@ -218,12 +218,12 @@ def _decode_stored(
         stream = codec.CodeStream(encoded)
         maximum = full_intensity(np.dtype(stream.dtype), stream.precision)
     except (RuntimeError, TypeError):
-        raise _why_undecodable(encoded, header) from None
+        raise _decode_error(encoded, header) from None
     if region is not None:
         stream = stream.get_sub_code_stream(region=nvimgcodec_region(region))
     decoded = decode_on_cpu(stream, decode_parameters(output_type), fast_idct)
     if decoded is None:
-        raise _why_undecodable(encoded, header)
+        raise _decode_error(encoded, header)
     return decoded, maximum
 
 
@@ -283,7 +283,7 @@ def _decode_with_opencv(
     # OpenCV turns some kinds of images and leaves others; DALI does not turn these.
     pixels = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED) if header.orientation == UPRIGHT else None
     if pixels is None or pixels.shape != (header.height, header.width, 3):
-        raise _why_undecodable(encoded, header)
+        raise _decode_error(encoded, header)
     if region is not None:
         pixels = pixels[region.overlap(pixels.shape)[0]]
     if output_type == DALIImageType.GRAY:
@@ -291,7 +291,7 @@ def _decode_with_opencv(
     return pixels if output_type == DALIImageType.BGR else pixels[..., ::-1]
 
 
-def gray_by_way_of_rgb(header: ImageHeader, output_type: DALIImageType) -> bool:
+def gray_via_rgb(header: ImageHeader, output_type: DALIImageType) -> bool:
     """Whether the image (a JPEG in inks) is made gray from its colours."""
     return header.format == "jpeg" and header.channels == 4 and output_type == DALIImageType.GRAY
 
@@ -326,7 +326,7 @@ def decode_parameters(output_type: DALIImageType) -> Any:
     )
 
 
-def _why_undecodable(encoded: np.ndarray, header: ImageHeader) -> ImageError:
+def _decode_error(encoded: np.ndarray, header: ImageHeader) -> ImageError:
     """The error for an image whose header was good and whose data were not."""
     what = f"the {header.format.upper()} image of {header.height}x{header.width} pixels ({encoded.size} bytes)"
     if header.format == "jpeg" and simplejpeg() is not None:
@@ -376,13 +376,13 @@ def _converted(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> np.ndarra
     """``pixels``, where ``maximum`` is full intensity, scaled to the range of ``dtype``."""
     if pixels.dtype == dtype and maximum == (1.0 if dtype.kind == "f" else np.iinfo(dtype).max):
         return pixels
-    if pixels.dtype.kind == "f" or pixels.dtype.itemsize > _MOST_TABULATED:
+    if pixels.dtype.kind == "f" or pixels.dtype.itemsize > _MAX_TABULATED:
         return _scaled(pixels, maximum, dtype)
     return np.take(_scaling_table(pixels.dtype, maximum, dtype), pixels)
 
 
 # In bytes: a table of all values of a larger type would take gigabytes.
-_MOST_TABULATED = 2
+_MAX_TABULATED = 2
 
 
 @functools.lru_cache(maxsize=32)

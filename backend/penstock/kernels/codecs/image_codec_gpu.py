@@ -23,7 +23,7 @@ from penstock.kernels.codecs.image_codec import (
     decode,
     decode_parameters,
     full_intensity,
-    gray_by_way_of_rgb,
+    gray_via_rgb,
     nvimgcodec_region,
     taken_by_nvimgcodec,
 )
@@ -61,7 +61,7 @@ class Job:
 
 
 # Idle images may have so many times the bytes that the next batch needs.
-_MOST_SPARE = 2
+_MAX_SPARE = 2
 _END_OF_JPEG = b"\xff\xd9"
 # How much of a file's end is searched for what is not padding, before all of it is.
 _PADDING_SEARCHED = 256
@@ -138,7 +138,7 @@ class GpuImageDecoder:
         return decoded
 
     def _on_gpu(self, header: ImageHeader) -> bool:
-        if header.apart or gray_by_way_of_rgb(header, self._output_type):
+        if header.isolated or gray_via_rgb(header, self._output_type):
             return False
         return taken_by_nvimgcodec(header, self._output_type)
 
@@ -226,7 +226,7 @@ class IdleImages:
         while self._images:
             idle.append(self._images.popleft())
         idle.sort(key=_capacity, reverse=True)
-        if len(idle) < count or sum(map(_capacity, idle[:count])) > _MOST_SPARE * sum(sizes):
+        if len(idle) < count or sum(map(_capacity, idle[:count])) > _MAX_SPARE * sum(sizes):
             return None
         # The largest memory for the largest image.
         chosen: list[Any] = [None] * count

@@ -62,7 +62,7 @@ class ImageHeader(NamedTuple):
         orientation: how the stored image becomes upright.
         cmyk: the stored channels are inks.
         by_pillow: nvImageCodec does not read it, Pillow does.
-        apart: it is to be decoded in a worker process.
+        isolated: it is to be decoded in a worker process.
     """
 
     format: str
@@ -72,7 +72,7 @@ class ImageHeader(NamedTuple):
     orientation: Orientation = UPRIGHT
     cmyk: bool = False
     by_pillow: bool = False
-    apart: bool = False
+    isolated: bool = False
 
     def placed(self, adjust_orientation: bool) -> Orientation:
         """The orientation to apply."""

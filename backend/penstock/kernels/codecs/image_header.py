@@ -21,7 +21,7 @@ from penstock.kernels.codecs.headers import jpeg
 from penstock.kernels.codecs.headers.images import ImageFormat, image_format
 from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader, Orientation
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError, NotAnImageError
-from penstock.kernels.codecs.isolated_images import read_header_apart
+from penstock.kernels.codecs.isolated_images import read_header_isolated
 from penstock.kernels.codecs.libraries import nvimgcodec, pillow_image
 
 if TYPE_CHECKING:
@@ -60,16 +60,16 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
     if data[:2] == jpeg.SIGNATURE:
         height, width, channels, exif = jpeg.check_jpeg(data)
         decoding.limits.check_pixels(height, width)
-        apart = decoding.pool_for(trusted=True) is not None
-        return ImageHeader("jpeg", height, width, channels, _exif_orientation(exif), apart=apart)
+        isolated = decoding.pool_for(trusted=True) is not None
+        return ImageHeader("jpeg", height, width, channels, _exif_orientation(exif), isolated=isolated)
     known = image_format(data)
     if known is None:
         raise NotAnImageError(
             f"The {len(data)} bytes are not an image of a known format; they begin with {bytes(data[:8])!r}"
         )
-    announced = known.check(data)
-    decoding.limits.check_pixels(announced.height, announced.width)
-    header = _read(encoded, known, decoding.pool_for(known.trusted, announced.doubtful))
+    declared = known.check(data)
+    decoding.limits.check_pixels(declared.height, declared.width)
+    header = _read(encoded, known, decoding.pool_for(known.trusted, declared.crash_prone))
     _check_size(header, encoded.size)
     decoding.limits.check_pixels(header.height, header.width)
     return header
@@ -78,7 +78,7 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
 def _read(encoded: np.ndarray, known: ImageFormat, pool: DecoderPool | None) -> ImageHeader:
     if pool is None:
         return parse_header(encoded)
-    return read_header_apart(pool, encoded, known.title)
+    return read_header_isolated(pool, encoded, known.title)
 
 
 def _check_size(header: ImageHeader, available: int) -> None:

@@ -13,12 +13,12 @@ from penstock.kernels.codecs.worker_pool import DecoderPool
 from penstock.kernels.windows import Region
 
 
-def read_header_apart(pool: DecoderPool, encoded: np.ndarray, kind: str) -> ImageHeader:
+def read_header_isolated(pool: DecoderPool, encoded: np.ndarray, kind: str) -> ImageHeader:
     """What :func:`~penstock.kernels.codecs.image_header.parse_header` gives, by a worker."""
     return header_of(pool.run("read_image_header", kind, encoded))
 
 
-def decode_apart(
+def decode_isolated(
     pool: DecoderPool,
     encoded: np.ndarray,
     header: ImageHeader,

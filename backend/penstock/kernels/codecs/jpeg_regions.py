@@ -29,10 +29,10 @@ def decodes_alone(encoded: np.ndarray, header: ImageHeader, stored: Region) -> b
     """
     if header.format != "jpeg" or header.channels not in (1, 3) or nvimgcodec() is None:
         return False
-    return stored.extents[1] >= _NARROWEST and _is_one_scan(encoded)
+    return stored.extents[1] >= _NARROWEST and _has_single_scan(encoded)
 
 
-def _is_one_scan(encoded: np.ndarray) -> bool:
+def _has_single_scan(encoded: np.ndarray) -> bool:
     """Whether a JPEG has one scan, made by the sequential process, and then its end; its header is walkable."""
     data = encoded.data
     position, sequential = 2, False

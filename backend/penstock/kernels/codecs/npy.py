@@ -14,7 +14,7 @@ _SHORTEST = 12
 # In bytes: extended precision cannot be held in a tensor.
 _LARGEST_NUMBER = 8
 # What numpy, and the tensors, can have: arrays without values may announce anything.
-_MOST_DIMENSIONS, _LARGEST_EXTENT = 32, 2**31 - 1
+_MAX_DIMENSIONS, _LARGEST_EXTENT = 32, 2**31 - 1
 
 
 def view_npy(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
@@ -39,7 +39,7 @@ def view_npy(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
         raise ValueError(
             f"Unknown Numpy type string: {dtype.str[1:]}. Arrays of {dtype} cannot be read: use booleans or real numbers"
         )
-    if len(shape) > _MOST_DIMENSIONS or any(type(n) is not int or not 0 <= n <= _LARGEST_EXTENT for n in shape):
+    if len(shape) > _MAX_DIMENSIONS or any(type(n) is not int or not 0 <= n <= _LARGEST_EXTENT for n in shape):
         raise ValueError(f"Damaged NPY file: its shape is {shape}")
     size = math.prod(shape) * dtype.itemsize
     if encoded.size < start + size:

@@ -1,53 +1,80 @@
-"""Reading messages in protobuf's encoding, field by field, for formats of which two or three fields are wanted.
+"""Protobuf messages of other programs' formats: each format is declared in Python, its classes are made at first use.
 
-Source: protobuf's description of its encoding.
+No generated module is needed, and protobuf is imported only where a message is read or written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor_pool import DescriptorPool
+    from google.protobuf.message import Message
+
+# Number, name, label (required, optional, repeated) and type: one of protobuf's, or the name of another message.
+Field = tuple[int, str, str, str]
 
 
-def fields(message: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """The fields of a protobuf message; single numbers are given as the bytes that hold them."""
-    position = 0
-    while position < len(message):
-        tag, position = varint(message, position)
-        kind = tag & 7
-        if kind == 2:
-            size, position = varint(message, position)
-            end = position + size
-        elif kind == 0:
-            end = varint(message, position)[1]
-        elif kind in (1, 5):
-            end = position + (8 if kind == 1 else 4)
-        else:
-            raise ValueError(f"unknown wire type {kind}")
-        if end > len(message):
-            raise ValueError("a field reaches beyond the message")
-        yield tag >> 3, message[position:end]
-        position = end
+class Messages:
+    """The messages of one format.
 
+    Args:
+        package: a name of our own for them, under which no other user of protobuf in the process has its messages.
+        fields: of each message, by its name.
+    """
 
-def varint(message: memoryview, position: int) -> tuple[int, int]:
-    """A number of variable length and the position behind it."""
-    number = shift = 0
-    while True:
-        if position >= len(message):
-            raise ValueError("a number is cut short")
-        byte = message[position]
-        position += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number & 0xFFFFFFFFFFFFFFFF, position
-        shift += 7
-        if shift > 63:
-            raise ValueError("a number is too long")
+    def __init__(self, package: str, fields: Mapping[str, Sequence[Field]]) -> None:
+        self._package = package
+        self._fields = fields
+        self._classes: dict[str, type[Message]] = {}
 
+    def new(self, name: str) -> Message:
+        """An empty message; raises ImportError where protobuf is not installed."""
+        kind = self._classes.get(name)
+        if kind is None:
+            described = self._pool.FindMessageTypeByName(f"{self._package}.{name}")
+            from google.protobuf import message_factory
 
-def integers(packed: memoryview) -> Iterator[int]:
-    """The numbers of a packed list of int32 or int64."""
-    position = 0
-    while position < len(packed):
-        number, position = varint(packed, position)
-        yield number - (1 << 64) if number >> 63 else number
+            kind = self._classes[name] = message_factory.GetMessageClass(described)
+        return kind()
+
+    def parse(self, name: str, data: bytes | memoryview) -> Message:
+        """The message in ``data``; fields that are not declared are ignored, required ones may be absent.
+
+        Raises:
+            ValueError: the bytes are no such message.
+            ImportError: protobuf is not installed.
+        """
+        message = self.new(name)
+        from google.protobuf.message import DecodeError
+
+        try:
+            message.MergeFromString(bytes(data))
+        except DecodeError as error:
+            raise ValueError(f"{len(data)} bytes are not a {name} in protobuf's encoding: {error}") from error
+        return message
+
+    @cached_property
+    def _pool(self) -> DescriptorPool:
+        try:
+            from google.protobuf import descriptor_pb2, descriptor_pool
+        except ImportError as error:
+            raise ImportError("protobuf is needed to read and write this format: pip install protobuf") from error
+        file = descriptor_pb2.FileDescriptorProto(
+            name=f"{self._package.replace('.', '/')}.proto", package=self._package, syntax="proto2"
+        )
+        kinds = descriptor_pb2.FieldDescriptorProto
+        for message_name, fields in self._fields.items():
+            message = file.message_type.add(name=message_name)
+            for number, name, label, kind in fields:
+                entry = message.field.add(number=number, name=name, label=kinds.Label.Value(f"LABEL_{label.upper()}"))
+                if kind in self._fields:
+                    entry.type = kinds.TYPE_MESSAGE
+                    entry.type_name = f".{self._package}.{kind}"
+                else:
+                    entry.type = kinds.Type.Value(f"TYPE_{kind.upper()}")
+        pool = descriptor_pool.DescriptorPool()
+        pool.Add(file)
+        return pool

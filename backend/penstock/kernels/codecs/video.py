@@ -15,7 +15,7 @@ import numpy as np
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers.video import CONTAINERS, CorruptVideoError, check_video
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
-from penstock.kernels.storage import is_remote
+from penstock.storage import ANYWHERE
 
 if TYPE_CHECKING:
     from penstock.kernels.codecs.worker_pool import DecoderPool
@@ -59,7 +59,7 @@ def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
         decoding.limits.check_pixels(height, width, "video")
     # Of FFmpeg's many decoders, none is trusted.
     pool = decoding.pool_for(trusted=False)
-    clip = Video(encoded, decoding.limits) if pool is None else _Apart(encoded, decoding.limits, pool)
+    clip = Video(encoded, decoding.limits) if pool is None else _Isolated(encoded, decoding.limits, pool)
     height, width, _ = clip.shape
     decoding.limits.check_pixels(height, width, "video")
     return clip
@@ -85,7 +85,7 @@ class Video:
         """
         self._av = _pyav()
         self._name = source if isinstance(source, str) else f"{source.size} bytes"
-        with self._telling("open"):
+        with self._reporting("open"):
             self._container = self._opened(source)
             streams = self._container.streams.video
         if not streams or streams[0].codec_context is None:
@@ -94,7 +94,7 @@ class Video:
         if limits.pixels is not None:
             # A stream may change its frames' size as it goes on. FFmpeg counts with the padding that it adds.
             self._stream.codec_context.options = {"max_pixels": str(2 * limits.pixels + _PADDING)}
-        with self._telling("read"):
+        with self._reporting("read"):
             shown = sorted(
                 (packet.pts, packet.is_keyframe)
                 for packet in self._container.demux(self._stream)
@@ -114,7 +114,7 @@ class Video:
         self._is_damaged = False
 
     @contextlib.contextmanager
-    def _telling(self, action: str) -> Iterator[None]:
+    def _reporting(self, action: str) -> Iterator[None]:
         """Makes FFmpeg's errors errors of the video."""
         try:
             yield
@@ -123,9 +123,7 @@ class Video:
 
     def _opened(self, source: str | np.ndarray) -> Any:
         options = {"format_whitelist": ",".join(CONTAINERS)}
-        if isinstance(source, str) and is_remote(source):
-            return self._av.open(source, options=options, metadata_errors="replace")
-        data = open(source, "rb") if isinstance(source, str) else io.BytesIO(source.tobytes())  # noqa: SIM115
+        data = ANYWHERE.open(source) if isinstance(source, str) else io.BytesIO(source.tobytes())
         weakref.finalize(self, data.close)
         # No protocols: a playlist, or the description of a session, would have FFmpeg open other files, and sockets.
         return self._av.open(data, options=options | {"protocol_whitelist": ""}, metadata_errors="replace")
@@ -141,7 +139,7 @@ class Video:
             places.setdefault(index, []).append(place)
         for index in sorted(places):
             first, *others = places[index]
-            with self._telling("decode"):
+            with self._reporting("decode"):
                 frame = self._frame(index)
                 if self._is_damaged:
                     # FFmpeg leaves parts of such frames as the memory happened to be.
@@ -175,7 +173,7 @@ class Video:
         raise CorruptVideoError(f"The video ends before its frame {index}")
 
 
-class _Apart:
+class _Isolated:
     """A video whose frames a worker process decodes."""
 
     _tokens = itertools.count()

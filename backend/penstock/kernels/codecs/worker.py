@@ -31,7 +31,7 @@ _TASKS = {
 _NO_NEW_PRIVILEGES = 38
 # Memory that a decoder may take: in any case, and for each byte of its data.
 _MEMORY, _MEMORY_PER_BYTE = 1 << 30, 16
-_MOST_FILES = 4
+_MAX_FILES = 4
 
 
 def main(channel: int, lifeline: int) -> None:
@@ -60,7 +60,7 @@ def _end_with_parent(lifeline: int) -> None:
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     if select.select([lifeline], [], [], 0)[0]:
-        os._exit(1)
+        os._exit(1)  # private: documented, and without a public name
 
 
 def _give_up_privileges() -> None:
@@ -101,7 +101,7 @@ def _limit_memory(size: int) -> None:
 
 
 def _receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    message, files, _, _ = socket.recv_fds(connection, LENGTH.size, _MOST_FILES)
+    message, files, _, _ = socket.recv_fds(connection, LENGTH.size, _MAX_FILES)
     message += _read(connection, LENGTH.size - len(message))
     (length,) = LENGTH.unpack(message)
     return json.loads(_read(connection, length)), files
@@ -112,7 +112,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
     while len(parts) < size:
         part = connection.recv(size - len(parts))
         if not part:
-            os._exit(0)
+            os._exit(0)  # private: as above
         parts += part
     return bytes(parts)
 

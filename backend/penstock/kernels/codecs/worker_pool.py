@@ -38,7 +38,7 @@ _STARTING_SECONDS = 60.0
 _SECONDS, _BYTES_PER_SECOND = 30.0, 4 << 20
 _LONGEST_ANSWER = 1 << 20
 # Memory is reserved in powers of two; more than this is given back as soon as a task needs less than a quarter.
-_LEAST_MEMORY, _LARGE_MEMORY = 1 << 20, 64 << 20
+_MIN_MEMORY, _LARGE_MEMORY = 1 << 20, 64 << 20
 _ALIGNMENT = 64
 # No GPU; and memory of the last image is kept for the next: faulting its pages in took longer than to decode some.
 _ENVIRONMENT = {
@@ -253,7 +253,7 @@ class _Worker:
             return False
         if held is not None:
             held.close()
-        self._memory = _SharedMemory(1 << (max(size, _LEAST_MEMORY) - 1).bit_length())
+        self._memory = _SharedMemory(1 << (max(size, _MIN_MEMORY) - 1).bit_length())
         return True
 
     def _send(self, message: bytes, files: list[int], deadline: float) -> None:

@@ -9,7 +9,7 @@ from numba import njit
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 # A size below this keeps the scale of this one: the true scale would leave the range of single precision.
-_LEAST_SIZE = 1e-3
+_MIN_SIZE = 1e-3
 # Modes, by their number in `resize_shapes.MODES`.
 _DEFAULT, _STRETCH, _NOT_LARGER, _NOT_SMALLER = range(4)
 _TOO_LARGE = 2.0**62
@@ -155,7 +155,7 @@ def fill_axis_plans(  # type: ignore[no-untyped-def]
                 start, end = end, start
             if subpixel and size > 0 and size != whole:
                 fixed = start + (end - start) * points[axis]
-                ratio = whole / max(size, _LEAST_SIZE)
+                ratio = whole / max(size, _MIN_SIZE)
                 start, end = _single(fixed + (start - fixed) * ratio), _single(fixed + (end - fixed) * ratio)
             if not whole < _TOO_LARGE:
                 return whole

@@ -35,10 +35,10 @@ def _converted(value, like):  # type: ignore[no-untyped-def]
 def _float_to_integer(like: Any) -> Any:
     lowest, highest = np.iinfo(like.name).min, np.iinfo(like.name).max
     low, high, half = float(lowest), float(highest), np.float32(0.5)
-    of_nan = 0
+    nan_value = 0
     if like.bitwidth == 64 or (like.bitwidth == 32 and like.signed):
         # The value that conversion instructions give for what has no value.
-        of_nan = lowest if like.signed else 1 << 63
+        nan_value = lowest if like.signed else 1 << 63
 
     if like.bitwidth <= 16 and not like.signed:
         # What is no number is not above 0 either, and nothing is rounded down.
@@ -64,7 +64,7 @@ def _float_to_integer(like: Any) -> Any:
 
     def convert(value, like):  # type: ignore[no-untyped-def]
         if value != value:
-            return type(like)(of_nan)
+            return type(like)(nan_value)
         if value <= low:
             return type(like)(lowest)
         if value >= high:

@@ -29,7 +29,7 @@ def _bits(number):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _of_bits(bits):  # type: ignore[no-untyped-def]
+def _float_from_bits(bits):  # type: ignore[no-untyped-def]
     return np.int32(bits).view(np.float32)
 
 
@@ -69,7 +69,7 @@ def scaled_decibels(source, scale, smallest, factor, out):  # type: ignore[no-un
         normal = ratio * _UP if tiny else ratio
         # The mantissa from the square root of a half on, and the exponent that belongs to it.
         bits = np.int32(_bits(normal) - _ROOT_HALF_BITS)
-        mantissa = _of_bits(np.int32((bits & 0x007FFFFF) + _ROOT_HALF_BITS))
+        mantissa = _float_from_bits(np.int32((bits & 0x007FFFFF) + _ROOT_HALF_BITS))
         exponent = np.float32(bits >> 23) - (_UP_EXPONENT if tiny else np.float32(0))
         s = (mantissa - np.float32(1)) / (mantissa + np.float32(1))
         z = s * s

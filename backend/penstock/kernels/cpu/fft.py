@@ -52,7 +52,7 @@ def _twiddles(size: int) -> np.ndarray:
 
 
 @cache
-def _partings(size: int) -> np.ndarray:
+def _split_twiddles(size: int) -> np.ndarray:
     """What the spectra of odd elements are multiplied by, for each ``j`` those of frequencies ``j + m * size / 4``."""
     quarter = size // 4
     return _roots_of_unity(np.arange(quarter // 2 + 1)[:, None] + np.arange(4) * quarter, 2 * size)
@@ -211,14 +211,14 @@ def _odd_results(work, a):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _part(ar, ai, br, bi, partings, t, out, columns, k, mirrored):  # type: ignore[no-untyped-def]
+def _part(ar, ai, br, bi, split_twiddles, t, out, columns, k, mirrored):  # type: ignore[no-untyped-def]
     """Squared magnitudes, times 4, of the frequencies ``k`` and ``mirrored`` of real frames.
 
     Of the two, what the even elements and the odd ones give is the same but for signs.
     """
     even_r, even_i = ar + br, ai - bi
     odd_r, odd_i = ai + bi, br - ar
-    cos, sin = at(partings, t), at(partings, t + 1)
+    cos, sin = at(split_twiddles, t), at(split_twiddles, t + 1)
     turned_r = subtract_product(odd_r * cos, sin, odd_i)
     turned_i = add_product(odd_r * sin, cos, odd_i)
     re, im = even_r + turned_r, even_i + turned_i
@@ -228,33 +228,33 @@ def _part(ar, ai, br, bi, partings, t, out, columns, k, mirrored):  # type: igno
 
 
 @njit(**_OPTIONS)
-def _power(work, places, partings, out, columns):  # type: ignore[no-untyped-def]
+def _power(work, places, split_twiddles, out, columns):  # type: ignore[no-untyped-def]
     """The transform's last step and the power of the real frames' frequencies: that of ``k`` in row ``k`` of ``out``."""
     quarter = places.size
     half, size = 2 * quarter, 4 * quarter
     a0r, a0i, a2r, a2i = _even_results(work, 0)
-    _part(a0r, a0i, a0r, a0i, partings, 0, out, columns, 0, size)
-    _part(a2r, a2i, a2r, a2i, partings, 4, out, columns, half, half)
+    _part(a0r, a0i, a0r, a0i, split_twiddles, 0, out, columns, 0, size)
+    _part(a2r, a2i, a2r, a2i, split_twiddles, 4, out, columns, half, half)
     a1r, a1i, a3r, a3i = _odd_results(work, 0)
-    _part(a1r, a1i, a3r, a3i, partings, 2, out, columns, quarter, size - quarter)
+    _part(a1r, a1i, a3r, a3i, split_twiddles, 2, out, columns, quarter, size - quarter)
     for j in range(1, quarter // 2 + 1):
         k, t, a, b = quarter - j, j * 8, at(places, j), at(places, quarter - j)
         # Half of the results at a time, so that there are registers for all.
         a0r, a0i, a2r, a2i = _even_results(work, a)
         b1r, b1i, b3r, b3i = _odd_results(work, b)
-        _part(a0r, a0i, b3r, b3i, partings, t, out, columns, j, size - j)
-        _part(a2r, a2i, b1r, b1i, partings, t + 4, out, columns, j + half, k + quarter)
+        _part(a0r, a0i, b3r, b3i, split_twiddles, t, out, columns, j, size - j)
+        _part(a2r, a2i, b1r, b1i, split_twiddles, t + 4, out, columns, j + half, k + quarter)
         a1r, a1i, a3r, a3i = _odd_results(work, a)
         b0r, b0i, b2r, b2i = _even_results(work, b)
-        _part(a1r, a1i, b2r, b2i, partings, t + 2, out, columns, j + quarter, k + half)
-        _part(a3r, a3i, b0r, b0i, partings, t + 6, out, columns, size - k, k)
+        _part(a1r, a1i, b2r, b2i, split_twiddles, t + 2, out, columns, j + quarter, k + half)
+        _part(a3r, a3i, b0r, b0i, split_twiddles, t + 6, out, columns, size - k, k)
 
 
 @njit(**_OPTIONS)
-def _spectra(signal, window, length, step, first, count, reflect, factors, room, out, columns):  # type: ignore[no-untyped-def]
+def _spectra(signal, window, length, step, first, count, reflect, factors, scratch, out, columns):  # type: ignore[no-untyped-def]
     """The power spectra of ``count`` frames side by side, 8 at most, from ``first`` on; rows of ``out`` are of ``columns``."""
-    twiddles, places, partings = factors
-    work, frames = room
+    twiddles, places, split_twiddles = factors
+    work, frames = scratch
     if length == window.size and first >= 0 and first + (_LANES - 1) * step + length <= signal.size:
         _gather(signal, first, step, window, work)
     else:
@@ -268,11 +268,11 @@ def _spectra(signal, window, length, step, first, count, reflect, factors, room,
     while stride > 4 * _ROW:
         t = _quarter(work, stride, twiddles, t)
         stride //= 4
-    _power(work, places, partings, out, columns)
+    _power(work, places, split_twiddles, out, columns)
 
 
 @njit(**_OPTIONS)
-def _room(size, window):  # type: ignore[no-untyped-def]
+def _scratch(size, window):  # type: ignore[no-untyped-def]
     """For ``size`` complex numbers of 8 frames, and copies of these."""
     return np.empty(size * _ROW, np.float32), np.empty(window.size * _LANES, np.float32)
 
@@ -332,11 +332,11 @@ def _to_magnitudes(powers):  # type: ignore[no-untyped-def]
 @njit(**_OPTIONS)
 def _power_spectra(signal, window, length, step, start, reflect, magnitude, factors, frames, time_first, out):  # type: ignore[no-untyped-def]
     bins = factors[1].size * 4 + 1
-    room, block = _room(bins - 1, window), np.empty(bins * TILE, np.float32)
+    scratch, block = _scratch(bins - 1, window), np.empty(bins * TILE, np.float32)
     for t in range(0, frames, TILE):
         for column in range(0, min(TILE, frames - t), _LANES):
             first, count = start + (t + column) * step, min(_LANES, frames - t - column)
-            _spectra(signal, window, length, step, first, count, reflect, factors, room, block[column:], TILE)
+            _spectra(signal, window, length, step, first, count, reflect, factors, scratch, block[column:], TILE)
         if magnitude:
             _to_magnitudes(block)
         if time_first:
@@ -358,7 +358,7 @@ def _sum_bands(powers, starts, widths, weights, out):  # type: ignore[no-untyped
 
 
 @njit(**_OPTIONS)
-def band_tile(signal, transform, bands, t, count, room, sums):  # type: ignore[no-untyped-def]
+def band_tile(signal, transform, bands, t, count, scratch, sums):  # type: ignore[no-untyped-def]
     """The bands of ``count`` frames from frame ``t`` on, of ``TILE`` at most: ``sums[m * TILE + column]``.
 
     Args:
@@ -366,15 +366,15 @@ def band_tile(signal, transform, bands, t, count, room, sums):  # type: ignore[n
         transform: the elements of a :class:`Transform`.
         bands: where each of them starts, :func:`~penstock.kernels.cpu.audio.used_widths`, and the weights, flat.
         t, count: of the frames.
-        room: of :func:`tile_room`.
+        scratch: of :func:`tile_scratch`.
         sums: TILE elements of each band; those past ``count`` keep what they held, or get the bands of silence.
     """
     window, length, step, start, reflect, magnitude, factors = transform
     starts, widths, weights = bands
-    spectra_room, powers = room
+    spectra_scratch, powers = scratch
     for column in range(0, count, _LANES):
         first, abreast = start + (t + column) * step, min(_LANES, count - column)
-        _spectra(signal, window, length, step, first, abreast, reflect, factors, spectra_room, powers, _LANES)
+        _spectra(signal, window, length, step, first, abreast, reflect, factors, spectra_scratch, powers, _LANES)
         if magnitude:
             _to_magnitudes(powers)
         # While the spectra are in the first-level cache.
@@ -382,19 +382,19 @@ def band_tile(signal, transform, bands, t, count, room, sums):  # type: ignore[n
 
 
 @njit(**_OPTIONS)
-def tile_room(transform):  # type: ignore[no-untyped-def]
+def tile_scratch(transform):  # type: ignore[no-untyped-def]
     """What :func:`band_tile` works in."""
     window, factors = transform[0], transform[6]
     size = factors[1].size * 4
-    return _room(size, window), np.empty((size + 1) * _LANES, np.float32)
+    return _scratch(size, window), np.empty((size + 1) * _LANES, np.float32)
 
 
 @njit(**_OPTIONS)
 def _band_power(signal, transform, starts, weights, frames, out):  # type: ignore[no-untyped-def]
     bands = starts, used_widths(starts.size, weights), weights
-    room, sums = tile_room(transform), np.empty(starts.size * TILE, np.float32)
+    scratch, sums = tile_scratch(transform), np.empty(starts.size * TILE, np.float32)
     for t in range(0, frames, TILE):
-        band_tile(signal, transform, bands, t, min(TILE, frames - t), room, sums)
+        band_tile(signal, transform, bands, t, min(TILE, frames - t), scratch, sums)
         _store_rows(sums, starts.size, t, frames, out)
 
 
@@ -434,7 +434,7 @@ def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: boo
     halved = np.zeros(max(len(window), _LANES), np.float32)
     np.multiply(window, np.float32(0.5), out=halved[: len(window)])
     size = nfft // 2
-    factors = _twiddles(size), _places(size), _partings(size)
+    factors = _twiddles(size), _places(size), _split_twiddles(size)
     return Transform(halved, len(window), step, start, reflect, magnitude, factors)
 
 

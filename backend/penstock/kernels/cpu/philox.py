@@ -337,14 +337,20 @@ def fill_beta(out: np.ndarray, key: Any, stream: Any, start: Any, alpha: float, 
     for e in range(out.size):
         n = start + np.uint64(ELEMENT_STRIDE * e)
         if alpha < 1 and beta < 1:
-            # Both gamma numbers may be too small to tell from zero: only their ratio is computed.
+            # Both gamma numbers may be too small to tell from zero: the larger is taken for the unit of both.
             d_a, v_a, n = gamma_above_one(key, stream, n, spare_a, alpha + like(1, real))
             d_b, v_b, n = gamma_above_one(key, stream, n, spare_b, beta + like(1, real))
             u, n = canonical(key, stream, n, real)
             v, n = canonical(key, stream, n, real)
-            one = like(1, real)
-            log_ratio = math.log(d_b * v_b) + math.log(one - v) / beta - math.log(d_a * v_a) - math.log(one - u) / alpha
-            out[e] = 1 / (1 + math.exp(min(log_ratio, 700.0)))
+            a, b = d_a * v_a, d_b * v_b
+            log_a = like(math.log(like(1, real) - u), real) * (beta / alpha)
+            log_b = like(math.log(like(1, real) - v), real)
+            ratio = like(math.exp(-abs(log_a - log_b) / beta), real)
+            if log_a < log_b:
+                a *= ratio
+            else:
+                b *= ratio
+            out[e] = a / (a + b)
         else:
             a, n = gamma(key, stream, n, spare_a, alpha)
             b, n = gamma(key, stream, n, spare_b, beta)

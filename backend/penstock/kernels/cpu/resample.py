@@ -178,24 +178,10 @@ def _round(line, like):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _resample_to_planes(  # type: ignore[no-untyped-def]
-    source,
-    channels,
-    v_starts,
-    v_weights,
-    h_starts,
-    h_weights,
-    between,
-    mean,
-    factor,
-    shift,
-    target,
-    top,
-    left,
-    width,
-    like,
-):
-    """source (H, W * C) -> target (C', h, w), of whose first C channels the part from ``top`` and ``left`` on is written."""
+def _resample_to_planes(source, channels, vertical, horizontal, between, scaling, target, area, like):  # type: ignore[no-untyped-def]
+    """source (H, W * C) -> target (C', h, w), writing the ``area`` of its first C channels."""
+    (v_starts, v_weights), (h_starts, h_weights) = vertical, horizontal
+    (mean, factor, shift), (top, left, width) = scaling, area
     first, count, row, line = _buffers(channels, h_starts, h_weights, width)
     flat, stride = source.ravel(), source.shape[1]
     plane = np.empty(width, np.float32)
@@ -216,24 +202,10 @@ _LANES = 8
 
 
 @njit(**_OPTIONS)
-def _resample_to_three_planes(  # type: ignore[no-untyped-def]
-    source,
-    channels,
-    v_starts,
-    v_weights,
-    h_starts,
-    h_weights,
-    between,
-    mean,
-    factor,
-    shift,
-    target,
-    top,
-    left,
-    width,
-    like,
-):
+def _resample_to_three_planes(source, channels, vertical, horizontal, between, scaling, target, area, like):  # type: ignore[no-untyped-def]
     """:func:`_resample_to_planes` for three channels, to float32 and of a width of at least ``_LANES``."""
+    (v_starts, v_weights), (h_starts, h_weights) = vertical, horizontal
+    (mean, factor, shift), (top, left, width) = scaling, area
     first, count, row, line = _buffers(3, h_starts, h_weights, width)
     flat, stride = source.ravel(), source.shape[1]
     mean_r, mean_g, mean_b = mean[0], mean[1], mean[2]
@@ -252,24 +224,10 @@ def _resample_to_three_planes(  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _resample_to_pixels(  # type: ignore[no-untyped-def]
-    source,
-    channels,
-    v_starts,
-    v_weights,
-    h_starts,
-    h_weights,
-    between,
-    mean,
-    factor,
-    shift,
-    target,
-    top,
-    left,
-    width,
-    like,
-):
-    """source (H, W * C) -> target (h, w, C'), of whose first C channels the part from ``top`` and ``left`` on is written."""
+def _resample_to_pixels(source, channels, vertical, horizontal, between, scaling, target, area, like):  # type: ignore[no-untyped-def]
+    """source (H, W * C) -> target (h, w, C'), writing the ``area`` of its first C channels."""
+    (v_starts, v_weights), (h_starts, h_weights) = vertical, horizontal
+    (mean, factor, shift), (top, left, width) = scaling, area
     first, count, row, line = _buffers(channels, h_starts, h_weights, width)
     flat, stride = source.ravel(), source.shape[1]
     for y in range(v_starts.size):
@@ -367,21 +325,9 @@ def resample_normalized(
     kernel = _resample_to_planes if normalization.planar else _resample_to_pixels
     if normalization.planar and channels == 3 and target.dtype == np.float32 and width >= _LANES:
         kernel = _resample_to_three_planes
-    kernel(
-        rows,
-        channels,
-        *vertical,
-        *horizontal,
-        between.type(0),
-        normalization.mean,
-        normalization.factor,
-        np.float32(normalization.shift),
-        target,
-        top,
-        left,
-        width,
-        target.dtype.type(0),
-    )
+    scaling = (normalization.mean, normalization.factor, np.float32(normalization.shift))
+    area = (top, left, width)
+    kernel(rows, channels, vertical, horizontal, between.type(0), scaling, target, area, target.dtype.type(0))
 
 
 def _fill_around(planes: np.ndarray, channels: int, height: int, width: int, normalization: Normalization) -> None:

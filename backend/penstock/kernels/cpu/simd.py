@@ -7,12 +7,24 @@ the machine has. Nothing checks bounds, and indices are not wrapped: a kernel an
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import cast
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
+
+from penstock.kernels.cpu.code_generation import (
+    DataModelManager,
+    Intrinsic,
+    IRBuilder,
+    Number,
+    Signature,
+    TargetContext,
+    TypingContext,
+    Value,
+)
 
 _FLOAT, _DOUBLE, _INT32 = ir.FloatType(), ir.DoubleType(), ir.IntType(32)
 
@@ -27,18 +39,20 @@ class FloatVector(types.Type):
         super().__init__(name=f"{element}x{lanes}")
 
     @property
-    def stored(self) -> Any:
+    def stored(self) -> ir.VectorType:
         """LLVM's type for it."""
         return ir.VectorType(_FLOAT if self.element == types.float32 else _DOUBLE, self.lanes)
 
 
 @register_model(FloatVector)
 class _FloatVectorModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, vector: FloatVector) -> None:
+    def __init__(self, manager: DataModelManager, vector: FloatVector) -> None:
         super().__init__(manager, vector, vector.stored)
 
 
-def element_pointer(context: Any, builder: Any, array: Any, value: Any, index: Any) -> Any:
+def element_pointer(
+    context: TargetContext, builder: IRBuilder, array: types.Array | types.CPointer, value: Value, index: Value
+) -> Value:
     """A pointer to ``array[index]``, of a contiguous array or what :func:`pointer` gives."""
     if isinstance(array, types.CPointer):
         return builder.gep(value, [index])
@@ -46,20 +60,25 @@ def element_pointer(context: Any, builder: Any, array: Any, value: Any, index: A
     return builder.gep(data, [index])
 
 
-def spread_lanes(builder: Any, number: Any, kind: Any) -> Any:
+def element_of(array: types.Array) -> Number:
+    """The type of an array's elements, which are numbers."""
+    return cast(Number, array.dtype)
+
+
+def spread_lanes(builder: IRBuilder, number: Value, kind: ir.VectorType) -> Value:
     """A vector of ``kind`` whose lanes are all ``number``."""
     undefined = ir.Constant(kind, ir.Undefined)
     first = builder.insert_element(undefined, number, ir.Constant(_INT32, 0))
     return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT32, kind.count), None))
 
 
-def _picked(builder: Any, values: Any, lanes: list[int]) -> Any:
+def _picked(builder: IRBuilder, values: Value, lanes: list[int]) -> Value:
     """A vector of the lanes of ``values`` that are named."""
     mask = ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes)
     return builder.shuffle_vector(values, ir.Constant(values.type, ir.Undefined), mask)
 
 
-def _as_floats(builder: Any, values: Any, element: Any) -> Any:
+def _as_floats(builder: IRBuilder, values: Value, element: Number) -> Value:
     """Values of type ``element``, float32 or an integer up to 16 bits, as floats."""
     if isinstance(element, types.Float):
         return values
@@ -67,7 +86,7 @@ def _as_floats(builder: Any, values: Any, element: Any) -> Any:
     return builder.sitofp(extend(values, ir.VectorType(_INT32, count)), ir.VectorType(_FLOAT, count))
 
 
-def interleaved(builder: Any, planes: list[Any]) -> Any:
+def interleaved(builder: IRBuilder, planes: list[Value]) -> Value:
     """One vector of the lanes of two or three: the first of each, the second of each, and so on."""
     lanes = planes[0].type.count
     joined = _picked_of_two(builder, planes[0], planes[1], list(range(2 * lanes)))
@@ -76,17 +95,17 @@ def interleaved(builder: Any, planes: list[Any]) -> Any:
     return _picked_of_two(builder, joined, rest, [c * lanes + x for x in range(lanes) for c in range(len(planes))])
 
 
-def _picked_of_two(builder: Any, first: Any, second: Any, lanes: list[int]) -> Any:
+def _picked_of_two(builder: IRBuilder, first: Value, second: Value, lanes: list[int]) -> Value:
     """A vector of the named lanes of two vectors, those of the second after those of the first."""
     return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes))
 
 
-def _define_arithmetic(function: Any, instruction: str) -> None:
+def _define_arithmetic(function: Callable[[object, object], object], instruction: str) -> None:
     """Typed and lowered as numba's own operators are: an overload would be compiled anew wherever it is used."""
 
     @type_callable(function)
-    def _typed(_context: Any) -> Any:
-        def result(left, right):  # type: ignore[no-untyped-def]
+    def _typed(_context: TypingContext) -> Callable[[types.Type, types.Type], types.Type | None]:
+        def result(left: types.Type, right: types.Type) -> types.Type | None:
             kinds = {side for side in (left, right) if isinstance(side, FloatVector)}
             if len(kinds) != 1:
                 return None
@@ -95,7 +114,7 @@ def _define_arithmetic(function: Any, instruction: str) -> None:
 
         return result
 
-    def compute(_context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def compute(_context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         kind = signature.return_type.stored
         operands = (value if value.type == kind else spread_lanes(builder, value, kind) for value in args)
         return getattr(builder, instruction)(*operands)
@@ -109,20 +128,20 @@ for _function, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), 
 
 
 @intrinsic
-def pointer(_context: Any, array: Any) -> Any:
+def pointer(_context: TypingContext, array: types.Array) -> Intrinsic:
     """Where a contiguous array's elements are. Who holds it holds no reference, which numba would count in every loop."""
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return cgutils.create_struct_proxy(array)(context, builder, value=args[0]).data
 
     return types.CPointer(array.dtype)(array), generate
 
 
 @intrinsic
-def at(_context: Any, array: Any, index: Any) -> Any:
+def at(_context: TypingContext, array: types.Array, index: types.Integer) -> Intrinsic:
     """``array[index]`` of a contiguous array or what :func:`pointer` gives."""
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         place = context.cast(builder, args[1], index, types.intp)
         return builder.load(element_pointer(context, builder, array, args[0], place))
 
@@ -130,33 +149,33 @@ def at(_context: Any, array: Any, index: Any) -> Any:
 
 
 @intrinsic(prefer_literal=True)
-def zeros(_context: Any, lanes: Any) -> Any:
+def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
     """A vector of zeros."""
     vector = FloatVector(lanes.literal_value)
 
-    def generate(_context: Any, _builder: Any, _signature: Any, _args: Any) -> Any:
+    def generate(_context: TargetContext, _builder: IRBuilder, _signature: Signature, _args: Sequence[Value]) -> Value:
         return ir.Constant(ir.VectorType(_FLOAT, vector.lanes), None)
 
     return vector(lanes), generate
 
 
 @intrinsic(prefer_literal=True)
-def spread(_context: Any, number: Any, lanes: Any) -> Any:
+def spread(_context: TypingContext, number: types.Float, lanes: types.Literal) -> Intrinsic:
     """A vector with the float32 ``number`` in all lanes."""
     vector = FloatVector(lanes.literal_value)
 
-    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return spread_lanes(builder, args[0], ir.VectorType(_FLOAT, vector.lanes))
 
     return vector(types.float32, lanes), generate
 
 
 @intrinsic(prefer_literal=True)
-def load(_context: Any, array: Any, index: Any, lanes: Any) -> Any:
+def load(_context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal) -> Intrinsic:
     """``array[index : index + lanes]`` of a contiguous array of float32 or integers up to 16 bits, as floats."""
-    vector, element = FloatVector(lanes.literal_value), array.dtype
+    vector, element = FloatVector(lanes.literal_value), element_of(array)
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
         stored = ir.VectorType(context.get_data_type(element), vector.lanes)
         values = builder.load(builder.bitcast(pointer, stored.as_pointer()), align=element.bitwidth // 8)
@@ -166,17 +185,24 @@ def load(_context: Any, array: Any, index: Any, lanes: Any) -> Any:
 
 
 @intrinsic(prefer_literal=True)
-def load_pixels(_context: Any, array: Any, index: Any, lanes: Any, channels: Any, mirrored: Any) -> Any:
+def load_pixels(
+    _context: TypingContext,
+    array: types.Array,
+    index: types.Integer,
+    lanes: types.Literal,
+    channels: types.Literal,
+    mirrored: types.Literal,
+) -> Intrinsic:
     """``lanes`` pixels from ``array[index]`` on, as a tuple of a vector for each channel.
 
     Args:
         array: contiguous, of float32 or integers up to 16 bits.
         mirrored: the last pixel comes first.
     """
-    vector, element, step = FloatVector(lanes.literal_value), array.dtype, channels.literal_value
+    vector, element, step = FloatVector(lanes.literal_value), element_of(array), channels.literal_value
     result = types.UniTuple(vector, step)
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
         stored = ir.VectorType(context.get_data_type(element), vector.lanes * step)
         pixels = builder.load(builder.bitcast(pointer, stored.as_pointer()), align=element.bitwidth // 8)
@@ -189,8 +215,15 @@ def load_pixels(_context: Any, array: Any, index: Any, lanes: Any, channels: Any
 
 @intrinsic(prefer_literal=True)
 def mix_pixels(
-    _context: Any, source: Any, index: Any, weights: Any, bits: Any, target: Any, place: Any, lanes: Any
-) -> Any:
+    _context: TypingContext,
+    source: types.Array,
+    index: types.Integer,
+    weights: types.UniTuple,
+    bits: types.Literal,
+    target: types.Array,
+    place: types.Integer,
+    lanes: types.Literal,
+) -> Intrinsic:
     """Sums up the channels of ``lanes`` pixels of three bytes: the weights are integers, for ``2 ** bits`` times as much.
 
     ``target[place + x] = sum over c of source[index + x * 3 + c] * weights[c] / 2 ** bits``, halves rounded up; both
@@ -199,10 +232,10 @@ def mix_pixels(
     pixels, shift = lanes.literal_value, bits.literal_value
     kind = ir.VectorType(_INT32, pixels)
 
-    def all_lanes(number: int) -> Any:
+    def all_lanes(number: int) -> ir.Constant:
         return ir.Constant(kind, [number] * pixels)
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         begin = element_pointer(context, builder, source, *args[:2])
         end = element_pointer(context, builder, target, *args[4:6])
         stored = ir.VectorType(ir.IntType(8), pixels * 3).as_pointer()
@@ -220,19 +253,27 @@ def mix_pixels(
 
 
 @intrinsic(prefer_literal=True)
-def copy_mirrored(_context: Any, source: Any, index: Any, target: Any, place: Any, lanes: Any, width: Any) -> Any:
+def copy_mirrored(
+    _context: TypingContext,
+    source: types.Array,
+    index: types.Integer,
+    target: types.Array,
+    place: types.Integer,
+    lanes: types.Literal,
+    width: types.Literal,
+) -> Intrinsic:
     """Copies ``lanes`` pixels of ``width`` elements from ``source[index]`` on to ``target[place]``, the last one first.
 
     Both are contiguous and of one type.
     """
     pixels, step = lanes.literal_value, width.literal_value
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         begin, end = (
             element_pointer(context, builder, array, *args[k : k + 2]) for k, array in ((0, source), (2, target))
         )
         stored = ir.VectorType(context.get_data_type(source.dtype), pixels * step).as_pointer()
-        align = source.dtype.bitwidth // 8
+        align = element_of(source).bitwidth // 8
         values = builder.load(builder.bitcast(begin, stored), align=align)
         order = [x * step + k for x in reversed(range(pixels)) for k in range(step)]
         builder.store(_picked(builder, values, order), builder.bitcast(end, stored), align=align)
@@ -242,15 +283,23 @@ def copy_mirrored(_context: Any, source: Any, index: Any, target: Any, place: An
 
 
 @intrinsic(prefer_literal=True)
-def copy_split(_context: Any, source: Any, index: Any, target: Any, place: Any, stride: Any, lanes: Any) -> Any:
+def copy_split(
+    _context: TypingContext,
+    source: types.Array,
+    index: types.Integer,
+    target: types.Array,
+    place: types.Integer,
+    stride: types.Integer,
+    lanes: types.Literal,
+) -> Intrinsic:
     """Copies ``lanes`` pixels of three elements from ``source[index]`` on to places ``stride`` apart, by channel.
 
     Both are contiguous and of one type: ``target[place + c * stride + x] = source[index + x * 3 + c]``.
     """
     pixels = lanes.literal_value
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        element, align = context.get_data_type(source.dtype), source.dtype.bitwidth // 8
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        element, align = context.get_data_type(source.dtype), element_of(source).bitwidth // 8
         begin, end = (
             element_pointer(context, builder, array, *args[k : k + 2]) for k, array in ((0, source), (2, target))
         )
@@ -266,12 +315,20 @@ def copy_split(_context: Any, source: Any, index: Any, target: Any, place: Any, 
 
 
 @intrinsic(prefer_literal=True)
-def copy_joined(_context: Any, source: Any, index: Any, stride: Any, target: Any, place: Any, lanes: Any) -> Any:
+def copy_joined(
+    _context: TypingContext,
+    source: types.Array,
+    index: types.Integer,
+    stride: types.Integer,
+    target: types.Array,
+    place: types.Integer,
+    lanes: types.Literal,
+) -> Intrinsic:
     """The reverse of :func:`copy_split`: ``target[place + x * 3 + c] = source[index + c * stride + x]``."""
     pixels = lanes.literal_value
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        element, align = context.get_data_type(source.dtype), source.dtype.bitwidth // 8
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        element, align = context.get_data_type(source.dtype), element_of(source).bitwidth // 8
         begin, end = (
             element_pointer(context, builder, array, *args[k : k + 2]) for k, array in ((0, source), (3, target))
         )
@@ -286,7 +343,7 @@ def copy_joined(_context: Any, source: Any, index: Any, stride: Any, target: Any
     return types.void(source, index, stride, target, place, lanes), generate
 
 
-def _sum_with_product(builder: Any, total: Any, weight: Any, values: Any) -> Any:
+def _sum_with_product(builder: IRBuilder, total: Value, weight: Value, values: Value) -> Value:
     """``total + weight * values``, where the weight is a vector or a number."""
     kind = total.type
     weights = weight if weight.type == kind else spread_lanes(builder, weight, kind)
@@ -297,17 +354,17 @@ def _sum_with_product(builder: Any, total: Any, weight: Any, values: Any) -> Any
 
 
 @intrinsic
-def add_product(_context: Any, total: Any, weight: Any, values: Any) -> Any:
+def add_product(_context: TypingContext, total: FloatVector, weight: types.Type, values: FloatVector) -> Intrinsic:
     """``total + weight * values``, rounded once where the machine can do that, for a weight of float32 or a vector."""
     kind = weight if isinstance(weight, FloatVector) else types.float32
     return total(total, kind, values), lambda _c, builder, _s, args: _sum_with_product(builder, *args)
 
 
 @intrinsic
-def subtract_product(_context: Any, total: Any, weight: Any, values: Any) -> Any:
+def subtract_product(_context: TypingContext, total: FloatVector, weight: types.Type, values: FloatVector) -> Intrinsic:
     """``total - weight * values``, likewise."""
 
-    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return _sum_with_product(builder, args[0], args[1], builder.fneg(args[2]))
 
     kind = weight if isinstance(weight, FloatVector) else types.float32
@@ -315,24 +372,24 @@ def subtract_product(_context: Any, total: Any, weight: Any, values: Any) -> Any
 
 
 @intrinsic
-def larger(_context: Any, values: Any, others: Any) -> Any:
+def larger(_context: TypingContext, values: FloatVector, others: FloatVector) -> Intrinsic:
     """The larger of each two lanes; that of ``others`` where one is NaN."""
 
-    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.select(builder.fcmp_ordered(">", *args), *args)
 
     return values(values, others), generate
 
 
 @intrinsic
-def transposed(_context: Any, rows: Any) -> Any:
+def transposed(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
     """As many vectors as each has lanes, a power of two: lane ``i`` of vector ``k`` is lane ``k`` of vector ``i``.
 
     In each step, elements whose row and column differ in one bit change places, for the greatest bit first. The vectors may
     be of floats or of integers.
     """
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         vectors = [builder.extract_value(args[0], i) for i in range(rows.count)]
         lanes = range(rows.count)
         distance = rows.count // 2
@@ -349,32 +406,34 @@ def transposed(_context: Any, rows: Any) -> Any:
 
 
 @intrinsic
-def rounded(_context: Any, values: Any, like: Any) -> Any:
+def rounded(_context: TypingContext, values: FloatVector, like: types.Type) -> Intrinsic:
     """The values as the type of ``like`` holds them, as :func:`~penstock.kernels.cpu.convert.converted` rounds them.
 
     ``like`` is a float32, or an integer of at most 16 bits.
     """
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    number = cast(Number, like)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         given = args[0]
         if isinstance(like, types.Float):
             return given
         kind, whole_kind = given.type, ir.VectorType(_INT32, values.lanes)
 
-        def all_lanes(number: float) -> Any:
-            return ir.Constant(kind, [number] * values.lanes)
+        def all_lanes(value: float) -> ir.Constant:
+            return ir.Constant(kind, [value] * values.lanes)
 
-        low, high = all_lanes(float(like.minval)), all_lanes(float(like.maxval))
+        low, high = all_lanes(float(number.minval)), all_lanes(float(number.maxval))
         inside = builder.select(builder.fcmp_ordered(">", given, low), given, low)
         inside = builder.select(builder.fcmp_ordered("<", inside, high), inside, high)
-        if like.signed:
+        if number.signed:
             inside = builder.select(builder.fcmp_ordered("ord", given, given), inside, all_lanes(0.0))
         whole = builder.sitofp(builder.fptosi(inside, whole_kind), kind)
         rest = builder.fsub(inside, whole)
         one, none = all_lanes(1.0), all_lanes(0.0)
         up = builder.select(builder.fcmp_ordered(">=", rest, all_lanes(0.5)), one, none)
         result = builder.fadd(whole, up)
-        if like.signed:
+        if number.signed:
             down = builder.select(builder.fcmp_ordered("<=", rest, all_lanes(-0.5)), one, none)
             result = builder.fsub(result, down)
         return result
@@ -383,11 +442,11 @@ def rounded(_context: Any, values: Any, like: Any) -> Any:
 
 
 @intrinsic
-def store(_context: Any, array: Any, index: Any, values: Any) -> Any:
+def store(_context: TypingContext, array: types.Array, index: types.Integer, values: FloatVector) -> Intrinsic:
     """``array[index : index + lanes] = values`` of a contiguous array of float32, or of uint8, for which they are cut off."""
-    element = array.dtype
+    element = element_of(array)
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer, stored = element_pointer(context, builder, array, args[0], args[1]), args[2]
         if isinstance(element, types.Integer):
             # Through signed numbers, which machines convert to.
@@ -400,10 +459,10 @@ def store(_context: Any, array: Any, index: Any, values: Any) -> Any:
 
 
 @intrinsic
-def total(_context: Any, values: Any) -> Any:
+def total(_context: TypingContext, values: FloatVector) -> Intrinsic:
     """The sum of the lanes, of which there are a power of two: those of each half are added, until one is left."""
 
-    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         left = args[0]
         while left.type.count > 1:
             half = left.type.count // 2
@@ -418,7 +477,7 @@ def total(_context: Any, values: Any) -> Any:
 
 
 @intrinsic
-def widened(_context: Any, values: Any) -> Any:
+def widened(_context: TypingContext, values: FloatVector) -> Intrinsic:
     """The values as float64."""
     vector = FloatVector(values.lanes, types.float64)
     return vector(values), lambda _c, builder, _s, args: builder.fpext(args[0], vector.stored)

@@ -6,14 +6,23 @@ Nothing checks bounds, and indices are not wrapped: a kernel answers for those i
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
-from penstock.kernels.cpu.simd import element_pointer, interleaved, spread_lanes
+from penstock.kernels.cpu.code_generation import (
+    DataModelManager,
+    Intrinsic,
+    IRBuilder,
+    Signature,
+    TargetContext,
+    TypingContext,
+    Value,
+)
+from penstock.kernels.cpu.simd import element_of, element_pointer, interleaved, spread_lanes
 
 _BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
@@ -29,30 +38,30 @@ class IntVector(types.Type):
         super().__init__(name=f"int{bits}x{lanes}")
 
     @property
-    def registers(self) -> Any:
+    def registers(self) -> ir.VectorType:
         """The type of LLVM's vectors."""
         return ir.VectorType(ir.IntType(self.bits), self.lanes)
 
 
 @register_model(IntVector)
 class _IntVectorModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, vector: IntVector) -> None:
+    def __init__(self, manager: DataModelManager, vector: IntVector) -> None:
         super().__init__(manager, vector, vector.registers)
 
 
-def _define_arithmetic(function: Any, instruction: str) -> None:
+def _define_arithmetic(function: Callable[[object, object], object], instruction: str) -> None:
     """Typed and lowered as numba's own operators are: an overload would be compiled anew wherever it is used."""
 
     @type_callable(function)
-    def _typed(_context: Any) -> Any:
-        def result(left, right):  # type: ignore[no-untyped-def]
+    def _typed(_context: TypingContext) -> Callable[[types.Type, types.Type], types.Type | None]:
+        def result(left: types.Type, right: types.Type) -> types.Type | None:
             if isinstance(left, IntVector) and (left == right or isinstance(right, types.Integer)):
                 return left
             return None
 
         return result
 
-    def compute(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def compute(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         left, right = args
         if isinstance(signature.args[1], types.Integer):
             kind = signature.args[0]
@@ -77,49 +86,51 @@ for _function, _instruction in (
 
 
 @intrinsic(prefer_literal=True)
-def nothing(_context: Any, lanes: Any) -> Any:
+def nothing(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
     """A vector of zeros, int32."""
     vector = IntVector(lanes.literal_value, 32)
     return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.registers, None)
 
 
 @intrinsic(prefer_literal=True)
-def load(_context: Any, array: Any, index: Any, lanes: Any) -> Any:
+def load(_context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal) -> Intrinsic:
     """``array[index : index + lanes]`` of a contiguous array of integers of at most 16 bits, as int16."""
-    vector, element = IntVector(lanes.literal_value, 16), array.dtype
+    vector, element = IntVector(lanes.literal_value, 16), element_of(array)
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         values = _loaded(context, builder, array, args[0], args[1], vector.lanes)
         return values if element.bitwidth == 16 else builder.zext(values, vector.registers)
 
     return vector(array, index, lanes), generate
 
 
-def _loaded(context: Any, builder: Any, array: Any, value: Any, index: Any, lanes: int) -> Any:
-    pointer, element = element_pointer(context, builder, array, value, index), array.dtype
+def _loaded(
+    context: TargetContext, builder: IRBuilder, array: types.Array, value: Value, index: Value, lanes: int
+) -> Value:
+    pointer, element = element_pointer(context, builder, array, value, index), element_of(array)
     stored = ir.VectorType(context.get_data_type(element), lanes)
     return builder.load(builder.bitcast(pointer, stored.as_pointer()), align=element.bitwidth // 8)
 
 
 @intrinsic
-def widened(_context: Any, values: Any) -> Any:
+def widened(_context: TypingContext, values: IntVector) -> Intrinsic:
     """int16 as int32."""
     vector = IntVector(values.lanes, 32)
     return vector(values), lambda _context, builder, _signature, args: builder.sext(args[0], vector.registers)
 
 
 @intrinsic
-def narrowed(_context: Any, values: Any) -> Any:
+def narrowed(_context: TypingContext, values: IntVector) -> Intrinsic:
     """int32 cut to int16."""
     vector = IntVector(values.lanes, 16)
     return vector(values), lambda _context, builder, _signature, args: builder.trunc(args[0], vector.registers)
 
 
 @intrinsic
-def high_product(_context: Any, values: Any, factor: Any) -> Any:
+def high_product(_context: TypingContext, values: IntVector, factor: types.Integer) -> Intrinsic:
     """``values * factor >> 16`` of int16, with all bits of the product."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         wide = ir.VectorType(_INT32, values.lanes)
         number = context.cast(builder, args[1], signature.args[1], types.int32)
         product = builder.mul(builder.sext(args[0], wide), spread_lanes(builder, number, wide))
@@ -128,7 +139,7 @@ def high_product(_context: Any, values: Any, factor: Any) -> Any:
     return values(values, factor), generate
 
 
-def _as_bytes(builder: Any, values: Any) -> Any:
+def _as_bytes(builder: IRBuilder, values: Value) -> Value:
     """Integers as uint8; what does not fit becomes 0 or 255."""
     low, high = (ir.Constant(values.type, [limit] * values.type.count) for limit in (0, 255))
     values = builder.select(builder.icmp_signed(">", values, low), values, low)
@@ -136,15 +147,17 @@ def _as_bytes(builder: Any, values: Any) -> Any:
     return builder.trunc(values, ir.VectorType(_BYTE, values.type.count))
 
 
-def _store(builder: Any, pointer: Any, values: Any) -> None:
+def _store(builder: IRBuilder, pointer: Value, values: Value) -> None:
     builder.store(values, builder.bitcast(pointer, values.type.as_pointer()), align=1)
 
 
 @intrinsic
-def store_rows(_context: Any, array: Any, index: Any, stride: Any, rows: Any) -> Any:
+def store_rows(
+    _context: TypingContext, array: types.Array, index: types.Integer, stride: types.Integer, rows: types.UniTuple
+) -> Intrinsic:
     """Stores vectors into a contiguous array of uint8, each ``stride`` behind the one before; cut to 0 to 255."""
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
         for i in range(rows.count):
             _store(builder, pointer, _as_bytes(builder, builder.extract_value(args[3], i)))
@@ -155,10 +168,12 @@ def store_rows(_context: Any, array: Any, index: Any, stride: Any, rows: Any) ->
 
 
 @intrinsic
-def store_pixels(_context: Any, array: Any, index: Any, channels: Any) -> Any:
+def store_pixels(
+    _context: TypingContext, array: types.Array, index: types.Integer, channels: types.UniTuple
+) -> Intrinsic:
     """Stores pixels whose channels are a tuple of vectors, cut to 0 to 255, into a contiguous array of uint8."""
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
         planes = [_as_bytes(builder, builder.extract_value(args[2], c)) for c in range(channels.count)]
         _store(builder, pointer, interleaved(builder, planes))
@@ -168,10 +183,10 @@ def store_pixels(_context: Any, array: Any, index: Any, channels: Any) -> Any:
 
 
 @intrinsic
-def store_numbers(_context: Any, array: Any, index: Any, values: Any) -> Any:
+def store_numbers(_context: TypingContext, array: types.Array, index: types.Integer, values: IntVector) -> Intrinsic:
     """``array[index : index + lanes] = values`` of a contiguous array of the vector's type."""
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
         builder.store(args[2], builder.bitcast(pointer, args[2].type.as_pointer()), align=values.bits // 8)
         return context.get_dummy_value()
@@ -180,10 +195,18 @@ def store_numbers(_context: Any, array: Any, index: Any, values: Any) -> Any:
 
 
 @intrinsic(prefer_literal=True)
-def copy_chunk(_context: Any, source: Any, index: Any, target: Any, place: Any, length: Any, sought: Any) -> Any:
+def copy_chunk(
+    _context: TypingContext,
+    source: types.Array,
+    index: types.Integer,
+    target: types.Array,
+    place: types.Integer,
+    length: types.Literal,
+    sought: types.Integer,
+) -> Intrinsic:
     """``target[place : place + length] = source[index : index + length]`` of uint8, and whether ``sought`` is among them."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         values = _loaded(context, builder, source, args[0], args[1], length.literal_value)
         _store(builder, element_pointer(context, builder, target, args[2], args[3]), values)
         number = context.cast(builder, args[5], signature.args[5], types.uint8)
@@ -195,10 +218,10 @@ def copy_chunk(_context: Any, source: Any, index: Any, target: Any, place: Any, 
 
 
 @intrinsic
-def any_lane(_context: Any, values: Any) -> Any:
+def any_lane(_context: TypingContext, values: IntVector) -> Intrinsic:
     """The lanes joined by "or"."""
 
-    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         kind = args[0].type
         function = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(_INT32, [kind]), f"llvm.vector.reduce.or.v{kind.count}i32"
@@ -209,10 +232,10 @@ def any_lane(_context: Any, values: Any) -> Any:
 
 
 @intrinsic
-def load_word(_context: Any, array: Any, index: Any) -> Any:
+def load_word(_context: TypingContext, array: types.Array, index: types.Integer) -> Intrinsic:
     """The eight bytes from ``array[index]`` on, of a contiguous array of uint8, as one number: the first is the highest."""
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
         word = builder.load(builder.bitcast(pointer, _INT64.as_pointer()), align=1)
         return builder.bswap(word)
@@ -221,10 +244,10 @@ def load_word(_context: Any, array: Any, index: Any) -> Any:
 
 
 @intrinsic
-def put(_context: Any, array: Any, index: Any, value: Any) -> Any:
+def put(_context: TypingContext, array: types.Array, index: types.Integer, value: types.Integer) -> Intrinsic:
     """``array[index] = value`` of a contiguous array of integers; higher bits are cut off."""
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
         builder.store(context.cast(builder, args[2], value, array.dtype), pointer)
         return context.get_dummy_value()

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-# What decides where the taps of an output position begin: see kernels/cuda/taps.cu.
+# What decides where the taps of an output position begin.
 NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, FROM_ORIGIN = range(4)
 _NEAREST, _GAUSSIAN = 0, 5
 
@@ -26,7 +26,7 @@ def gaussian_window(start, step, width):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def fill_tables_plans(  # type: ignore[no-untyped-def]
-    size_in, size_out, start, end, kinds, antialias, last, supports, entries, most_support, reals, singles, taps, modes
+    size_in, size_out, start, end, kinds, antialias, last, supports, entries, max_support, reals, singles, taps, modes
 ):
     """Works out each image's filter.
 
@@ -34,7 +34,7 @@ def fill_tables_plans(  # type: ignore[no-untyped-def]
         size_in, size_out, start, end, kinds, antialias: as of `resize_shapes.AxisPlans`.
         last: it is the width.
         supports, entries: of each kind of filter; those without entries are triangles.
-        most_support: the widest radius.
+        max_support: the widest radius.
         reals: filled, of shape (4, images): start, step, width and radius.
         singles: filled, of shape (2, images): origin and step in single precision.
         taps, modes: filled: how many taps there are, and what decides where they begin.
@@ -44,7 +44,7 @@ def fill_tables_plans(  # type: ignore[no-untyped-def]
         support = supports[kind]
         step = (end[i] - start[i]) / size_out[i]
         width = max(abs(step), 1.0) if antialias else 1.0
-        width = min(width, most_support / support)
+        width = min(width, max_support / support)
         reals[0, i], reals[1, i], reals[2, i], reals[3, i] = start[i], step, width, support * width
         singles[0, i] = singles[1, i] = 0
         if kind == _NEAREST:

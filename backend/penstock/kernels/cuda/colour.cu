@@ -1,13 +1,5 @@
 // Pixels times a matrix plus an offset; or all values alike times a factor plus an offset.
 
-const int BLOCK_PIXELS = 2048;  // of a block; as in colour.py
-
-struct Colour {
-    uint64 source, target;
-    int64 pixels;               // or values, where there is no matrix
-    float matrix[16], offset[4];
-};
-
 template <typename In, typename Out, int CHANNELS_IN, int CHANNELS_OUT>
 __device__ inline void transform_pixel(const Colour &p, const In *source, Out *target) {
     for (int c = 0; c < CHANNELS_OUT; c++) {

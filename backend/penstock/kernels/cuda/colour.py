@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Int64, Pointer, Repeated, cuda_type, records
 
 _MATRIX, _OFFSETS = 16, 4
-# Of a block; as in colour.cu.
 _BLOCK_PIXELS = 2048
-_COLOUR = np.dtype(
-    [
-        ("source", np.uint64),
-        ("target", np.uint64),
-        ("pixels", np.int64),
-        ("matrix", np.float32, _MATRIX),
-        ("offset", np.float32, _OFFSETS),
-    ],
-    align=True,
-)
+
+
+class _Colour(NamedTuple):
+    """One sample.
+
+    Attributes:
+        pixels: or values, where there is no matrix.
+    """
+
+    source: Pointer
+    target: Pointer
+    pixels: Int64
+    matrix: Annotated[Sequence[float], Repeated(np.float32, _MATRIX)]
+    offset: Annotated[Sequence[float], Repeated(np.float32, _OFFSETS)]
+
+
+SOURCE = KernelSource(__file__, _Colour, BLOCK_PIXELS=_BLOCK_PIXELS)
 
 
 def fits(matrix: np.ndarray) -> bool:
@@ -42,7 +50,7 @@ def transform_colours(jobs: Sequence[tuple[Any, np.ndarray, np.ndarray, Any]]) -
 
 def _transform(jobs: Sequence[tuple[Located, np.ndarray, np.ndarray, Located]]) -> None:
     entries = [
-        (
+        _Colour(
             source.address,
             target.address,
             source.size // matrix.shape[1],
@@ -51,11 +59,11 @@ def _transform(jobs: Sequence[tuple[Located, np.ndarray, np.ndarray, Located]]) 
         )
         for source, matrix, offset, target in jobs
     ]
-    descriptors = np.array(entries, _COLOUR)
+    descriptors = records(_Colour, entries)
     source, matrix, _, target = jobs[0]
     types = f"{cuda_type(source.dtype)}, {cuda_type(target.dtype)}, {matrix.shape[1]}, {matrix.shape[0]}"
     counts = [blocks_for(pixels, _BLOCK_PIXELS) for pixels in descriptors["pixels"].tolist()]
-    launch(kernel("colour", f"colour<{types}>"), descriptors, counts)
+    launch(SOURCE.kernel(f"colour<{types}>"), descriptors, counts)
 
 
 def _padded(values: np.ndarray, count: int) -> list[float]:

@@ -1,4 +1,5 @@
-// What all kernels share: types, conversion, and finding the sample that a block belongs to.
+// What all kernels share: types, conversion, and finding the sample that a block belongs to. Structs that kernels read, and
+// constants that are needed in Python, too, are declared in the module beside a `.cu` file; they go in front of it.
 
 typedef unsigned char uint8;
 typedef unsigned short uint16;
@@ -259,9 +260,6 @@ __device__ inline Spot spot_of(int64 element, int height, int width, int inner) 
     Place pixel = place_of(element, inner), row = place_of(pixel.row, width), plane = place_of(row.row, height);
     return {plane.row, int(plane.column), int(row.column), int(pixel.column)};
 }
-
-// What lies beyond a border: in the order of kernels/borders.py.
-const int BORDER_CONSTANT = 0, BORDER_REPLICATE = 1, BORDER_REFLECT = 2, BORDER_REFLECT_101 = 3, BORDER_WRAP = 4;
 
 // The position in [0, size) whose value lies at `index`; -1 for the constant beyond the border.
 __device__ inline int within(int index, int size, int border) {

@@ -1,16 +1,6 @@
 // Sums of separable filters, reflected at the border without repeating the edge.
 #include "tiles.cuh"
 
-const int MOST_TERMS = 3;
-
-struct Lines {
-    uint64 sources[MOST_TERMS], target;
-    int64 outer, size, inner;
-    int32 windows[MOST_TERMS], diameters[MOST_TERMS];  // where a window begins in the table
-    float scales[MOST_TERMS];
-    int32 terms;
-};
-
 // Adds a term to the sum of those before it.
 __device__ inline void add_term(float &total, float part, float scale, bool first) {
     total = first ? part * scale : part * scale + total;
@@ -45,15 +35,6 @@ __global__ void convolve_lines(const int64 *__restrict__ first_blocks, const Lin
         if (begin + i < size) target[(begin + i) * p.inner] = converted<Out>(totals[i]);
 }
 
-struct Planes {
-    Tiles tiles;
-    int32 weights, count;                               // where the windows begin in the table, and their elements
-    int32 windows_y[MOST_TERMS], windows_x[MOST_TERMS]; // where one begins among them
-    int32 heights[MOST_TERMS], widths[MOST_TERMS];
-    float scales[MOST_TERMS];
-    int32 terms;
-};
-
 // Rows that a thread makes of four columns.
 const int STRETCH_DOWN = 4;
 
@@ -67,11 +48,11 @@ __global__ void __launch_bounds__(256, 3) convolve_planes(const int64 *__restric
     const Tiles &tiles = p.tiles;
     const Tile tile = tile_of(tiles, blockIdx.x - first_blocks[sample]);
     const int most_rows = tiles.rows + tiles.reach_y, rows = tile.rows + tiles.reach_y, inner = tiles.inner;
-    float *weights = memory, *values = weights + p.count, *filtered = values + most_rows * tiles.pitch;
+    float *weights = memory, *values = weights + p.weight_count, *filtered = values + most_rows * tiles.pitch;
     const int part = most_rows * tiles.out_pitch;
     int32 *shifts = reinterpret_cast<int32 *>(filtered + p.terms * part);
 
-    for (int i = threadIdx.x; i < p.count; i += blockDim.x) weights[i] = windows[p.weights + i];
+    for (int i = threadIdx.x; i < p.weight_count; i += blockDim.x) weights[i] = windows[p.weights + i];
     read_tile<In, Float<In>>(tiles, tile, 0.0f, values, shifts);
     __syncthreads();
 

@@ -5,38 +5,60 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, NamedTuple, TypeVar
 
 import numpy as np
 
 from penstock.kernels.axes import image_view
-from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, scratch
-from penstock.kernels.cuda.tiles import STRETCH, TILES, Tiling, tile_fields, tiling_for
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, scratch
+from penstock.kernels.cuda.structs import Address, Int32, Int64, Pointer, Repeated, cuda_type, records
+from penstock.kernels.cuda.tiles import STRETCH, Tiles, Tiling, tile_source, tiles_of, tiling_for
 
-# As in `convolution.cu`.
-_MOST_TERMS = 3
-_LINES = np.dtype(
-    [
-        ("sources", np.uint64, _MOST_TERMS),
-        ("target", np.uint64),
-        *((name, np.int64) for name in ("outer", "size", "inner")),
-        *((name, np.int32, _MOST_TERMS) for name in ("windows", "diameters")),
-        ("scales", np.float32, _MOST_TERMS),
-        ("terms", np.int32),
-    ],
-    align=True,
-)
-_PLANES = np.dtype(
-    [
-        *TILES,
-        ("weights", np.int32),
-        ("count", np.int32),
-        *((name, np.int32, _MOST_TERMS) for name in ("windows_y", "windows_x", "heights", "widths")),
-        ("scales", np.float32, _MOST_TERMS),
-        ("terms", np.int32),
-    ],
-    align=True,
-)
+_MAX_TERMS = 3
+_Number = TypeVar("_Number", int, float)
+_Pointers = Annotated[Sequence[int], Repeated(Address(), _MAX_TERMS)]
+_Integers = Annotated[Sequence[int], Repeated(np.int32, _MAX_TERMS)]
+_Floats = Annotated[Sequence[float], Repeated(np.float32, _MAX_TERMS)]
+
+
+class _Lines(NamedTuple):
+    """One sample seen as (outer, n, inner), filtered along one axis.
+
+    Attributes:
+        windows: where they begin in the table.
+    """
+
+    sources: _Pointers
+    target: Pointer
+    outer: Int64
+    size: Int64
+    inner: Int64
+    windows: _Integers
+    diameters: _Integers
+    scales: _Floats
+    terms: Int32
+
+
+class _Planes(NamedTuple):
+    """One sample, filtered along height and width.
+
+    Attributes:
+        weights, weight_count: where the windows begin in the table, and their elements.
+        windows_y, windows_x: where one begins among them.
+    """
+
+    tiles: Tiles
+    weights: Int32
+    weight_count: Int32
+    windows_y: _Integers
+    windows_x: _Integers
+    heights: _Integers
+    widths: _Integers
+    scales: _Floats
+    terms: Int32
+
+
+SOURCE = tile_source(__file__, _Lines, _Planes, MAX_TERMS=_MAX_TERMS)
 # A window that changes nothing.
 _NOTHING = np.ones(1, np.float32)
 
@@ -76,10 +98,10 @@ def convolve(jobs: Sequence[Filters], axes: Sequence[int]) -> None:
         _convolve_planes(by_planes, axes)
     by_lines = [job for job, tiling in zip(jobs, tiles) if not tiling]
     if by_lines:
-        _convolve_lines(_but_for(by_lines, axes), axes[0])
+        _convolve_lines(_filtered_along_other_axes(by_lines, axes), axes[0])
 
 
-def _but_for(jobs: Sequence[Filters], axes: Sequence[int]) -> list[tuple[Filters, list[Located]]]:
+def _filtered_along_other_axes(jobs: Sequence[Filters], axes: Sequence[int]) -> list[tuple[Filters, list[Located]]]:
     """The jobs with what remains to be filtered along the first axis, for each term."""
     if len(axes) == 1:
         return [(job, [job.source] * len(job.terms)) for job in jobs]
@@ -123,9 +145,10 @@ def _padded(size: int) -> int:
     return -(-size // 4) * 4
 
 
-def _filled(values: Sequence[Any]) -> tuple[Any, ...]:
+def _filled(values: Sequence[_Number]) -> Sequence[_Number]:
     """The values, and zeros for terms that there are not."""
-    return (*values, *(0 for _ in range(_MOST_TERMS - len(values))))
+    nothing: list[_Number] = [0] * (_MAX_TERMS - len(values))
+    return list(values) + nothing
 
 
 # -- along one axis ----------------------------------------------------------------------------------------------------
@@ -137,7 +160,7 @@ def _convolve_lines(jobs: Sequence[tuple[Filters, list[Located]]], axis: int) ->
         shape, windows = job.target.shape, [term.window(axis) for term in job.terms]
         outer, size, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
         entries.append(
-            (
+            _Lines(
                 _filled([source.address for source in sources]),
                 job.target.address,
                 *(outer, size, inner),
@@ -149,8 +172,8 @@ def _convolve_lines(jobs: Sequence[tuple[Filters, list[Located]]], axis: int) ->
         )
         counts.append(blocks_for(outer * -(-size // STRETCH) * inner))
     types = f"{cuda_type(jobs[0][1][0].dtype)}, {cuda_type(jobs[0][0].target.dtype)}"
-    function = kernel("convolution", f"convolve_lines<{types}>")
-    launch(function, np.array(entries, _LINES), counts, table.array())
+    function = SOURCE.kernel(f"convolve_lines<{types}>")
+    launch(function, records(_Lines, entries), counts, table.array())
 
 
 # -- along height and width --------------------------------------------------------------------------------------------
@@ -184,8 +207,8 @@ def _convolve_planes(jobs: Sequence[tuple[Filters, Tiling]], axes: Sequence[int]
         before = (tiles.reach[0] // 2, tiles.reach[1] // 2)
         places = np.cumsum([0, *(_padded(len(window)) for pair in windows for window in pair)]).tolist()
         entries.append(
-            (
-                *tile_fields(job.source, job.target, tiles.view, tiles.view, before, "reflect_101", tiles),
+            _Planes(
+                tiles_of(job.source, job.target, tiles.view, tiles.view, before, "reflect_101", tiles),
                 table.add([window for pair in windows for window in pair]),
                 places[-1],
                 _filled(places[:-1:2]),
@@ -197,6 +220,6 @@ def _convolve_planes(jobs: Sequence[tuple[Filters, Tiling]], axes: Sequence[int]
             )
         )
     types = f"{cuda_type(jobs[0][0].source.dtype)}, {cuda_type(jobs[0][0].target.dtype)}"
-    function = kernel("convolution", f"convolve_planes<{types}>")
+    function = SOURCE.kernel(f"convolve_planes<{types}>")
     shared = max(tiles.shared for _, tiles in jobs)
-    launch(function, np.array(entries, _PLANES), [tiles.blocks for _, tiles in jobs], table.array(), shared=shared)
+    launch(function, records(_Planes, entries), [tiles.blocks for _, tiles in jobs], table.array(), shared=shared)

@@ -1,19 +1,6 @@
 // Images whose pixels come from elsewhere: from where maps say, from a ball, from under waves. As on the CPU
 // (kernels/cpu/remap.py), operation for operation.
 
-const int BLOCK_PIXELS = 1024;  // of a block; as in displacement.py
-
-struct Displacement {
-    uint64 source, target;
-    uint64 map_x, map_y;        // of Given
-    int64 pixels;               // of the target
-    int32 height, width, channels, out_width;
-    int32 across, down;         // of Waves: where the table has how far each row and each column is displaced
-    int32 linear, displaced;    // not displaced: copied
-    float shift;                // from the positions' origin to the middle of the first pixel
-    float fill;                 // what lies outside of the source
-};
-
 struct Position {
     float x, y;
 };

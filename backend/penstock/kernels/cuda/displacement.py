@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, cuda_type, kernel, launch, locate, packed
+from penstock.kernels.cuda.launch import blocks_for, launch, locate, packed
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, cuda_type, records
 
-# Of a block; as in displacement.cu.
 _BLOCK_PIXELS = 1024
-_DISPLACEMENT = np.dtype(
-    [
-        *((name, np.uint64) for name in ("source", "target", "map_x", "map_y")),
-        ("pixels", np.int64),
-        *((name, np.int32) for name in ("height", "width", "channels", "out_width")),
-        *((name, np.int32) for name in ("across", "down", "linear", "displaced")),
-        ("shift", np.float32),
-        ("fill", np.float32),
-    ],
-    align=True,
-)
+
+
+class _Displacement(NamedTuple):
+    """One image.
+
+    Attributes:
+        map_x, map_y: of ``Given``.
+        pixels: of the target.
+        across, down: of ``Waves``: where the table has how far each row and each column is displaced.
+        displaced: 0: copied.
+        shift: from the positions' origin to the middle of the first pixel.
+        fill: what lies outside of the source.
+    """
+
+    source: Pointer
+    target: Pointer
+    map_x: Pointer
+    map_y: Pointer
+    pixels: Int64
+    height: Int32
+    width: Int32
+    channels: Int32
+    out_width: Int32
+    across: Int32
+    down: Int32
+    linear: Int32
+    displaced: Int32
+    shift: Float
+    fill: Float
+
+
+SOURCE = KernelSource(__file__, _Displacement, BLOCK_PIXELS=_BLOCK_PIXELS)
 
 
 @dataclass(slots=True)
@@ -62,26 +85,28 @@ def displace_images(kind: str, displacements: Sequence[Displacement], linear: bo
     waves = iter(places)
     entries = []
     for d, source, target in located:
-        maps = (0, 0) if d.maps is None else [locate(one).address for one in d.maps]
-        wave = (0, 0) if d.waves is None else (next(waves), next(waves))
-        height, width, _ = target.shape
+        map_x, map_y = (0, 0) if d.maps is None else (locate(one).address for one in d.maps)
+        across, down = (0, 0) if d.waves is None else (next(waves), next(waves))
+        height, width, channels = source.shape
         entries.append(
-            (
-                source.address,
-                target.address,
-                *maps,
-                height * width,
-                *source.shape,
-                width,
-                *wave,
-                linear,
-                d.displaced,
-                shift,
-                d.fill,
+            _Displacement(
+                source=source.address,
+                target=target.address,
+                map_x=map_x,
+                map_y=map_y,
+                pixels=math.prod(target.shape[:2]),
+                height=height,
+                width=width,
+                channels=channels,
+                out_width=target.shape[1],
+                across=across,
+                down=down,
+                linear=linear,
+                displaced=d.displaced,
+                shift=shift,
+                fill=d.fill,
             )
         )
-    function = kernel("displacement", f"displace<{kind}, {cuda_type(located[0][2].dtype)}>")
-    descriptors = np.array(entries, _DISPLACEMENT)
-    launch(
-        function, descriptors, [blocks_for(pixels, _BLOCK_PIXELS) for pixels in descriptors["pixels"].tolist()], table
-    )
+    function = SOURCE.kernel(f"displace<{kind}, {cuda_type(located[0][2].dtype)}>")
+    counts = [blocks_for(entry.pixels, _BLOCK_PIXELS) for entry in entries]
+    launch(function, records(_Displacement, entries), counts, table)

@@ -3,28 +3,10 @@
 // A thread makes a unit of neighbouring results at a time. Where the operands of the first one are is worked out by
 // divisions; from there on it steps. Where all operands run on over a whole block, that is done just once.
 
-const int DIMS = 6;
-const int OPERANDS = 3;
-const int BLOCK_ELEMENTS = 4096;    // of a block; as in elementwise.py
-const int THREADS = 256;            // of a block
 const int UNIT = sizeof(Result) <= 2 ? 8 : 16 / sizeof(Result);
 
-struct Dimension {
-    int64 extent;
-    int64 strides[OPERANDS];        // 0 where an operand is repeated
-    uint32 factor, shift;           // as of a Divisor by the extent
-};
-
-struct Elementwise {
-    uint64 target;
-    uint64 operands[OPERANDS];
-    int64 volume;
-    Dimension dims[DIMS];           // from the innermost on; at least two
-    int32 rank, padding;            // dimensions in use
-};
-
 __device__ inline uint32 divided(uint32 value, const Dimension &by) {
-    return divided(value, Divisor{uint32(by.extent), by.factor, by.shift});
+    return divided(value, Divisor{uint32(by.extent), uint32(by.divisor), uint32(by.divisor >> 32)});
 }
 __device__ inline uint64 divided(uint64 value, const Dimension &by) { return value / uint64(by.extent); }
 

@@ -4,39 +4,51 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import (
-    Located,
-    blocks_for,
-    cuda_type,
-    division_by,
-    kernel,
-    launch,
-    locate,
-    strides_of,
-)
+from penstock.kernels.cuda.launch import Located, blocks_for, division_by, launch, locate, strides_of
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Address, Int32, Int64, Pointer, Repeated, cuda_type, records
 from penstock.tensors.cuda import require_cupy
 
 _DIMS, _OPERANDS = 6, 3
 # Fewer elements are indexed with 32 bits, which is much faster.
 _NARROW = 1 << 31
-# Of a block; as in elementwise.cu.
+# Of a block.
 _BLOCK_ELEMENTS = 4096
-_DIMENSION = np.dtype([("extent", np.int64), ("strides", np.int64, _OPERANDS), ("divisor", np.int64)])
-_ELEMENTWISE = np.dtype(
-    [
-        ("target", np.uint64),
-        ("operands", np.uint64, _OPERANDS),
-        ("volume", np.int64),
-        ("dims", _DIMENSION, _DIMS),
-        ("rank", np.int32),
-        ("padding", np.int32),
-    ],
-    align=True,
-)
+
+
+class _Dimension(NamedTuple):
+    """One dimension.
+
+    Attributes:
+        strides: 0 where an operand is repeated.
+        divisor: see :func:`division_by`.
+    """
+
+    extent: Int64
+    strides: Annotated[Sequence[int], Repeated(np.int64, _OPERANDS)]
+    divisor: Int64
+
+
+class _Elementwise(NamedTuple):
+    """One sample.
+
+    Attributes:
+        dims: from the innermost on; at least two.
+        rank: dimensions in use.
+    """
+
+    target: Pointer
+    operands: Annotated[Sequence[int], Repeated(Address(), _OPERANDS)]
+    volume: Int64
+    dims: Annotated[list[_Dimension], Repeated(_Dimension, _DIMS)]
+    rank: Int32
+
+
+SOURCE = KernelSource(__file__, _Elementwise, DIMS=_DIMS, OPERANDS=_OPERANDS, BLOCK_ELEMENTS=_BLOCK_ELEMENTS)
 
 
 @functools.cache
@@ -73,39 +85,37 @@ def evaluate_batch(
     located = [job for job in located if job[1].size]
     if not located:
         return
-    descriptors = np.array([_entry(operands, target) for operands, target in located], _ELEMENTWISE)
-    index = "uint32" if int(descriptors["volume"].max()) < _NARROW else "uint64"
+    entries = [_entry(operands, target) for operands, target in located]
+    index = "uint32" if max(entry.volume for entry in entries) < _NARROW else "uint64"
     operands, target = located[0]
     preamble = _preamble(body, tuple(operand.dtype for operand in operands), target.dtype, promoted)
-    function = kernel("elementwise", f"evaluate<{index}>", preamble)
+    function = SOURCE.kernel(f"evaluate<{index}>", preamble)
     flag = require_cupy().zeros(1, np.int32) if dividing else None
-    counts = [blocks_for(volume, _BLOCK_ELEMENTS) for volume in descriptors["volume"].tolist()]
-    launch(function, descriptors, counts, np.uint64(0 if flag is None else flag.data.ptr))
+    counts = [blocks_for(entry.volume, _BLOCK_ELEMENTS) for entry in entries]
+    launch(function, records(_Elementwise, entries), counts, None if flag is None else locate(flag))
     if flag is not None and int(flag.get()[0]):
         raise ValueError("Integer division by zero.")
 
 
-def _entry(operands: Sequence[Located], target: Located) -> tuple[Any, ...]:
-    """The fields of a descriptor, in order."""
+def _entry(operands: Sequence[Located], target: Located) -> _Elementwise:
     extents, strides = _merged(target.shape, [_broadcast_strides(o.shape, len(target.shape)) for o in operands])
     if len(extents) > _DIMS:
         raise RuntimeError(f"Data of {len(extents)} dimensions is not supported on GPU: at most {_DIMS}")
     unused = _OPERANDS - len(operands)
     # From the innermost on.
     steps = [(*own, *[0] * unused) for own in zip(*strides)][::-1]
-    dims = [(extent, own, division_by(extent)) for extent, own in zip(extents[::-1], steps)]
-    return (
+    dims = [_Dimension(extent, own, division_by(extent)) for extent, own in zip(extents[::-1], steps)]
+    return _Elementwise(
         target.address,
         [operand.address for operand in operands] + [0] * unused,
         target.size,
         dims + [_ONE] * (_DIMS - len(dims)),
         len(dims),
-        0,
     )
 
 
 # A dimension of extent 1.
-_ONE = (1, (0,) * _OPERANDS, division_by(1))
+_ONE = _Dimension(1, (0,) * _OPERANDS, division_by(1))
 
 
 def _broadcast_strides(shape: Sequence[int], rank: int) -> list[int]:

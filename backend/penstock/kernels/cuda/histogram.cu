@@ -1,30 +1,19 @@
 // Equalization of histograms, of planes of bytes as a whole or of their tiles: values are counted, tables are made of the
 // counts, and each pixel becomes what the tables of the tiles around it say.
 
-struct Plane {
-    uint64 source, target;          // of the first pixel
-    uint64 counts, tables;          // of counts 256 for each tile, chunk and channel; of tables for each tile and channel
-    int64 pixels;
-    int32 height, width, step;      // step: from pixel to pixel
-    int32 tiles_y, tiles_x, tile_height, tile_width;
-    int32 chunks;                   // blocks that count a tile
-    int32 limit;                    // how often a value is counted at most; 0: as it is; -1: the whole plane's rules
-    int32 channels;                 // next to each other, each with histograms of its own
-
-    __device__ bool whole() const { return tiles_y == 1 && tiles_x == 1 && tile_height == height && tile_width == width; }
-    __device__ bool gapless() const { return step == channels; }
-};
-
-const int VALUES = 256;             // also the number of a block's threads
-const int CHUNK = 32 * VALUES;      // pixels that a block counts
-const int SPAN = 16 * VALUES;       // pixels that a block looks up
-const int MOST_CHANNELS = 4;
+// VALUES is also the number of a block's threads.
 const int COPIES = 8;               // of histograms: neighbouring threads, whose pixels are alike, count apart
 const int TOGETHER = 16;            // bytes that are read at once
 const int ROW = 4;                  // pixels that a thread looks up one after the other
 
+// A single tile, which is the plane.
+__device__ inline bool is_whole(const Plane &p) {
+    return p.tiles_y == 1 && p.tiles_x == 1 && p.tile_height == p.height && p.tile_width == p.width;
+}
+__device__ inline bool is_gapless(const Plane &p) { return p.step == p.channels; }
+
 __global__ void count_values(const int64 *__restrict__ first_blocks, const Plane *__restrict__ planes, int samples) {
-    __shared__ uint32 counts[MOST_CHANNELS * VALUES * COPIES];
+    __shared__ uint32 counts[MAX_CHANNELS * VALUES * COPIES];
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Plane &p = planes[sample];
     const int channels = p.channels;
@@ -35,7 +24,7 @@ __global__ void count_values(const int64 *__restrict__ first_blocks, const Plane
     uint32 *own = counts + threadIdx.x % COPIES;
     int64 area = int64(p.tile_height) * p.tile_width, begin = int64(block % p.chunks) * CHUNK;
     int64 end = begin + CHUNK < area ? begin + CHUNK : area;
-    if (p.whole() && p.gapless()) {
+    if (is_whole(p) && is_gapless(p)) {
         int64 bytes = end * channels;
         for (int64 i = begin * channels + TOGETHER * threadIdx.x; i < bytes; i += TOGETHER * VALUES) {
             int channel = int(i % channels);
@@ -148,7 +137,7 @@ __device__ inline void look_up_tiled(const Plane &p, const uint8 *source, uint8 
 }
 
 __global__ void look_up(const int64 *__restrict__ first_blocks, const Plane *__restrict__ planes, int samples) {
-    __shared__ uint8 tables[MOST_CHANNELS * VALUES];
+    __shared__ uint8 tables[MAX_CHANNELS * VALUES];
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Plane p = planes[sample];
     const int channels = p.channels;
@@ -164,7 +153,7 @@ __global__ void look_up(const int64 *__restrict__ first_blocks, const Plane *__r
         for (int64 pixel = begin + ROW * threadIdx.x; pixel < end; pixel += ROW * VALUES) look_up_tiled(p, source, target, pixel);
         return;
     }
-    if (!p.gapless()) {
+    if (!is_gapless(p)) {
         for (int64 pixel = begin + threadIdx.x; pixel < end; pixel += VALUES)
             for (int c = 0; c < channels; c++)
                 target[pixel * p.step + c] = tables[c * VALUES + source[pixel * p.step + c]];

@@ -4,26 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from penstock.kernels.axes import image_view
-from penstock.kernels.cuda.launch import Located, blocks_for, kernel, launch, scratch
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, scratch
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Int32, Int64, Pointer, records
 
-# As in histogram.cu.
 _VALUES = 256
+# Pixels that a block counts, and that it looks up.
 _CHUNK, _SPAN = 32 * _VALUES, 16 * _VALUES
-_MOST_CHANNELS = 4
-_PLANE = np.dtype(
-    [
-        *((name, np.uint64) for name in ("source", "target", "counts", "tables")),
-        ("pixels", np.int64),
-        *((name, np.int32) for name in ("height", "width", "step", "tiles_y", "tiles_x", "tile_height", "tile_width")),
-        *((name, np.int32) for name in ("chunks", "limit", "channels")),
-    ],
-    align=True,
-)
+_MAX_CHANNELS = 4
+
+
+class _Plane(NamedTuple):
+    """A :class:`Plane`, and how it is cut into tiles.
+
+    Attributes:
+        source, target: of the first pixel.
+        counts, tables: of counts 256 for each tile, chunk and channel; of tables for each tile and channel.
+        step: from pixel to pixel.
+        chunks: blocks that count a tile.
+        limit: how often a value is counted at most; 0: as it is; -1: the whole plane's rules.
+        channels: next to each other, each with histograms of its own.
+    """
+
+    source: Pointer
+    target: Pointer
+    counts: Pointer
+    tables: Pointer
+    pixels: Int64
+    height: Int32
+    width: Int32
+    step: Int32
+    tiles_y: Int32
+    tiles_x: Int32
+    tile_height: Int32
+    tile_width: Int32
+    chunks: Int32
+    limit: Int32
+    channels: Int32
+
+
+SOURCE = KernelSource(__file__, _Plane, VALUES=_VALUES, CHUNK=_CHUNK, SPAN=_SPAN, MAX_CHANNELS=_MAX_CHANNELS)
 
 
 @dataclass(frozen=True)
@@ -63,7 +88,7 @@ class Tiling:
 def planes_of(source: Located, target: Located, axis: int) -> list[Plane]:
     """All planes of an array of bytes, ``axis`` being the dimension of height, which that of width follows."""
     outer, height, width, step = image_view(source.shape, axis)
-    parts = [(first, min(_MOST_CHANNELS, step - first)) for first in range(0, step, _MOST_CHANNELS)]
+    parts = [(first, min(_MAX_CHANNELS, step - first)) for first in range(0, step, _MAX_CHANNELS)]
     return [
         Plane(source.address + offset + first, target.address + offset + first, height, width, step, channels)
         for offset in range(0, outer * height * width * step, max(height * width * step, 1))
@@ -86,23 +111,21 @@ def equalize_planes(jobs: Iterable[tuple[Plane, Tiling]]) -> None:
     made = [number * plane.channels for number, (plane, _) in zip(numbers, jobs)]
     counts = scratch([(number, parts, _VALUES) for number, parts in zip(made, chunks)], np.uint32)
     tables = scratch([(number, _VALUES) for number in made], np.uint8)
-    descriptors = np.array(
-        [
-            _entry(plane, tiling, own.address, table.address, parts)
-            for (plane, tiling), own, table, parts in zip(jobs, counts, tables, chunks)
-        ],
-        _PLANE,
-    )
+    rows = [
+        _row(plane, tiling, own.address, table.address, parts)
+        for (plane, tiling), own, table, parts in zip(jobs, counts, tables, chunks)
+    ]
+    descriptors = records(_Plane, rows)
     for name, blocks in (
         ("count_values", [number * parts for number, parts in zip(numbers, chunks)]),
         ("make_tables", made),
         ("look_up", [blocks_for(plane.height * plane.width, _SPAN) for plane, _ in jobs]),
     ):
-        launch(kernel("histogram", name), descriptors, blocks)
+        launch(SOURCE.kernel(name), descriptors, blocks)
 
 
-def _entry(plane: Plane, tiling: Tiling, counts: int, tables: int, chunks: int) -> tuple[Any, ...]:
-    return (
+def _row(plane: Plane, tiling: Tiling, counts: int, tables: int, chunks: int) -> _Plane:
+    return _Plane(
         plane.source,
         plane.target,
         counts,

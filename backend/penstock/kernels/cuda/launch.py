@@ -1,95 +1,28 @@
-"""Compiling kernels, and launching one for a whole batch with one upload."""
+"""Launching a kernel for a whole batch with one upload."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import math
-import re
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from penstock.data_types import (
-    BOOL,
-    FLOAT,
-    FLOAT16,
-    FLOAT64,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    UINT8,
-    UINT16,
-    UINT32,
-    UINT64,
-    DALIDataType,
-    from_numpy_dtype,
-    numpy_dtype,
-)
+from penstock.data_types import numpy_dtype
+from penstock.kernels.cuda.sources import THREADS, Kernel
+from penstock.kernels.cuda.structs import Records
 from penstock.tensors import TensorListGPU
 from penstock.tensors.cuda import require_cupy
 
-if TYPE_CHECKING:
-    from penstock.kernels.cuda.recording import Recorder
-
 Shape = tuple[int, ...]
 
-_FOLDER = Path(__file__).parent
 _ALIGNMENT = 16
-_LEAST_PINNED = 64 * 1024
-# Kernels tell products from sums themselves (fmaf), so that what is fused gives what is not, bit for bit.
-_OPTIONS = ("-std=c++17", "--fmad=false")
-THREADS = 256
-CUDA_TYPES = {
-    BOOL: "bool",
-    UINT8: "uint8",
-    UINT16: "uint16",
-    UINT32: "uint32",
-    UINT64: "uint64",
-    INT8: "int8",
-    INT16: "int16",
-    INT32: "int32",
-    INT64: "int64",
-    FLOAT16: "float16",
-    FLOAT: "float",
-    FLOAT64: "double",
-}
-
-
-def cuda_type(dtype: DALIDataType | np.dtype) -> str:
-    """The name of a type in the kernels' sources."""
-    return CUDA_TYPES[from_numpy_dtype(dtype) if isinstance(dtype, np.dtype) else dtype]
-
-
-# -- kernels -----------------------------------------------------------------------------------------------------------
-
-
-def kernel(file: str, instance: str, preamble: str = "") -> Any:
-    """The kernel ``instance`` (e.g. ``window<uint8, float>``) of ``file``.cu, compiled for the current device.
-
-    Args:
-        preamble: source that goes between the common part and the file, for generated functions.
-    """
-    return _kernel_on(require_cupy("a CUDA kernel").cuda.Device().id, file, instance, preamble)
-
-
-@functools.cache
-def _kernel_on(_device: int, file: str, instance: str, preamble: str) -> Any:
-    module = require_cupy().RawModule(code=source(file, preamble), options=_OPTIONS, name_expressions=(instance,))
-    return module.get_function(instance)
-
-
-def source(file: str, preamble: str = "") -> str:
-    """The whole source of ``file``.cu, with what it includes."""
-    own = (_FOLDER / f"{file}.cu").read_text()
-    own = re.sub(r'#include "(\w+\.cuh)"', lambda found: (_FOLDER / found[1]).read_text(), own)
-    return (_FOLDER / "common.cuh").read_text() + preamble + own
+_MIN_PINNED = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -155,7 +88,7 @@ def locate(array: Any) -> Located:
 
 def locate_all(batch: TensorListGPU, samples: Sequence[Any]) -> list[Located]:
     """Where the arrays of a batch are that belong to ``samples``, which have an ``index``."""
-    elements, places = batch._elements, batch._places
+    elements, places = batch.elements, batch.located
     if places is not None:
         return [places[sample.index] for sample in samples]
     if elements is None:
@@ -165,7 +98,9 @@ def locate_all(batch: TensorListGPU, samples: Sequence[Any]) -> list[Located]:
     return [Located(addresses[s.index], batch.shapes[s.index], dtype, elements) for s in samples]
 
 
-def alike(sources: Sequence[Located], targets: Sequence[Located], plans: Sequence[Any]) -> tuple[list[int], list[int]]:
+def group_samples(
+    sources: Sequence[Located], targets: Sequence[Located], plans: Sequence[Any]
+) -> tuple[list[int], list[int]]:
     """Finds the samples that differ in their addresses alone: those of one plan (the same object) and of equal shapes.
 
     Returns:
@@ -189,9 +124,9 @@ def addresses_of(arrays: Sequence[Located]) -> np.ndarray:
 
 def places_of(batch: TensorListGPU) -> tuple[np.ndarray, Any]:
     """The addresses of a batch's samples, uint64, and what keeps the memory; samples that are not contiguous are copied."""
-    if batch._elements is not None:
-        return batch.pointers(), batch._elements
-    located = batch._places or [locate(sample) for sample in batch.samples]
+    if batch.elements is not None:
+        return batch.pointers(), batch.elements
+    located = batch.located or [locate(sample) for sample in batch.samples]
     return addresses_of(located), located
 
 
@@ -264,7 +199,7 @@ class Staging:
         for part in parts:
             offsets.append(size)
             size += -(-part.nbytes // _ALIGNMENT) * _ALIGNMENT
-        capacity = max(_LEAST_PINNED, 1 << (size - 1).bit_length())
+        capacity = max(_MIN_PINNED, 1 << (size - 1).bit_length())
         pinned = self._take(capacity)
         staged = np.frombuffer(pinned, np.uint8, size)
         for part, offset in zip(parts, offsets):
@@ -317,7 +252,33 @@ def packed(arrays: Sequence[np.ndarray], dtype: Any) -> tuple[np.ndarray, list[i
     return (np.concatenate(parts) if parts else np.zeros(1, dtype)), offsets
 
 
+# What a kernel takes beside its descriptors.
+Extra = np.ndarray | Records | np.generic | Located | RunValue | None
+
+
 # -- recording ---------------------------------------------------------------------------------------------------------
+
+
+class Recorder(Protocol):
+    """What takes the place of the GPU while launches are only worked out (:mod:`penstock.kernels.cuda.recording`)."""
+
+    def scratch(self, size: int) -> int: ...
+
+    def kept(self, size: int) -> int: ...
+
+    def table(self, array: np.ndarray) -> int: ...
+
+    def launch(
+        self,
+        function: Kernel,
+        starts: np.ndarray,
+        descriptors: Records,
+        extra: Sequence[Extra],
+        shared: int,
+        blocks: int,
+        once: bool = False,
+    ) -> None: ...
+
 
 _active = threading.local()
 
@@ -346,10 +307,10 @@ def blocks_for(count: int, threads: int = THREADS) -> int:
 
 
 def launch(
-    function: Any,
-    descriptors: np.ndarray,
+    function: Kernel,
+    descriptors: Records,
     counts: Sequence[int] | np.ndarray,
-    *extra: Any,
+    *extra: Extra,
     shared: int = 0,
     blocks: int | None = None,
     once: bool = False,
@@ -358,10 +319,10 @@ def launch(
 
     Args:
         function: takes the samples' first blocks, the descriptors, their number, and ``extra``.
-        descriptors: a structured array, one entry a sample.
+        descriptors: one for each sample.
         counts: blocks of each sample.
-        extra: further arguments: numpy arrays, which are uploaded, or scalars, or device addresses as np.uint64, or what
-            differs from run to run.
+        extra: further arguments: arrays and structs, which are uploaded; scalars; memory on the GPU (None: a null
+            pointer); or what differs from run to run.
         shared: bytes of dynamic shared memory.
         blocks: how many are launched, for a kernel whose blocks take turns; None: as many as there are counts for.
         once: it fills scratch memory that is kept, from descriptors and tables alone: batches for which the launches are
@@ -379,13 +340,30 @@ def launch(
     if recorder:
         recorder.launch(function, starts, descriptors, extra, shared, total if blocks is None else blocks, once)
         return
-    uploads = [starts, descriptors, *(value for value in extra if isinstance(value, np.ndarray))]
+    uploads = [
+        starts,
+        descriptors.rows,
+        *(_rows(value) for value in extra if isinstance(value, np.ndarray | Records)),
+    ]
     buffer, addresses = staging().upload(uploads)
     pointers = [np.uint64(address) for address in addresses]
     tables = iter(pointers[2:])
-    own = (value.value if isinstance(value, RunValue) else value for value in extra)
-    rest = [next(tables) if isinstance(value, np.ndarray) else value for value in own]
+    rest = [next(tables) if isinstance(value, np.ndarray | Records) else _argument(value) for value in extra]
     grid = (total if blocks is None else blocks,)
     function(grid, (THREADS,), (*pointers[:2], np.int32(len(descriptors)), *rest), shared_mem=shared)
     # Freed to the pool, whose memory the same stream takes again only behind the kernel.
     del buffer
+
+
+def _rows(table: np.ndarray | Records) -> np.ndarray:
+    """What is uploaded of a table."""
+    return table.rows if isinstance(table, Records) else table
+
+
+def _argument(value: np.generic | Located | RunValue | None) -> np.generic:
+    """A kernel's argument as CuPy takes it."""
+    if isinstance(value, RunValue):
+        return value.value
+    if isinstance(value, np.generic):
+        return value
+    return np.uint64(0 if value is None else value.address)

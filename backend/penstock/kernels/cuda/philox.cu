@@ -3,22 +3,6 @@
 // A stream has no state: draw `n` is word `n & 3` of block `n >> 2`, so each thread has the draws of its own elements. The
 // stream of sample `i` follows from the batch's, which is all that differs from one batch to the next of a kind.
 
-struct Drawing {
-    uint64 target, source;          // source: of noise
-    int64 count;                    // elements, or pixels where one draw is for all of a pixel
-    int64 columns;                  // of jitter: pixels of a row
-    int64 remainder;                // of jitter: 2^64 / places, rounded up
-    double a, b, c, d;              // what the distribution needs
-    int32 planes, channels;         // of salt and pepper, of jitter
-    int32 values, value_count;      // where the table has the values to pick from
-    int32 stream, padding;          // which of the batch's streams
-};
-
-const uint64 SAMPLE_STRIDE = 65537; // from the stream of a sample to that of the next
-const uint64 ELEMENT_STRIDE = 257;  // element `e` starts at draw `257 * e`
-const int GROUP = 4;                // elements whose first draws are words 0, 1, 2, 3 of their blocks
-const int GROUPS = 4;               // that a thread fills
-
 struct Words {
     uint32 words[4];
 };
@@ -138,12 +122,12 @@ __global__ void draw_numbers(const int64 *__restrict__ first_blocks, const Drawi
     #pragma unroll 1
     for (int round = 0; round < GROUPS; round++) {
         int64 group = group_of(blockIdx.x - first_blocks[sample], round), first = own.first_of(group);
-        if (first >= d.count) return;
+        if (first >= d.elements) return;
         uint32 drawn[GROUP][Distribution::DRAWS];
         own.draw_group(group, drawn);
         Pack<Out, GROUP> numbers;
         for (int i = 0; i < GROUP; i++) numbers.values[i] = converted<Out>(Distribution::of(d, table, drawn[i]));
-        write_group(reinterpret_cast<Out *>(d.target), first, d.count, numbers);
+        write_group(reinterpret_cast<Out *>(d.target), first, d.elements, numbers);
     }
 }
 
@@ -156,15 +140,15 @@ __global__ void add_noise(const int64 *__restrict__ first_blocks, const Drawing 
     #pragma unroll 1
     for (int round = 0; round < GROUPS; round++) {
         int64 group = group_of(blockIdx.x - first_blocks[sample], round), first = own.first_of(group);
-        if (first >= d.count) return;
+        if (first >= d.elements) return;
         uint32 drawn[GROUP][Distribution::DRAWS];
         own.draw_group(group, drawn);
-        Pack<T, GROUP> values = read_group(reinterpret_cast<const T *>(d.source), first, d.count);
+        Pack<T, GROUP> values = read_group(reinterpret_cast<const T *>(d.source), first, d.elements);
         for (int i = 0; i < GROUP; i++) {
             Real noise = Distribution::of(d, 0, drawn[i]);
             values.values[i] = converted<T>(Real(values.values[i]) + noise);
         }
-        write_group(reinterpret_cast<T *>(d.target), first, d.count, values);
+        write_group(reinterpret_cast<T *>(d.target), first, d.elements, values);
     }
 }
 
@@ -181,14 +165,14 @@ __global__ void sprinkle(const int64 *__restrict__ first_blocks, const Drawing *
     #pragma unroll 1
     for (int round = 0; round < GROUPS; round++) {
         int64 group = group_of(blockIdx.x - first_blocks[sample], round), first = own.first_of(group);
-        if (first >= d.count) return;
+        if (first >= d.elements) return;
         uint32 drawn[GROUP][1];
         own.draw_group(group, drawn);
         for (int plane = 0; plane < d.planes; plane++) {
-            int64 offset = (plane * d.count + first) * d.channels;
+            int64 offset = (plane * d.elements + first) * d.channels;
             const T *source = reinterpret_cast<const T *>(d.source) + offset;
             T *target = reinterpret_cast<T *>(d.target) + offset;
-            if (CHANNELS && first >= 0 && first + GROUP <= d.count) {
+            if (CHANNELS && first >= 0 && first + GROUP <= d.elements) {
                 for (int part = 0; part < CHANNELS; part++) {
                     Pack<T, GROUP> values = read_pack<GROUP>(source + GROUP * part);
                     for (int i = 0; i < GROUP; i++) {
@@ -200,7 +184,7 @@ __global__ void sprinkle(const int64 *__restrict__ first_blocks, const Drawing *
                 continue;
             }
             for (int i = 0; i < GROUP; i++) {
-                if (first + i < 0 || first + i >= d.count) continue;
+                if (first + i < 0 || first + i >= d.elements) continue;
                 float u = unit(drawn[i][0]);
                 for (int c = i * d.channels; c < (i + 1) * d.channels; c++)
                     target[c] = !(u < replaced) ? source[c] : u < salted ? salt : pepper;
@@ -265,11 +249,6 @@ struct Draws {
     }
 };
 
-// What rejection needs to know of a mean's whole part.
-struct Rejection {
-    double root, d, cx, c1, c2, total, spread;
-};
-
 __device__ inline Rejection rejection_of(double m) {
     const double quarter_pi = 0.78539816339744830962;
     Rejection r;
@@ -284,12 +263,7 @@ __device__ inline Rejection rejection_of(double m) {
     return r;
 }
 
-const int KNOWN_REJECTIONS = 512, KNOWN_FACTORIALS = 1024;
-
 __device__ inline double log_factorial(double n, const double *known) { return n < KNOWN_FACTORIALS ? known[int(n)] : lgamma(n + 1); }
-
-const int SHOTS = 2048;             // elements of a block
-const float LEAST_REJECTED = 12;    // the mean from which on numbers are drawn by rejection
 
 // The elements of a block: where their means are, and then the numbers drawn.
 struct Shots {
@@ -416,7 +390,7 @@ __device__ inline void draw_by_rejection(const Shots &shots, const Stream &strea
 // Numbers of the Poisson distribution. a: what the mean is divided by, and the number drawn is multiplied by.
 template <typename T>
 __global__ void __launch_bounds__(256, 4) replace_by_shots(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
-                                 uint64 key, uint64 stream, uint64 start, const double *__restrict__ rejections,
+                                 uint64 key, uint64 stream, uint64 start, const Rejection *__restrict__ rejections,
                                  const double *__restrict__ factorials) {
     __shared__ float numbers[SHOTS];
     __shared__ uint16 places[SHOTS];    // of small means from the front, of larger ones from the end
@@ -426,7 +400,7 @@ __global__ void __launch_bounds__(256, 4) replace_by_shots(const int64 *__restri
     const T *source = reinterpret_cast<const T *>(d.source);
     T *target = reinterpret_cast<T *>(d.target);
     int64 begin = (blockIdx.x - first_blocks[sample]) * SHOTS;
-    int size = d.count - begin < SHOTS ? int(d.count - begin) : SHOTS;
+    int size = d.elements - begin < SHOTS ? int(d.elements - begin) : SHOTS;
     float factor = float(d.a);
     if (threadIdx.x == 0) few = many = few_taken = many_taken = 0;
     __syncthreads();
@@ -434,14 +408,14 @@ __global__ void __launch_bounds__(256, 4) replace_by_shots(const int64 *__restri
         float mean = converted<float>(source[begin + i]) / factor;
         bool positive = 0 < mean && mean <= 3.402823466e38f;
         numbers[i] = positive ? mean : 0.0f;
-        if (positive && mean < LEAST_REJECTED) places[atomicAdd(&few, 1)] = uint16(i);
-        if (positive && mean >= LEAST_REJECTED) places[SHOTS - 1 - atomicAdd(&many, 1)] = uint16(i);
+        if (positive && mean < MIN_REJECTED) places[atomicAdd(&few, 1)] = uint16(i);
+        if (positive && mean >= MIN_REJECTED) places[SHOTS - 1 - atomicAdd(&many, 1)] = uint16(i);
     }
     __syncthreads();
     const Stream own(d, key, stream, start);
     draw_products(Shots{numbers, places, 1, few, &few_taken}, own, begin);
     draw_by_rejection(Shots{numbers, places + SHOTS - 1, -1, many, &many_taken}, own, begin,
-                      reinterpret_cast<const Rejection *>(rejections), factorials);
+                      rejections, factorials);
     __syncthreads();
     for (int i = threadIdx.x; i < size; i += blockDim.x) target[begin + i] = converted<T>(numbers[i] * factor);
 }
@@ -470,7 +444,7 @@ __global__ void jitter(const int64 *__restrict__ first_blocks, const Drawing *__
     for (int round = 0; round < GROUPS; round++) {
         // Pixels whose draws are of two blocks, or of three where the first begins within a pair.
         int64 group = group_of(blockIdx.x - first_blocks[sample], round), first = GROUP * group - int64(start >> 1 & 1);
-        if (first >= d.count) return;
+        if (first >= d.elements) return;
         uint64 counter = (start >> 2) + 2 * uint64(group);
         uint32 drawn[2 * GROUP + 1];
         for (int i = 0; i < 2; i++) {
@@ -480,13 +454,13 @@ __global__ void jitter(const int64 *__restrict__ first_blocks, const Drawing *__
         drawn[2 * GROUP] = odd ? own.block(counter + 2).words[0] : 0;
         Place place = place_of(first < 0 ? 0 : first, d.columns);
         Pack<T, GROUP> moved[CHANNELS ? CHANNELS : 1];
-        bool whole = CHANNELS && first >= 0 && first + GROUP <= d.count;
+        bool whole = CHANNELS && first >= 0 && first + GROUP <= d.elements;
         T *target = reinterpret_cast<T *>(d.target) + first * channels;
         for (int i = 0; i < GROUP; i++) {
-            if (first + i < 0 || first + i >= d.count) continue;
-            int64 y = place.row + remainder_of(odd ? drawn[2 * i + 1] : drawn[2 * i], places, d.remainder) - farthest;
-            int64 x = place.column + remainder_of(odd ? drawn[2 * i + 2] : drawn[2 * i + 1], places, d.remainder) - farthest;
-            bool inside = 0 <= y && y * d.columns < d.count && 0 <= x && x < d.columns;
+            if (first + i < 0 || first + i >= d.elements) continue;
+            int64 y = place.row + remainder_of(odd ? drawn[2 * i + 1] : drawn[2 * i], places, d.reciprocal) - farthest;
+            int64 x = place.column + remainder_of(odd ? drawn[2 * i + 2] : drawn[2 * i + 1], places, d.reciprocal) - farthest;
+            bool inside = 0 <= y && y * d.columns < d.elements && 0 <= x && x < d.columns;
             const T *source = reinterpret_cast<const T *>(d.source) + (y * d.columns + x) * channels;
             for (int c = 0; c < channels; c++) {
                 T value = inside ? source[c] : fill;

@@ -6,37 +6,80 @@ import functools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import (
-    THREADS,
-    Located,
-    RunValue,
-    blocks_for,
-    cuda_type,
-    kernel,
-    launch,
-    locate,
-    packed,
-)
-from penstock.kernels.random_streams import Stream
+from penstock.kernels.cpu.philox import ELEMENT_STRIDE
+from penstock.kernels.cuda.launch import Located, RunValue, blocks_for, launch, locate, packed
+from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.structs import Double, Int32, Int64, Pointer, Records, UInt64, cuda_type, records
+from penstock.kernels.random_streams import SAMPLE_STRIDE, Stream
 
-# As in philox.cu.
+# Elements whose first draws are words 0, 1, 2, 3 of their blocks, and how many such groups a thread fills.
 _GROUP, _GROUPS = 4, 4
+# Elements of a block.
 _SHOTS = 2048
 _KNOWN_REJECTIONS, _KNOWN_FACTORIALS = 512, 1024
-_LEAST_REJECTED = 12
+# The mean from which on numbers are drawn by rejection.
+_MIN_REJECTED = 12
 _UNROLLED_CHANNELS = (1, 3)
-_DRAWING = np.dtype(
-    [
-        *((name, np.uint64) for name in ("target", "source")),
-        *((name, np.int64) for name in ("count", "columns", "remainder")),
-        *((name, np.float64) for name in ("a", "b", "c", "d")),
-        *((name, np.int32) for name in ("planes", "channels", "values", "value_count", "stream", "padding")),
-    ],
-    align=True,
+
+
+class _Drawing(NamedTuple):
+    """What is drawn for one sample.
+
+    Attributes:
+        source: of noise.
+        elements: or pixels where one draw is for all of a pixel.
+        columns: of jitter: pixels of a row.
+        reciprocal: of jitter: 2^64 / places, rounded up.
+        a, b, c, d: what the distribution needs.
+        planes, channels: of salt and pepper, of jitter.
+        values, value_count: where the table has the values to pick from.
+        stream: which of the batch's streams.
+    """
+
+    target: Pointer
+    source: Pointer
+    elements: Int64
+    a: Double
+    b: Double
+    c: Double = 0.0
+    d: Double = 0.0
+    columns: Int64 = 0
+    reciprocal: UInt64 = 0
+    planes: Int32 = 1
+    channels: Int32 = 1
+    values: Int32 = 0
+    value_count: Int32 = 0
+    stream: Int32 = 0
+
+
+class _Rejection(NamedTuple):
+    """What drawing by rejection needs to know of a mean's whole part."""
+
+    root: Double
+    d: Double
+    cx: Double
+    c1: Double
+    c2: Double
+    total: Double
+    spread: Double
+
+
+SOURCE = KernelSource(
+    __file__,
+    _Drawing,
+    _Rejection,
+    SAMPLE_STRIDE=np.uint64(SAMPLE_STRIDE),
+    ELEMENT_STRIDE=np.uint64(ELEMENT_STRIDE),
+    GROUP=_GROUP,
+    GROUPS=_GROUPS,
+    SHOTS=_SHOTS,
+    KNOWN_REJECTIONS=_KNOWN_REJECTIONS,
+    KNOWN_FACTORIALS=_KNOWN_FACTORIALS,
+    MIN_REJECTED=np.float32(_MIN_REJECTED),
 )
 
 
@@ -115,7 +158,7 @@ def draw_numbers(distribution: str, drawings: Sequence[Drawing], first_stream: S
     tables = [np.zeros(0, np.float32) if drawing.values is None else drawing.values for drawing, _ in located]
     table, places = packed(tables, np.float32)
     entries = [
-        (*_entry(drawing, target)[:-4], place, own.size, drawing.stream, 0)
+        _entry(drawing, target)._replace(values=place, value_count=own.size)
         for (drawing, target), own, place in zip(located, tables, places)
     ]
     kind = cuda_type(located[0][1].dtype)
@@ -147,24 +190,24 @@ def _located(drawings: Sequence[Drawing]) -> list[tuple[Drawing, Located]]:
     return [item for item in located if item[1].size]
 
 
-def _entry(drawing: Drawing, target: Located) -> tuple[Any, ...]:
+def _entry(drawing: Drawing, target: Located) -> _Drawing:
     source = 0 if drawing.source is None else locate(drawing.source).address
-    return target.address, source, target.size, 0, 0, drawing.a, drawing.b, 0.0, 0.0, 1, 1, 0, 0, drawing.stream, 0
+    return _Drawing(target.address, source, target.size, drawing.a, drawing.b, stream=drawing.stream)
 
 
 @functools.cache
-def _poisson_tables() -> tuple[np.ndarray, np.ndarray]:
-    """What drawing by rejection needs to know of a mean's whole part, and the logarithms of factorials."""
-    rejections = np.zeros((_KNOWN_REJECTIONS, 7))
-    for m in range(_LEAST_REJECTED, _KNOWN_REJECTIONS):
+def _poisson_tables() -> tuple[Records, np.ndarray]:
+    """What drawing by rejection needs to know, of means from 0 on, and the logarithms of factorials."""
+    rejections = [_Rejection(*[0.0] * 7)] * _MIN_REJECTED
+    for m in range(_MIN_REJECTED, _KNOWN_REJECTIONS):
         root, reach = math.sqrt(m), math.sqrt(2 * m * math.log(32 * m / (math.pi / 4)))
         d = math.floor(max(6.0, min(m, reach)) + 0.5)
         cx = 2 * m + d
         c1 = root * math.sqrt(math.pi / 2)
         c2 = c1 + math.sqrt(math.pi / 4 * cx) * math.exp(1 / cx)
         total = c2 + 1 + 1 + 1.0129030479320018583 + 2 * cx * math.exp(-d / cx * (1 + d / 2)) / d
-        rejections[m] = root, d, cx, c1, c2, total, math.sqrt(cx / 2)
-    return rejections, np.array([math.lgamma(n + 1) for n in range(_KNOWN_FACTORIALS)])
+        rejections.append(_Rejection(root, d, cx, c1, c2, total, math.sqrt(cx / 2)))
+    return records(_Rejection, rejections), np.array([math.lgamma(n + 1) for n in range(_KNOWN_FACTORIALS)])
 
 
 def sprinkle(sprinklings: Sequence[Sprinkling], first_stream: Stream) -> None:
@@ -177,7 +220,10 @@ def sprinkle(sprinklings: Sequence[Sprinkling], first_stream: Stream) -> None:
     for s, source, target in located:
         planes, pixels, channels = s.view
         numbers = (s.probability, s.salt_probability, s.salt, s.pepper)
-        entries.append((target.address, source.address, pixels, 0, 0, *numbers, planes, channels, 0, 0, s.stream, 0))
+        own = _Drawing(
+            target.address, source.address, pixels, *numbers, planes=planes, channels=channels, stream=s.stream
+        )
+        entries.append(own)
     channels = _unrolled_channels(s.view[2] for s, _, _ in located)
     _run(f"sprinkle<{cuda_type(located[0][2].dtype)}, {channels}>", entries, first_stream)
 
@@ -191,10 +237,19 @@ def jitter_images(jitters: Sequence[Jitter], first_stream: Stream) -> None:
     entries = []
     for jitter, source, target in located:
         height, width, channels = target.shape
-        # 2^64 by the number of places, rounded up, as a signed number.
-        reciprocal = np.array([-(-(1 << 64) // (2 * jitter.farthest + 1)) & (1 << 64) - 1], np.uint64).view(np.int64)[0]
-        numbers = (height * width, width, reciprocal, jitter.farthest, 0.0, jitter.fill, 0.0)
-        entries.append((target.address, source.address, *numbers, 1, channels, 0, 0, jitter.stream, 0))
+        own = _Drawing(
+            target.address,
+            source.address,
+            height * width,
+            a=jitter.farthest,
+            b=0.0,
+            c=jitter.fill,
+            columns=width,
+            reciprocal=-(-(1 << 64) // (2 * jitter.farthest + 1)) & (1 << 64) - 1,
+            channels=channels,
+            stream=jitter.stream,
+        )
+        entries.append(own)
     channels = _unrolled_channels(target.shape[2] for _, _, target in located)
     _run(f"jitter<{cuda_type(located[0][2].dtype)}, {channels}>", entries, first_stream)
 
@@ -207,13 +262,16 @@ def _unrolled_channels(channels: Iterable[int]) -> int:
 
 
 def _run(
-    instance: str, entries: list[Any], first_stream: Stream, *tables: np.ndarray, counts: list[int] | None = None
+    instance: str,
+    entries: Sequence[_Drawing],
+    first_stream: Stream,
+    *tables: np.ndarray | Records,
+    counts: list[int] | None = None,
 ) -> None:
     """Launches a kernel; ``counts``: blocks of each sample, where they are not those of groups."""
-    descriptors = np.array(entries, _DRAWING)
     if counts is None:
         # There may be up to three elements before the first, in its group.
-        groups = [blocks_for(count + _GROUP - 1, _GROUP) for count in descriptors["count"].tolist()]
+        groups = [blocks_for(entry.elements + _GROUP - 1, _GROUP) for entry in entries]
         counts = [blocks_for(number, _GROUPS * THREADS) for number in groups]
     values = (RunValue(name, value) for name, value in first_stream._asdict().items())
-    launch(kernel("philox", instance), descriptors, counts, *values, *tables)
+    launch(SOURCE.kernel(instance), records(_Drawing, entries), counts, *values, *tables)

@@ -16,20 +16,23 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from penstock.kernels.cuda import launch
-from penstock.kernels.cuda.launch import THREADS, RunValue
-from penstock.kernels.cuda.recording import ALIGNMENT, CannotRecord, Launch, Recorder, Recording
+from penstock.kernels.cuda.launch import RunValue
+from penstock.kernels.cuda.recording import ALIGNMENT, CannotRecord, Launch, Recorder, Recording, Relative
+from penstock.kernels.cuda.sources import THREADS, Kernel
 from penstock.tensors import TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
 
 # Batches come and go at the same few addresses, again and again: the descriptors of so many are kept on the device.
-_MOST_PLACEMENTS = 8
-_MOST_PROGRAMS = 16
+_MAX_PLACEMENTS = 8
+_MAX_PROGRAMS = 16
 # To record takes longer than to launch, so it is done for what comes again: so many kinds are remembered.
-_MOST_SEEN = 64
-_MOST_VALUE_BYTES = 1 << 16
+_MAX_SEEN = 64
+_MAX_VALUE_BYTES = 1 << 16
 
 # Launches one kernel, with what differs from run to run.
 _Run = Callable[[Mapping[str, np.generic]], None]
+# An argument, or the address that it is.
+_Placed = np.generic | RunValue | int
 RunValues = Callable[[], Mapping[str, np.generic]]
 
 
@@ -72,13 +75,12 @@ class _Output:
 
     @classmethod
     def of(cls, batch: TensorListGPU) -> _Output:
-        elements = batch._elements
+        elements = batch.elements
         return cls(batch.shapes, batch.dtype, elements.dtype, batch.layout(), batch.ndim(), elements.size)
 
     def allocate(self) -> TensorListGPU:
-        batch = TensorListGPU.of_elements(require_cupy().empty(self.elements, self.kind), self.shapes, self.layout)
-        batch._dtype, batch._ndim = self.dtype, self.ndim
-        return batch
+        elements = require_cupy().empty(self.elements, self.kind)
+        return TensorListGPU.of_elements(elements, self.shapes, self.layout, self.ndim, self.dtype)
 
 
 class Program:
@@ -95,14 +97,14 @@ class Program:
         self._places, self._which, self._offsets = recording.relocations
         self._tables = launch.staging().upload([recording.tables]) if recording.tables.size else (None, [0])
         self._scratch_bytes = recording.scratch_bytes
-        self._varies = any(isinstance(a.value, RunValue) for one in recording.launches for a in one.arguments)
+        self._varies = any(isinstance(a, RunValue) for one in recording.launches for a in one.arguments)
         self._outputs = [_Output.of(batch) for batch in outputs]
         self._placements: OrderedDict[tuple[int, ...], tuple[Any, list[_Run]]] = OrderedDict()
         self._kept = require_cupy().empty(recording.kept_bytes, np.uint8) if recording.kept_bytes else None
         for one in recording.once:
-            _bound(one.function, one.grid, _placed_arguments(one, self._lasting_bases(0)), one.shared)({})
+            _bound(one.function, one.grid, _placed_arguments(one, self._fixed_bases(0)), one.shared)({})
 
-    def _lasting_bases(self, scratch: int) -> list[int]:
+    def _fixed_bases(self, scratch: int) -> list[int]:
         """The bases that are no batch's; the first is of one run."""
         return [scratch, self._tables[1][0], 0 if self._kept is None else self._kept.data.ptr]
 
@@ -113,7 +115,7 @@ class Program:
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], values: RunValues) -> None:
         """Launches all on the current stream; ``values`` gives what differs from the batches before."""
         scratch = require_cupy().empty(self._scratch_bytes, np.uint8) if self._scratch_bytes else None
-        bases = self._lasting_bases(0 if scratch is None else scratch.data.ptr)
+        bases = self._fixed_bases(0 if scratch is None else scratch.data.ptr)
         for batch in (*inputs, *outputs):
             if isinstance(batch, TensorListGPU):
                 bases += _bases_of(batch)
@@ -121,7 +123,7 @@ class Program:
         placement = self._placements.get(key)
         if placement is None:
             placement = self._placements[key] = self._placed(bases)
-            if len(self._placements) > _MOST_PLACEMENTS:
+            if len(self._placements) > _MAX_PLACEMENTS:
                 self._placements.popitem(last=False)
         own = values() if self._varies else {}
         for run in placement[1]:
@@ -137,13 +139,14 @@ class Program:
         return buffer, runs
 
 
-def _placed_arguments(one: Launch, bases: Sequence[int]) -> tuple[Any, ...]:
+def _placed_arguments(one: Launch, bases: Sequence[int]) -> tuple[_Placed, ...]:
     return tuple(
-        argument.value if argument.base is None else bases[argument.base] + argument.value for argument in one.arguments
+        bases[argument.base] + argument.offset if isinstance(argument, Relative) else argument
+        for argument in one.arguments
     )
 
 
-def _bound(function: Any, grid: tuple[int], arguments: tuple[Any, ...], shared: int) -> _Run:
+def _bound(function: Kernel, grid: tuple[int], arguments: tuple[_Placed, ...], shared: int) -> _Run:
     def run(_values: Mapping[str, np.generic]) -> None:
         function(grid, (THREADS,), arguments, shared_mem=shared)
 
@@ -181,7 +184,7 @@ class Programs:
 
     def record(self, workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None], values: RunValues) -> bool:
         """Records what ``compute_batch`` launches, and launches it; tells whether that could be done."""
-        if workspace.kind is None or not self._recordable or not self._comes_again(workspace.kind):
+        if workspace.kind is None or not self._recordable or not self._recurs(workspace.kind):
             return False
         try:
             program = _recorded(workspace, compute_batch)
@@ -191,18 +194,18 @@ class Programs:
         # The next batch of this kind must be found to fail, too.
         if not workspace.failures:
             self._known[workspace.kind] = program
-        if len(self._known) > _MOST_PROGRAMS:
+        if len(self._known) > _MAX_PROGRAMS:
             self._known.popitem(last=False)
         program.run(workspace.inputs, workspace.outputs, values)
         return True
 
-    def _comes_again(self, kind: Any) -> bool:
+    def _recurs(self, kind: Any) -> bool:
         """Whether a batch of this kind was there before; those of random shapes or arguments never come again."""
         key = hash(kind)
         if key in self._seen:
             return True
         self._seen[key] = None
-        if len(self._seen) > _MOST_SEEN:
+        if len(self._seen) > _MAX_SEEN:
             self._seen.popitem(last=False)
         return False
 
@@ -222,17 +225,17 @@ def _recorded(workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None]) ->
     finally:
         workspace.inputs, workspace.outputs = inputs, outputs
     recording = recorder.recording()
-    if not recording.launches and any(batch._elements.size for batch in outputs):
+    if not recording.launches and any(batch.elements.size for batch in outputs):
         raise CannotRecord("outputs that nothing fills")
     return Program(recording, outputs)
 
 
 def _bases_of(batch: TensorListGPU) -> list[int]:
     """The addresses that those of the samples follow from: of all of them, or of each."""
-    if batch._elements is not None:
-        return [batch._elements.data.ptr]
-    if batch._places is not None:
-        return [place.address for place in batch._places]
+    if batch.elements is not None:
+        return [batch.elements.data.ptr]
+    if batch.located is not None:
+        return [place.address for place in batch.located]
     return [sample.data.ptr for sample in batch.samples]
 
 
@@ -248,18 +251,18 @@ def _kind(workspace: Batch, varying: Collection[str]) -> Any:
 
 def _described(batch: TensorListGPU) -> Any:
     """The types and shapes of a batch on GPU; None for one whose samples lie as stand-ins never do."""
-    scattered = batch._elements is None
-    if scattered and batch._places is None and not all(sample.flags.c_contiguous for sample in batch.samples):
+    scattered = batch.elements is None
+    if scattered and batch.located is None and not all(sample.flags.c_contiguous for sample in batch.samples):
         return None
     # Kernels read several elements at a time where addresses are multiples of so many bytes, as made-up ones are.
     if functools.reduce(operator.or_, _bases_of(batch), 0) % ALIGNMENT:
         return None
-    return batch._dtype, batch._layout, tuple(batch.shapes), scattered
+    return batch.dtype, batch.layout(), tuple(batch.shapes), scattered
 
 
 def _value(batch: TensorList) -> Any:
     """The types, shapes and contents of a batch on CPU; None where there is too much of it."""
     samples = batch.samples
-    if sum(sample.nbytes for sample in samples) > _MOST_VALUE_BYTES:
+    if sum(sample.nbytes for sample in samples) > _MAX_VALUE_BYTES:
         return None
     return batch.dtype, batch.layout(), tuple(batch.shapes), b"".join(sample.tobytes() for sample in samples)

@@ -1,25 +1,27 @@
-"""Working out what an operator launches for a batch, without a batch: addresses are made up, and looked for afterwards.
+"""Working out what an operator launches for a batch, without a batch: addresses are made up, and real ones put in later.
 
-An operator's ``compute_batch`` runs on stand-ins for its batches. Where their made-up addresses end up in descriptors and
-arguments is noted, so that :mod:`penstock.kernels.cuda.program` can fill real ones in.
+An operator's ``compute_batch`` runs on stand-ins for its batches. The pointers among its descriptors' fields and its
+arguments are noted, each as an offset from some memory, so that :mod:`penstock.kernels.cuda.program` can fill in where
+that is.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from penstock.data_types import numpy_dtype
+from penstock.kernels.cuda.launch import Extra, Located, RunValue
+from penstock.kernels.cuda.sources import Kernel
+from penstock.kernels.cuda.structs import Records
 from penstock.tensors import TensorListGPU
 
-# Made-up addresses lie above all real ones, and so far apart that offsets from them, of either sign, are told apart.
-_FIRST, _APART = 1 << 50, 1 << 40
-# Numbers below this are no addresses.
-_LEAST_ADDRESS = 1 << 40
+# A made-up address says what it is relative to and the offset from there, of either sign. Memory lies below all of them.
+_FIRST, _APART = 1 << 60, 1 << 40
 ALIGNMENT, _WIDE_ALIGNMENT = 16, 256
 # What addresses are relative to: memory of one run, tables, memory of all runs, then each batch or sample; and at last the
 # descriptors.
@@ -42,8 +44,8 @@ class Placeholder:
         self._batch = batch
         self._addresses = addresses
         # What `locate_all` takes for the owner of the memory.
-        self._elements = self
-        self._places = None
+        self.elements = self
+        self.located = None
 
     def unfolded(self) -> Placeholder:
         """As :meth:`TensorList.unfolded`."""
@@ -83,25 +85,30 @@ class _Relocations:
     offsets: list[np.ndarray] = field(default_factory=list)
 
     def joined(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return tuple(  # type: ignore[return-value]
-            np.concatenate(parts) if parts else np.zeros(0, np.int64)
-            for parts in (self.places, self.which, self.offsets)
-        )
+        return _joined(self.places), _joined(self.which), _joined(self.offsets)
+
+
+def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
 @dataclass
-class Argument:
-    """An argument of a kernel: a value (or the name of one of the run), or, where ``base`` is given, an offset from it."""
+class Relative:
+    """An address: an offset, in bytes, from one of the bases."""
 
-    value: Any
-    base: int | None = None
+    base: int
+    offset: int
+
+
+# Of a kernel.
+Argument = np.generic | RunValue | Relative
 
 
 @dataclass
 class Launch:
     """One kernel's launch."""
 
-    function: Any
+    function: Kernel
     grid: tuple[int]
     arguments: list[Argument]
     shared: int
@@ -188,10 +195,10 @@ class Recorder:
 
     def launch(
         self,
-        function: Any,
+        function: Kernel,
         starts: np.ndarray,
-        descriptors: np.ndarray,
-        extra: Sequence[Any],
+        descriptors: Records,
+        extra: Sequence[Extra],
         shared: int,
         blocks: int,
         once: bool = False,
@@ -201,9 +208,9 @@ class Recorder:
         Raises:
             CannotRecord: what is launched once reads or fills a batch.
         """
-        values = (starts, descriptors, np.int32(len(descriptors)), *extra)
+        values: tuple[Extra, ...] = (starts, descriptors, np.int32(len(descriptors)), *extra)
         arguments = [self._argument(value) for value in values]
-        if once and any(argument.base not in (None, TABLES, KEPT) for argument in arguments):
+        if once and any(isinstance(one, Relative) and one.base not in (TABLES, KEPT) for one in arguments):
             raise CannotRecord("a launch for all batches that depends on one")
         (self._once if once else self._launches).append(Launch(function, (blocks,), arguments, shared))
 
@@ -216,12 +223,12 @@ class Recorder:
     def _stand_in(self, batch: TensorListGPU) -> Placeholder:
         """Stands for a batch; a contiguous one has one base, any other one for each sample."""
         first = self._bases
-        if batch._elements is None:
+        if batch.elements is None:
             self._bases += len(batch)
             offsets = np.arange(len(batch), dtype=np.uint64) * np.uint64(_APART)
         else:
             self._bases += 1
-            offsets = batch.pointers() - np.uint64(batch._elements.data.ptr)
+            offsets = batch.pointers() - np.uint64(batch.elements.data.ptr)
         return Placeholder(batch, np.uint64(_address(first)) + offsets)
 
     def recording(self) -> Recording:
@@ -236,56 +243,42 @@ class Recorder:
             self._kept_bytes,
         )
 
-    def _argument(self, value: Any) -> Argument:
+    def _argument(self, value: Extra) -> Argument:
+        if isinstance(value, Records):
+            return self._structs(value)
         if isinstance(value, np.ndarray):
-            return self._array(np.ascontiguousarray(value))
-        if not isinstance(value, np.uint64):
-            return Argument(value)
-        made_up, which, offsets = self._resolved(np.array([value]))
-        return Argument(int(offsets[0]), int(which[0])) if made_up[0] else Argument(int(value))
+            return Relative(TABLES, self._tables.add(np.ascontiguousarray(value)))
+        if isinstance(value, Located):
+            given, which, offsets = self._resolved(np.array([value.address], np.uint64))
+            return Relative(int(which[0]), int(offsets[0])) if given[0] else np.uint64(0)
+        return np.uint64(0) if value is None else value
 
-    def _array(self, array: np.ndarray) -> Argument:
-        """An array that goes to the device: with the descriptors where it holds addresses, else once and for all."""
-        words = _address_words(array)
+    def _structs(self, records: Records) -> Relative:
+        """Structs that go to the device with the descriptors where they hold addresses, else once and for all."""
+        rows, words = np.ascontiguousarray(records.rows), records.addresses()
         if not words.size:
-            return Argument(self._tables.add(array), TABLES)
-        place = self._descriptors.add(array)
-        made_up, which, offsets = self._resolved(array.reshape(-1).view(np.uint64)[words])
-        self._relocations.places.append(place // 8 + words[made_up])
+            return Relative(TABLES, self._tables.add(rows))
+        place = self._descriptors.add(rows)
+        given, which, offsets = self._resolved(rows.view(np.uint64)[words])
+        self._relocations.places.append(place // 8 + words[given])
         self._relocations.which.append(which)
         self._relocations.offsets.append(offsets)
-        return Argument(place, DESCRIPTORS)
+        return Relative(DESCRIPTORS, place)
 
-    def _resolved(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which of the values are made-up addresses, and of these the bases and the offsets from them.
+    def _resolved(self, addresses: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Which of the addresses are no null pointers, and of these what they are relative to and the offsets from that.
 
         Raises:
-            CannotRecord: a value is the address of real memory.
+            CannotRecord: an address is one of real memory.
         """
-        made_up = (values >= _address(0) - _APART // 2) & (values < _address(self._bases) - _APART // 2)
-        real = values[~made_up & (values >= _LEAST_ADDRESS)]
+        given = addresses != 0
+        real = addresses[given & (addresses < _address(0) - _APART // 2)]
         if real.size:
             raise CannotRecord(f"memory at {int(real[0]):#x}")
-        relative = values[made_up].astype(np.int64) - _FIRST + _APART // 2
-        return made_up, relative // _APART, relative % _APART - _APART // 2
+        relative = addresses[given].astype(np.int64) - _FIRST + _APART // 2
+        return given, relative // _APART, relative % _APART - _APART // 2
 
 
 def _address(base: int, offset: int = 0) -> int:
     """A made-up address."""
     return _FIRST + base * _APART + offset
-
-
-def _address_words(array: np.ndarray) -> np.ndarray:
-    """The indices of the 64-bit words of an array that may hold addresses: those of type uint64."""
-    if array.dtype == np.uint64:
-        return np.arange(array.size)
-    fields: Mapping[str, Any] = array.dtype.fields or {}
-    own = [
-        offset // 8 + number
-        for kind, offset, *_ in fields.values()
-        if kind.base == np.uint64
-        for number in range(kind.itemsize // 8)
-    ]
-    if not own:
-        return np.zeros(0, np.int64)
-    return (np.arange(array.size)[:, None] * (array.dtype.itemsize // 8) + np.array(own)).reshape(-1)

@@ -1,19 +1,5 @@
 // Reductions over some dimensions of arrays: each output takes as many threads as its number of elements is worth.
 
-const int DIMS = 6;
-
-struct Reduction {
-    uint64 source, target, mean;            // mean: one, or one for each output; or 0
-    int64 kept[DIMS], kept_strides[DIMS];
-    int64 reduced[DIMS], reduced_strides[DIMS];
-    int64 outputs, count;                   // how many there are, and the elements of each
-    int64 parts;                            // results of each output, of equal shares of its elements
-    double divisor, epsilon;
-    int32 kept_rank, reduced_rank;
-    int32 lanes, mean_step;                 // threads of an output; from one output's mean to the next
-    int32 divides, root;                    // whether to divide by the divisor, and to take the square root
-};
-
 // The limits of a type's finite values.
 template <typename T> struct Finite : Limits<T> {};
 template <> struct Finite<float> {
@@ -79,9 +65,9 @@ __global__ void reduce(const int64 *__restrict__ first_blocks, const Reduction *
     int64 result = (blockIdx.x - first_blocks[sample]) * (blockDim.x / r.lanes) + threadIdx.x / r.lanes;
     Sum sum = Merge::template start<Sum>();
     if (result < r.outputs * r.parts) {
-        int64 output = result, begin = 0, end = r.count;
+        int64 output = result, begin = 0, end = r.elements;
         if (r.parts > 1) {
-            int64 share = (r.count + r.parts - 1) / r.parts;
+            int64 share = (r.elements + r.parts - 1) / r.parts;
             output = result / r.parts;
             begin = result % r.parts * share;
             if (begin + share < end) end = begin + share;

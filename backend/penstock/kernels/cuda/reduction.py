@@ -6,32 +6,56 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import THREADS, Located, cuda_type, kernel, launch, locate, scratch, strides_of
+from penstock.kernels.cuda.launch import Located, launch, locate, scratch, strides_of
+from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.structs import Double, Int32, Int64, Pointer, Repeated, cuda_type, records
 
 _DIMS = 6
 # Where outputs alone would keep fewer blocks busy, the elements of each are reduced in parts of so many at least.
-_BUSY_BLOCKS, _LEAST_PART = 1024, 16 * THREADS
+_BUSY_BLOCKS, _MIN_PART = 1024, 16 * THREADS
 # Elements that are worth a thread.
-_LEAST_SHARE = 8
-_REDUCTION = np.dtype(
-    [
-        ("source", np.uint64),
-        ("target", np.uint64),
-        ("mean", np.uint64),
-        *((name, np.int64, _DIMS) for name in ("kept", "kept_strides", "reduced", "reduced_strides")),
-        ("outputs", np.int64),
-        ("count", np.int64),
-        ("parts", np.int64),
-        ("divisor", np.float64),
-        ("epsilon", np.float64),
-        *((name, np.int32) for name in ("kept_rank", "reduced_rank", "lanes", "mean_step", "divides", "root")),
-    ],
-    align=True,
-)
+_MIN_SHARE = 8
+
+_Dimensions = Annotated[Sequence[int], Repeated(np.int64, _DIMS)]
+
+
+class _Reduction(NamedTuple):
+    """One sample.
+
+    Attributes:
+        mean: one, or one for each output; or 0.
+        outputs, elements: how many there are, and the elements of each.
+        parts: results of each output, of equal shares of its elements.
+        lanes: threads of an output.
+        mean_step: from one output's mean to the next.
+        divides, root: whether to divide by the divisor, and to take the square root.
+    """
+
+    source: Pointer
+    target: Pointer
+    mean: Pointer
+    kept: _Dimensions
+    kept_strides: _Dimensions
+    reduced: _Dimensions
+    reduced_strides: _Dimensions
+    outputs: Int64
+    elements: Int64
+    parts: Int64
+    divisor: Double
+    epsilon: Double
+    kept_rank: Int32
+    reduced_rank: Int32
+    lanes: Int32
+    mean_step: Int32
+    divides: Int32
+    root: Int32
+
+
+SOURCE = KernelSource(__file__, _Reduction)
 
 
 @dataclass
@@ -105,12 +129,12 @@ def _parts(sizes: Sequence[tuple[int, int]]) -> list[int]:
     """In how many parts the elements of an output are reduced, from the outputs and the elements of each."""
     blocks = sum(-(-outputs // (THREADS // _lanes(count))) for outputs, count in sizes)
     most = max(_BUSY_BLOCKS // blocks, 1)
-    return [min(most, max(count // _LEAST_PART, 1)) for _, count in sizes]
+    return [min(most, max(count // _MIN_PART, 1)) for _, count in sizes]
 
 
 def _lanes(count: int) -> int:
     """How many threads reduce so many elements: a power of two, so that each has some."""
-    return min(THREADS, 1 << max((count // _LEAST_SHARE).bit_length() - 1, 0))
+    return min(THREADS, 1 << max((count // _MIN_SHARE).bit_length() - 1, 0))
 
 
 def _launch(
@@ -130,7 +154,7 @@ def _launch(
         walk = _walk(source.shape, tuple(reduction.axes))
         lanes = _lanes(-(-walk.elements // own))
         entries.append(
-            (
+            _Reduction(
                 source.address,
                 target.address,
                 0 if mean is None else mean.address,
@@ -152,7 +176,7 @@ def _launch(
     types = [cuda_type(np.dtype(kind)) for kind in (source.dtype, value, total, target.dtype)]
     instance = f"reduce<{', '.join([*types, 'Squares' if squares else 'Plain', merge])}>"
     shared = THREADS * np.dtype(total).itemsize
-    launch(kernel("reduction", instance), np.array(entries, _REDUCTION), counts, shared=shared)
+    launch(SOURCE.kernel(instance), records(_Reduction, entries), counts, shared=shared)
 
 
 class _Walk(NamedTuple):

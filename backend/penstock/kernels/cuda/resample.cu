@@ -4,19 +4,6 @@
 // horizontal taps from there. A segment that needs more input columns than shared memory holds goes over them in chunks.
 // Sums are made in the order of the taps whatever the segments and chunks, so those do not show in the result.
 
-struct Resample {
-    uint64 source, target;
-    int64 source_plane, target_plane;   // elements from one plane (image of a stack) to the next
-    int32 height, width, channels;      // of the source
-    int32 out_height, out_width, out_channels;
-    int32 v_starts, v_weights, v_taps;  // where the tables begin, and taps for each output position
-    int32 h_starts, h_weights, h_taps;
-    int32 segment, segments;            // output columns of a block, and blocks of a row
-    int32 planar, aligned;              // CHW output; rows begin where four elements may be read at once
-    int32 normalize, normalization;     // subtract and scale; where each channel's mean and then its factor are
-    float shift, fill;
-};
-
 // A weight of zero hides what it is for, which may lie outside of the image, or be no number.
 template <typename T> struct MayBeNoNumber { static const bool value = false; };
 template <> struct MayBeNoNumber<float> { static const bool value = true; };
@@ -127,13 +114,6 @@ __global__ void __launch_bounds__(256, 5) resample(const int64 *__restrict__ fir
         target[place] = converted<Out>(p.fill);
     }
 }
-
-// One axis of an array seen as (outer, n, inner).
-struct Axis {
-    uint64 source, target;
-    int64 outer, size, inner, out_size;
-    int32 starts, weights, taps, padding;
-};
 
 template <typename In, typename Out>
 __global__ void resample_axis(const int64 *__restrict__ first_blocks, const Axis *__restrict__ plans, int samples,

@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock.kernels.cuda.launch import (
     Located,
     addresses_of,
-    alike,
     blocks_for,
-    cuda_type,
-    kernel,
+    group_samples,
     launch,
     locate,
     packed,
 )
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, blank_records, cuda_type, records
 from penstock.kernels.cuda.taps import fill_tables
 from penstock.kernels.filters import Taps
 from penstock.kernels.resize_shapes import AxisPlans
@@ -31,29 +31,64 @@ _MANY_ROWS = 2048
 _FEW_COLUMNS = 16
 # Numbers of channels for which kernels are compiled of their own.
 _KNOWN_CHANNELS = (1, 3)
-_RESAMPLE = np.dtype(
-    [
-        ("source", np.uint64),
-        ("target", np.uint64),
-        ("source_plane", np.int64),
-        ("target_plane", np.int64),
-        *((name, np.int32) for name in ("height", "width", "channels", "out_height", "out_width", "out_channels")),
-        *((name, np.int32) for name in ("v_starts", "v_weights", "v_taps", "h_starts", "h_weights", "h_taps")),
-        *((name, np.int32) for name in ("segment", "segments", "planar", "aligned", "normalize", "normalization")),
-        ("shift", np.float32),
-        ("fill", np.float32),
-    ],
-    align=True,
-)
-_AXIS = np.dtype(
-    [
-        ("source", np.uint64),
-        ("target", np.uint64),
-        *((name, np.int64) for name in ("outer", "size", "inner", "out_size")),
-        *((name, np.int32) for name in ("starts", "weights", "taps", "padding")),
-    ],
-    align=True,
-)
+
+
+class _Resample(NamedTuple):
+    """One stack of images.
+
+    Attributes:
+        source_plane, target_plane: elements from one plane (image of a stack) to the next.
+        height, width, channels: of the source.
+        v_starts, v_weights, v_taps: where the vertical tables begin, and taps for each output position.
+        h_starts, h_weights, h_taps: the same of the horizontal ones.
+        segment, segments: output columns of a block, and blocks of a row.
+        planar: CHW output.
+        aligned: rows begin where four elements may be read at once.
+        normalize: subtract and scale.
+        normalization: where each channel's mean and then its factor are.
+    """
+
+    source: Pointer
+    target: Pointer
+    source_plane: Int64
+    target_plane: Int64
+    height: Int32
+    width: Int32
+    channels: Int32
+    out_height: Int32
+    out_width: Int32
+    out_channels: Int32
+    v_starts: Int32
+    v_weights: Int32
+    v_taps: Int32
+    h_starts: Int32
+    h_weights: Int32
+    h_taps: Int32
+    segment: Int32
+    segments: Int32
+    planar: Int32
+    aligned: Int32
+    normalize: Int32
+    normalization: Int32
+    shift: Float
+    fill: Float
+
+
+class _Axis(NamedTuple):
+    """One axis of an array seen as (outer, n, inner)."""
+
+    source: Pointer
+    target: Pointer
+    outer: Int64
+    size: Int64
+    inner: Int64
+    out_size: Int64
+    starts: Int32
+    weights: Int32
+    taps: Int32
+
+
+SOURCE = KernelSource(__file__, _Resample, _Axis)
 
 
 @dataclass(slots=True)
@@ -95,7 +130,7 @@ def resample_images(jobs: Sequence[ImageResampling], between: np.dtype | None = 
     )
 
 
-def resample_alike(
+def resample_grouped(
     sources: Sequence[Located],
     targets: Sequence[Located],
     plans: Sequence[Any],
@@ -110,7 +145,7 @@ def resample_alike(
     kept = [index for index, target in enumerate(targets) if target.size]
     sources, targets = [sources[i] for i in kept], [targets[i] for i in kept]
     plans = [plans[i] for i in kept]
-    firsts, kinds = alike(sources, targets, plans)
+    firsts, kinds = group_samples(sources, targets, plans)
     _resample([job_of(plans[i], sources[i], targets[i]) for i in firsts], sources, targets, kinds, between)
 
 
@@ -143,8 +178,8 @@ def _resample(
         capacity = max(capacity, min(widest, room))
         if widest > room:
             sums = max(sums, segment * source.shape[-1])
-        of_job = (places[number], places[len(pairs) + number], real_places[2 * len(pairs) + number])
-        entries.append(_entry(job, source, target, of_job, segment, segments))
+        job_places = (places[number], places[len(pairs) + number], real_places[2 * len(pairs) + number])
+        entries.append(_entry(job, source, target, job_places, segment, segments))
         counts.append(rows[number] * segments)
     capacity = -(-capacity // 4) * 4
     middle = "float" if between is None else cuda_type(between)
@@ -153,11 +188,11 @@ def _resample(
     types = (cuda_type(pairs[0][1].dtype), middle, cuda_type(pairs[0][2].dtype))
     kinds = np.array(kinds)
     addresses = addresses_of(sources)
-    descriptors = np.array(entries, _RESAMPLE)[kinds]
+    descriptors = records(_Resample, entries).take(kinds)
     descriptors["source"], descriptors["target"] = addresses, addresses_of(targets)
     descriptors["aligned"] &= addresses % np.uint64(4 * sources[0].dtype.itemsize) == 0
     launch(
-        kernel("resample", f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"),
+        SOURCE.kernel(f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"),
         descriptors,
         np.array(counts)[kinds],
         starts,
@@ -234,7 +269,7 @@ def resample_planned(
     segments = -(-horizontal.count // segment)
     capacity = -(-max(4, min(int(widest.max()), room)) // 4) * 4
     sums = int((segment * channels)[widest > room].max(initial=0))
-    descriptors = np.zeros(len(lines), _RESAMPLE)
+    descriptors = blank_records(_Resample, len(lines))
     out_channels = channels if after.channels is None else after.channels
     fields = {
         "source": sources.addresses,
@@ -267,11 +302,11 @@ def resample_planned(
     types = (cuda_type(sources.dtype), middle, cuda_type(dtype))
     one = int(channels[0]) if (channels == channels[0]).all() else 0
     launch(
-        kernel("resample", f"resample<{', '.join(types)}, {one if one in _KNOWN_CHANNELS else 0}>"),
+        SOURCE.kernel(f"resample<{', '.join(types)}, {one if one in _KNOWN_CHANNELS else 0}>"),
         descriptors,
         lines * segments,
-        np.uint64(starts.address),
-        np.uint64(weights.address),
+        starts,
+        weights,
         np.int32(capacity),
         shared=4 * (capacity + sums),
     )
@@ -335,11 +370,11 @@ def _entry(
     places: tuple[tuple[int, int], tuple[int, int], int],
     segment: int,
     segments: int,
-) -> tuple[Any, ...]:
-    """The fields of a descriptor, in order, without addresses; ``places`` tell where the job's tables are."""
+) -> _Resample:
+    """A descriptor without addresses; ``places`` tell where the job's tables are."""
     height, width, channels = source.shape[-3:]
     vertical, horizontal, normalization = places
-    return (
+    return _Resample(
         0,
         0,
         height * width * channels,
@@ -374,7 +409,7 @@ def resample_axes(jobs: Sequence[tuple[Any, int, Taps, Any]]) -> None:
     starts, start_places = packed([job[2].starts for job in located], np.int32)
     weights, weight_places = packed([job[2].weights for job in located], np.float32)
     entries = [
-        (
+        _Axis(
             source.address,
             target.address,
             math.prod(source.shape[:axis]),
@@ -383,10 +418,9 @@ def resample_axes(jobs: Sequence[tuple[Any, int, Taps, Any]]) -> None:
             target.shape[axis],
             *place,
             taps.weights.shape[1],
-            0,
         )
         for (source, axis, taps, target), place in zip(located, zip(start_places, weight_places))
     ]
     types = f"{cuda_type(located[0][0].dtype)}, {cuda_type(located[0][3].dtype)}"
     counts = [blocks_for(job[3].size) for job in located]
-    launch(kernel("resample", f"resample_axis<{types}>"), np.array(entries, _AXIS), counts, starts, weights)
+    launch(SOURCE.kernel(f"resample_axis<{types}>"), records(_Axis, entries), counts, starts, weights)

@@ -1,21 +1,6 @@
 // Tables of resampling filters, worked out where they are read: as kernels/filters.py does, operation for operation, so that
 // they are the same bit for bit.
 
-struct Taps {
-    double start, step;          // of the region in the input, and from one output position to the next
-    double width, radius;        // of the filter: input samples for a unit of its distance, and in all
-    float origin, single_step;   // in single precision, where that decides
-    int32 size;                  // of the input
-    int32 outputs, first, direction;
-    int32 kind, taps, used;      // how many taps the filter has, and how many of them the table
-    int32 starts, weights;       // where the tables begin
-    int32 output_stride, tap_stride;
-    int32 values, entries;       // where the filter's values are, and how many; none: a triangle
-    int32 padding;
-};
-
-enum { NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, FROM_ORIGIN };
-
 __device__ inline double filter_value(double distance, const double *values, int entries) {
     if (!entries) return 1.0 - distance > 0.0 ? 1.0 - distance : 0.0;
     double position = distance * 32.0;

@@ -4,23 +4,60 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from penstock.data_types import DALIInterpType
-from penstock.kernels.cuda.launch import THREADS, Located, kernel, launch, scratch
-from penstock.kernels.filters import MOST_SUPPORT, SUPPORT, TABULATED, tabulated
+from penstock.kernels.cpu.tables import FROM_ORIGIN, NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, fill_tables_plans
+from penstock.kernels.cuda.launch import Located, launch, scratch
+from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.structs import Double, Float, Int32, Records, blank_records
+from penstock.kernels.filters import MAX_SUPPORT, SUPPORT, TABULATED, tabulated
 from penstock.kernels.resize_shapes import AxisPlans
 
-_TAPS = np.dtype(
-    [
-        *((name, np.float64) for name in ("start", "step", "width", "radius")),
-        *((name, np.float32) for name in ("origin", "single_step")),
-        *((name, np.int32) for name in ("size", "outputs", "first", "direction", "kind", "taps", "used")),
-        *((name, np.int32) for name in ("starts", "weights", "output_stride", "tap_stride", "values", "entries")),
-        ("padding", np.int32),
-    ],
-    align=True,
+
+class _Taps(NamedTuple):
+    """One axis of an image.
+
+    Attributes:
+        start, step: of the region in the input, and from one output position to the next.
+        width, radius: of the filter: input samples for a unit of its distance, and in all.
+        origin, single_step: in single precision, where that decides.
+        size: of the input.
+        taps, used: how many taps the filter has, and how many of them the table.
+        starts, weights: where the tables begin.
+        values, entries: where the filter's values are, and how many; none: a triangle.
+    """
+
+    start: Double
+    step: Double
+    width: Double
+    radius: Double
+    origin: Float
+    single_step: Float
+    size: Int32
+    outputs: Int32
+    first: Int32
+    direction: Int32
+    kind: Int32
+    taps: Int32
+    used: Int32
+    starts: Int32
+    weights: Int32
+    output_stride: Int32
+    tap_stride: Int32
+    values: Int32
+    entries: Int32
+
+
+SOURCE = KernelSource(
+    __file__,
+    _Taps,
+    NEAREST_COLUMN=NEAREST_COLUMN,
+    NEAREST_ROW=NEAREST_ROW,
+    WITHIN_RADIUS=WITHIN_RADIUS,
+    FROM_ORIGIN=FROM_ORIGIN,
 )
 
 
@@ -65,11 +102,11 @@ def fill_tables(
     Returns:
         The memory of the starts, that of the weights, and where each image's are.
     """
-    axes = [_descriptors(vertical, False), _descriptors(horizontal, True)]
+    axes = [_rows(vertical, False), _rows(horizontal, True)]
     count = len(axes[0])
     # Where all images are alike, they share their tables.
-    parts = [axis[:1] if _alike(axis) else axis for axis in axes]
-    descriptors = np.concatenate(parts)
+    parts = [axis[:1] if _all_equal(axis) else axis for axis in axes]
+    descriptors = Records(_Taps, np.concatenate(parts))
     outputs = descriptors["outputs"].astype(np.int64)
     sizes = outputs * descriptors["used"]
     start_ends, weight_ends = np.cumsum(outputs), np.cumsum(sizes) + len(copied)
@@ -77,34 +114,32 @@ def fill_tables(
     (starts,) = scratch([(int(start_ends[-1]),)], np.int32, kept=True)
     (weights,) = scratch([(int(weight_ends[-1]),)], np.float32, kept=True)
     launch(
-        kernel("taps", "fill_taps"),
+        SOURCE.kernel("fill_taps"),
         descriptors,
         -(-outputs // THREADS),
         _filters()[0],
         copied if len(copied) else np.zeros(1, np.float32),
         np.int32(len(copied)),
-        np.uint64(starts.address),
-        np.uint64(weights.address),
+        starts,
+        weights,
         once=True,
     )
-    vertical_part, horizontal_part = np.split(descriptors, [len(parts[0])])
+    vertical_part, horizontal_part = np.split(descriptors.rows, [len(parts[0])])
     return starts, weights, [_tables(vertical_part, count), _tables(horizontal_part, count)]
 
 
-def _tables(descriptors: np.ndarray, count: int) -> Tables:
-    columns = [descriptors[name] for name in ("starts", "weights", "used")]
-    return Tables(*(columns if len(descriptors) == count else (column.repeat(count) for column in columns)))
+def _tables(rows: np.ndarray, count: int) -> Tables:
+    columns = [rows[name] for name in ("starts", "weights", "used")]
+    return Tables(*(columns if len(rows) == count else (column.repeat(count) for column in columns)))
 
 
-def _alike(axis: np.ndarray) -> bool:
+def _all_equal(axis: np.ndarray) -> bool:
     rows = axis.view(np.uint8).reshape(len(axis), -1)
     return bool((rows == rows[0]).all())
 
 
-def _descriptors(plans: AxisPlans, last: bool) -> np.ndarray:
+def _rows(plans: AxisPlans, last: bool) -> np.ndarray:
     """What the kernel needs of each image's axis, but for where its tables are; ``last``: it is the width."""
-    from penstock.kernels.cpu.tables import fill_tables_plans
-
     _, values, entries, supports = _filters()
     kinds, count = plans.kinds, len(plans.kinds)
     reals, singles = np.empty((4, count)), np.empty((2, count), np.float32)
@@ -119,14 +154,14 @@ def _descriptors(plans: AxisPlans, last: bool) -> np.ndarray:
         last,
         supports,
         entries,
-        MOST_SUPPORT,
+        MAX_SUPPORT,
         reals,
         singles,
         taps,
         modes,
     )
-    descriptors = np.zeros(count, _TAPS)
-    for name, column in zip(_TAPS.names or (), (*reals, *singles)):
+    descriptors = blank_records(_Taps, count)
+    for name, column in zip(_Taps._fields, (*reals, *singles)):
         descriptors[name] = column
     used = np.minimum(taps, plans.size_in)
     descriptors["size"], descriptors["outputs"] = plans.size_in, plans.count
@@ -136,4 +171,4 @@ def _descriptors(plans: AxisPlans, last: bool) -> np.ndarray:
     descriptors["output_stride"] = 1 if last else used
     descriptors["tap_stride"] = plans.count if last else 1
     descriptors["values"], descriptors["entries"] = values[kinds], entries[kinds]
-    return descriptors
+    return descriptors.rows

@@ -3,23 +3,6 @@
 // Arrays are seen as (planes, height, width, inner); elements of a row lie side by side, so a step along the width is one
 // of `inner` elements. Each block makes one tile of the target.
 
-struct Tiles {
-    uint64 source, target;
-    int32 planes;
-    int32 height, width, inner;          // of the source
-    int32 out_height, out_width;         // of the target
-    int32 rows, columns;                 // of a tile of the target: pixels, multiples of STRETCH
-    int32 reach_y, reach_x;              // how many pixels more a tile of the source has, on both sides together
-    int32 above, left;                   // how many of these lie before it
-    int32 border;
-    int32 down, across;                  // tiles of a plane
-    int32 pitch, out_pitch;              // elements of a row in shared memory, multiples of 4
-    int32 padding;
-};
-
-// So many neighbours along a line are computed by one thread, which so reads what they share only once.
-const int STRETCH = 8;
-
 template <typename T>
 struct alignas(4 * sizeof(T)) Four {
     T values[4];

@@ -5,23 +5,56 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import NamedTuple
 
 from penstock.kernels.borders import BORDERS
-from penstock.kernels.cuda.launch import THREADS
+from penstock.kernels.cuda.launch import Located
+from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.structs import Int32, Pointer, Struct
 
-# As in `tiles.cuh`.
+# So many neighbours along a line are computed by one thread, which so reads what they share only once.
 STRETCH = 8
-# The first fields of a sample's descriptor.
-TILES: list[tuple[str, Any]] = [
-    ("source", np.uint64),
-    ("target", np.uint64),
-    *((name, np.int32) for name in ("planes", "height", "width", "inner", "out_height", "out_width")),
-    *((name, np.int32) for name in ("rows", "columns", "reach_y", "reach_x", "above", "left")),
-    *((name, np.int32) for name in ("border", "down", "across", "pitch", "out_pitch", "padding")),
-]
+
+
+class Tiles(NamedTuple):
+    """The first field of a sample's struct.
+
+    Attributes:
+        height, width, inner: of the source.
+        out_height, out_width: of the target.
+        rows, columns: of a tile of the target: pixels, multiples of ``STRETCH``.
+        reach_y, reach_x: how many pixels more a tile of the source has, on both sides together.
+        above, left: how many of these lie before it.
+        down, across: tiles of a plane.
+        pitch, out_pitch: elements of a row in shared memory, multiples of 4.
+    """
+
+    source: Pointer
+    target: Pointer
+    planes: Int32
+    height: Int32
+    width: Int32
+    inner: Int32
+    out_height: Int32
+    out_width: Int32
+    rows: Int32
+    columns: Int32
+    reach_y: Int32
+    reach_x: Int32
+    above: Int32
+    left: Int32
+    border: Int32
+    down: Int32
+    across: Int32
+    pitch: Int32
+    out_pitch: Int32
+
+
+def tile_source(module: str, *structs: Struct, **constants: int) -> KernelSource:
+    """The source of kernels that work by tiles: the file beside ``module`` includes `tiles.cuh`."""
+    return KernelSource(module, *structs, STRETCH=STRETCH, **constants)
+
+
 # All GPUs have so much shared memory for a block, in bytes.
 _CAPACITY = 64 * 1024
 # Indices of elements of a plane's row are 32-bit numbers, as are those of tiles.
@@ -59,19 +92,18 @@ class Tiling:
         return self.view[0] * self.grid[0] * self.grid[1]
 
 
-def tile_fields(
-    source: Any,
-    target: Any,
+def tiles_of(
+    source: Located,
+    target: Located,
     source_view: Sequence[int],
     target_view: Sequence[int],
     before: Sequence[int],
     border: str,
     tiling: Tiling | None,
-) -> tuple[Any, ...]:
-    """The descriptor's first fields.
+) -> Tiles:
+    """How the source is read, and the target made.
 
     Args:
-        source, target: located.
         source_view, target_view: as (planes, height, width, inner).
         before: how far a window reaches up and to the left.
         border: one of ``BORDERS``.
@@ -80,9 +112,9 @@ def tile_fields(
     planes, height, width, inner = source_view
     rows, columns, reach = (tiling.rows, tiling.columns, tiling.reach) if tiling else (0, 0, (0, 0))
     grid, pitches = (tiling.grid, (tiling.pitch, tiling.out_pitch)) if tiling else ((0, 0), (0, 0))
-    return (
+    return Tiles(
         *(source.address, target.address, planes, height, width, inner, *target_view[1:3], rows, columns),
-        *(*reach, *before, BORDERS.index(border), *grid, *pitches, 0),
+        *(*reach, *before, BORDERS.index(border), *grid, *pitches),
     )
 
 

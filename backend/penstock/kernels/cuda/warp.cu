@@ -4,23 +4,7 @@
 // so that both round alike. One thread adds up a whole row of a tile and leaves marks, from which the pixels' threads go
 // on.
 
-struct Warp {
-    uint64 source, target;
-    uint64 matrix_at;           // where the prepared matrix is; 0: it is `matrix`
-    int32 depth, height, width, channels;
-    int32 out_depth, out_height, out_width;
-    int32 tiles;                // of a row
-    int32 volumetric, linear, has_fill;
-    float matrix[12];           // rows x, y, z of [M|t]
-    float fill;
-};
-
-// What becomes of a matrix [M|t] that a user gave, of type float.
-struct Given {
-    uint64 source, target;
-    int32 rank, inverted;
-};
-
+// What becomes of the matrices that users gave.
 __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ matrices, int samples) {
     int sample = blockIdx.x * blockDim.x + threadIdx.x;
     if (sample >= samples) return;
@@ -52,8 +36,7 @@ __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ mat
     }
 }
 
-const int TILE = 256;
-const int ROWS = 16;            // of a tile that a block makes; as in warp.py
+// A block makes ROWS rows of a tile.
 const int MARKED = 4;           // pixels from mark to mark
 const int MARKS = TILE / MARKED + 1;    // of a row; odd, so that the same marks of all rows can be written at once
 

@@ -4,34 +4,58 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import Located, blocks_for, cuda_type, kernel, launch, locate, scratch
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, scratch
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Float, Int32, Pointer, Repeated, cuda_type, records
 
-_WARP = np.dtype(
-    [
-        ("source", np.uint64),
-        ("target", np.uint64),
-        ("matrix_at", np.uint64),
-        *(
-            (name, np.int32)
-            for name in ("depth", "height", "width", "channels", "out_depth", "out_height", "out_width")
-        ),
-        *((name, np.int32) for name in ("tiles", "volumetric", "linear", "has_fill")),
-        ("matrix", np.float32, (3, 4)),
-        ("fill", np.float32),
-    ],
-    align=True,
-)
-# Pixels of a row, and rows, that a block makes; as in warp.cu.
+# Pixels of a row, and rows, that a block makes.
 _TILE, _ROWS = 256, 16
 # Numbers of channels for which the kernel is compiled on purpose.
 _USUAL_CHANNELS = (1, 3)
+_NO_ROWS = [0.0] * 12
 
-_GIVEN = np.dtype([("source", np.uint64), ("target", np.uint64), ("rank", np.int32), ("inverted", np.int32)])
-_NO_ROWS = np.zeros((3, 4), np.float32).tolist()
+
+class _Warp(NamedTuple):
+    """One image or volume.
+
+    Attributes:
+        matrix_at: where the prepared matrix is; 0: it is ``matrix``.
+        tiles: of a row.
+        matrix: rows x, y, z of [M|t].
+    """
+
+    source: Pointer
+    target: Pointer
+    matrix_at: Pointer
+    depth: Int32
+    height: Int32
+    width: Int32
+    channels: Int32
+    out_depth: Int32
+    out_height: Int32
+    out_width: Int32
+    tiles: Int32
+    volumetric: Int32
+    linear: Int32
+    has_fill: Int32
+    matrix: Annotated[Sequence[float], Repeated(np.float32, 12)]
+    fill: Float
+
+
+class _Given(NamedTuple):
+    """A matrix [M|t] that a user gave, of type float, and what becomes of it."""
+
+    source: Pointer
+    target: Pointer
+    rank: Int32
+    inverted: Int32
+
+
+SOURCE = KernelSource(__file__, _Warp, _Given, TILE=_TILE, ROWS=_ROWS)
 
 
 def warp_images(jobs: Sequence[tuple[Any, np.ndarray | Located, Any]], linear: bool, fill: float | None) -> None:
@@ -47,22 +71,7 @@ def warp_images(jobs: Sequence[tuple[Any, np.ndarray | Located, Any]], linear: b
     located = [job for job in located if job[2].size]
     if not located:
         return
-    entries = [
-        (
-            source.address,
-            target.address,
-            matrix.address if isinstance(matrix, Located) else 0,
-            *(1, *source.shape)[-4:],
-            *(1, *target.shape[:-1])[-3:],
-            blocks_for(target.shape[-2], _TILE),
-            len(source.shape) == 4,
-            linear,
-            fill is not None,
-            _NO_ROWS if isinstance(matrix, Located) else _rows(matrix),
-            0.0 if fill is None else fill,
-        )
-        for source, matrix, target in located
-    ]
+    entries = [_entry(source, matrix, target, linear, fill) for source, matrix, target in located]
     channels = {target.shape[-1] for _, _, target in located}
     usual = channels.pop() if len(channels) == 1 and channels <= set(_USUAL_CHANNELS) else 0
     types = f"{cuda_type(located[0][0].dtype)}, {cuda_type(located[0][2].dtype)}, {usual}"
@@ -70,7 +79,30 @@ def warp_images(jobs: Sequence[tuple[Any, np.ndarray | Located, Any]], linear: b
         blocks_for(target.shape[-2], _TILE) * blocks_for(math.prod(target.shape[:-2]), _ROWS)
         for _, _, target in located
     ]
-    launch(kernel("warp", f"warp<{types}>"), np.array(entries, _WARP), counts)
+    launch(SOURCE.kernel(f"warp<{types}>"), records(_Warp, entries), counts)
+
+
+def _entry(source: Located, matrix: np.ndarray | Located, target: Located, linear: bool, fill: float | None) -> _Warp:
+    depth, height, width, channels = (1, *source.shape)[-4:]
+    out_depth, out_height, out_width = (1, *target.shape[:-1])[-3:]
+    return _Warp(
+        source=source.address,
+        target=target.address,
+        matrix_at=matrix.address if isinstance(matrix, Located) else 0,
+        depth=depth,
+        height=height,
+        width=width,
+        channels=channels,
+        out_depth=out_depth,
+        out_height=out_height,
+        out_width=out_width,
+        tiles=blocks_for(out_width, _TILE),
+        volumetric=len(source.shape) == 4,
+        linear=linear,
+        has_fill=fill is not None,
+        matrix=_NO_ROWS if isinstance(matrix, Located) else _rows(matrix),
+        fill=0.0 if fill is None else fill,
+    )
 
 
 def prepared_matrices(matrices: Sequence[Any], rank: int, inverted: bool) -> list[Located]:
@@ -83,16 +115,17 @@ def prepared_matrices(matrices: Sequence[Any], rank: int, inverted: bool) -> lis
     """
     given = [locate(matrix) for matrix in matrices]
     prepared = scratch([(3, 4)] * len(given), np.float32)
-    entries = [(one.address, other.address, rank, inverted) for one, other in zip(given, prepared)]
+    entries = [_Given(one.address, other.address, rank, inverted) for one, other in zip(given, prepared)]
     # A thread for each matrix.
     counts = [blocks_for(len(given)), *[0] * (len(given) - 1)]
-    launch(kernel("warp", "prepare"), np.array(entries, _GIVEN), counts)
+    launch(SOURCE.kernel("prepare"), records(_Given, entries), counts)
     return prepared
 
 
-def _rows(matrix: np.ndarray) -> list[list[float]]:
-    """The matrix as rows [x, y, z, 1] for x, y and z."""
+def _rows(matrix: np.ndarray) -> list[float]:
+    """The matrix as rows [x, y, z, 1] for x, y and z, one after the other."""
     rows = np.zeros((3, 4), np.float32)
     rank = len(matrix)
     rows[:rank, :rank], rows[:rank, 3] = matrix[:, :-1], matrix[:, -1]
-    return rows.tolist()
+    flat: list[float] = rows.reshape(-1).tolist()
+    return flat

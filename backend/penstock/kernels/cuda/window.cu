@@ -4,34 +4,10 @@
 // the first of them comes from is worked out by divisions; from there on it steps. A block that is on one line of the
 // box, as are most of what is only converted or joined, does so just once.
 
-const int DIMS = 6;
-const int BLOCK_ELEMENTS = 4096;    // of a block; as in window.py
-const int THREADS = 256;            // of a block
 const int SHORT_LINE = 64;
 
-struct Dimension {
-    int64 extent;                   // of the box
-    int64 begin, end;               // the positions that the source has
-    int64 step, target_step;        // from one position to the next, in elements; negative where it is read backwards
-    uint32 factor, shift;           // as of a Divisor by the extent
-};
-
-struct Window {
-    uint64 source, target;          // of the box's first element, even where the source does not have that
-    int64 volume;                   // elements of the box
-    Dimension dims[DIMS];           // from the innermost on; at least two
-    int32 rank;                     // dimensions in use
-    int32 contiguous, inside;       // whether the box lies in the target without gaps, and in the source
-    int32 channel_dim;              // the dimension of channels, or -1
-    int32 channels;                 // those that the source has
-    int32 normalize, fill_count;
-    int32 values;                   // where the table has: fill values, then each channel's mean and factor
-    float shift;
-    int32 padding;
-};
-
 __device__ inline uint32 divided(uint32 value, const Dimension &by) {
-    return divided(value, Divisor{uint32(by.extent), by.factor, by.shift});
+    return divided(value, Divisor{uint32(by.extent), uint32(by.divisor), uint32(by.divisor >> 32)});
 }
 __device__ inline uint64 divided(uint64 value, const Dimension &by) { return value / uint64(by.extent); }
 

@@ -5,50 +5,81 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from penstock.kernels.cuda.launch import (
     Located,
     addresses_of,
-    alike,
-    cuda_type,
     division_by,
-    kernel,
+    group_samples,
     launch,
     locate,
     packed,
     strides_of,
 )
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, Records, Repeated, cuda_type, records
 from penstock.tensors import TensorListGPU
 
 _DIMS = 6
-# Of a block; as in window.cu.
+
+# Of a block.
 _BLOCK_ELEMENTS = 4096
 # Units of elements begin where memory is aligned, so that a box may need one more than it fills.
-_MOST_MISSING = 15
+_MAX_MISSING = 15
 # Boxes that span fewer elements are indexed with 32 bits, which is much faster.
 _NARROW = 1 << 31
-# Of a dimension: extent, begin, end, step, target_step, divisor.
-_DIMENSION_WORDS = 6
-_WINDOW = np.dtype(
-    [
-        ("source", np.uint64),
-        ("target", np.uint64),
-        ("volume", np.int64),
-        ("dims", np.int64, (_DIMS, _DIMENSION_WORDS)),
-        *((name, np.int32) for name in ("rank", "contiguous", "inside", "channel_dim", "channels", "normalize")),
-        ("fill_count", np.int32),
-        ("values", np.int32),
-        ("shift", np.float32),
-        ("padding", np.int32),
-    ],
-    align=True,
-)
 
-# All but the dimensions, which make one array of numbers: that is filled much faster.
-_FIELDS = np.dtype([(name, _WINDOW[name]) for name in _WINDOW.names or () if name != "dims"])
+
+class _Dimension(NamedTuple):
+    """One dimension of a box.
+
+    Attributes:
+        begin, end: the positions that the source has.
+        step, target_step: from one position to the next, in elements; negative where it is read backwards.
+        divisor: see :func:`division_by`.
+    """
+
+    extent: Int64
+    begin: Int64
+    end: Int64
+    step: Int64
+    target_step: Int64
+    divisor: Int64
+
+
+class _Window(NamedTuple):
+    """One box.
+
+    Attributes:
+        source, target: of the box's first element, even where the source does not have that.
+        volume: elements of the box.
+        dims: from the innermost on; at least two.
+        rank: dimensions in use.
+        contiguous, inside: whether the box lies in the target without gaps, and in the source.
+        channel_dim: the dimension of channels, or -1.
+        channels: those that the source has.
+        values: where the table has: fill values, then each channel's mean and factor.
+    """
+
+    source: Pointer
+    target: Pointer
+    volume: Int64
+    dims: Annotated[list[_Dimension], Repeated(_Dimension, _DIMS)]
+    rank: Int32
+    contiguous: Int32
+    inside: Int32
+    channel_dim: Int32
+    channels: Int32
+    normalize: Int32
+    fill_count: Int32
+    values: Int32
+    shift: Float
+
+
+SOURCE = KernelSource(__file__, _Window, BLOCK_ELEMENTS=_BLOCK_ELEMENTS)
 
 
 @dataclass(slots=True)
@@ -84,8 +115,8 @@ class WindowCopy:
 
 
 @dataclass(slots=True)
-class _Dimension:
-    """One dimension of a box, in the target's order."""
+class _BoxAxis:
+    """One dimension of a box, in the target's order, and the source's there."""
 
     extent: int
     anchor: int
@@ -95,7 +126,7 @@ class _Dimension:
     mirrored: bool = False
     is_channels: bool = False
 
-    def continues(self, outer: _Dimension) -> bool:
+    def continues(self, outer: _BoxAxis) -> bool:
         """Whether this dimension and the one around it are one, in source and target."""
         whole = not self.anchor and self.extent == self.size and not self.mirrored and not outer.mirrored
         steps = outer.stride == self.stride * self.size and outer.target_stride == self.target_stride * self.extent
@@ -132,7 +163,7 @@ def copy_windows(copies: Sequence[WindowCopy]) -> None:
     _copy(copies, sources, targets, range(len(copies)))
 
 
-def copy_alike(
+def copy_grouped(
     sources: Sequence[Located],
     targets: Sequence[Located],
     plans: Sequence[Any],
@@ -143,7 +174,7 @@ def copy_alike(
     Args:
         copy_of: what happens to a sample, from its plan, source and target; called for one sample of each kind.
     """
-    firsts, kinds = alike(sources, targets, plans)
+    firsts, kinds = group_samples(sources, targets, plans)
     _copy([copy_of(plans[i], sources[i], targets[i]) for i in firsts], sources, targets, kinds)
 
 
@@ -153,29 +184,24 @@ def _copy(copies: Sequence[WindowCopy], sources: Sequence[Located], targets: Seq
         return
     tables, places = packed([_values(copy) for copy in copies], np.float32)
     entries = [_entry(copy, locate(copy.source), locate(copy.target), place) for copy, place in zip(copies, places)]
-    of_kinds = np.zeros(len(entries), _WINDOW)
-    fields = np.array([entry for entry, _ in entries], _FIELDS)
-    for name in _FIELDS.names or ():
-        of_kinds[name] = fields[name]
-    of_kinds["dims"] = np.array([dims for _, dims in entries], np.int64)
-    descriptors = of_kinds[list(kinds)]
+    descriptors = records(_Window, entries).take(np.array(kinds))
     descriptors["source"] += addresses_of(sources)
     descriptors["target"] += addresses_of(targets)
-    descriptors = descriptors[descriptors["volume"] > 0]
+    descriptors = descriptors.take(descriptors["volume"] > 0)
     if not len(descriptors):
         return
     index = "uint32" if _span(descriptors) < _NARROW else "uint64"
     plain = not descriptors["normalize"].any() and bool((descriptors["channel_dim"] < 0).all())
     types = (cuda_type(sources[0].dtype), cuda_type(targets[0].dtype), index, str(plain).lower())
-    counts = -(-(descriptors["volume"] + _MOST_MISSING) // _BLOCK_ELEMENTS)
-    launch(kernel("window", f"window<{', '.join(types)}>"), descriptors, counts, tables)
+    counts = -(-(descriptors["volume"] + _MAX_MISSING) // _BLOCK_ELEMENTS)
+    launch(SOURCE.kernel(f"window<{', '.join(types)}>"), descriptors, counts, tables)
 
 
-def _span(descriptors: np.ndarray) -> int:
+def _span(descriptors: Records) -> int:
     """How far apart elements of a box are at most, in source or target; no less than the elements of a box."""
     dims = descriptors["dims"]
-    spans = (dims[:, :, :1] * np.abs(dims[:, :, 3:5])).sum(axis=1)
-    return max(int(spans.max()), int(descriptors["volume"].max()))
+    spans = [(dims["extent"] * np.abs(dims[step])).sum(axis=1).max() for step in ("step", "target_step")]
+    return max(*map(int, spans), int(descriptors["volume"].max()))
 
 
 def copy_batch(source: TensorListGPU, target: TensorListGPU) -> None:
@@ -212,7 +238,7 @@ def join(parts: Sequence[Sequence[Any]], targets: Sequence[Any], axis: int) -> N
         sources += located
         wholes += [target] * len(located)
         plans += places[shapes]
-    copy_alike(sources, wholes, plans, lambda place, s, t: WindowCopy(s, t, place=place, extents=s.shape))
+    copy_grouped(sources, wholes, plans, lambda place, s, t: WindowCopy(s, t, place=place, extents=s.shape))
 
 
 def _places(shapes: Sequence[Sequence[int]], axis: int) -> list[list[int]]:
@@ -231,8 +257,8 @@ def _values(copy: WindowCopy) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> tuple[Any, list[tuple[int, ...]]]:
-    """The fields of a descriptor, in order, with offsets in the place of addresses; and its dimensions."""
+def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> _Window:
+    """A descriptor with offsets in the place of addresses."""
     rank = len(target.shape)
     permutation = range(rank) if copy.permutation is None else copy.permutation
     anchor = (0,) * rank if copy.anchor is None else copy.anchor
@@ -243,7 +269,7 @@ def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> t
     normalized = copy.mean is not None
     channel_axis = copy.channel_axis if normalized or len(copy.fill) > 1 else None
     every = [
-        _Dimension(
+        _BoxAxis(
             extents[number],
             anchor[axis],
             source.shape[axis],
@@ -259,43 +285,39 @@ def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> t
         raise RuntimeError(f"Data of {len(dimensions)} dimensions is not supported on GPU: at most {_DIMS}")
     channels = 0 if copy.channel_axis is None else source.shape[copy.channel_axis]
     dims = [_stepped(d, channels if normalized and d.is_channels else d.extent) for d in dimensions]
-    is_anything_inside = is_inside = True
-    for extent, begin, end, *_ in dims:
-        is_anything_inside &= begin < end
-        is_inside &= end - begin == extent
-    fields = (
+    is_anything_inside = all(dimension.begin < dimension.end for dimension in dims)
+    return _Window(
         # An address is of 64 bits: what is in front of the source's first element is far behind it, too.
         sum(d.first() for d in every) * source.dtype.itemsize % (1 << 64) if is_anything_inside else 0,
         start * target.dtype.itemsize,
         math.prod(extents),
+        dims + [_ONE] * (_DIMS - len(dims)),
         len(dimensions),
         _is_contiguous(dimensions),
-        is_inside,
+        all(dimension.end - dimension.begin == dimension.extent for dimension in dims),
         next((number for number, d in enumerate(dimensions) if d.is_channels), -1),
         channels,
         normalized,
         len(copy.fill),
         values,
         copy.shift,
-        0,
     )
-    return fields, dims + [_ONE] * (_DIMS - len(dims))
 
 
-def _stepped(dimension: _Dimension, most: int) -> tuple[int, ...]:
+def _stepped(dimension: _BoxAxis, most: int) -> _Dimension:
     """A dimension as its descriptor has it; the source has no more than the first ``most`` positions."""
     begin, end = dimension.inside()
     if end > most:
         end = max(most, begin)
     step = -dimension.stride if dimension.mirrored else dimension.stride
-    return dimension.extent, begin, end, step, dimension.target_stride, division_by(dimension.extent)
+    return _Dimension(dimension.extent, begin, end, step, dimension.target_stride, division_by(dimension.extent))
 
 
 # The dimension of a scalar.
-_ONE = (1, 0, 1, 0, 0, division_by(1))
+_ONE = _Dimension(1, 0, 1, 0, 0, division_by(1))
 
 
-def _is_contiguous(dimensions: Sequence[_Dimension]) -> bool:
+def _is_contiguous(dimensions: Sequence[_BoxAxis]) -> bool:
     """Whether these, from the innermost on, go on in the target without gaps."""
     step = 1
     for dimension in dimensions:
@@ -305,16 +327,16 @@ def _is_contiguous(dimensions: Sequence[_Dimension]) -> bool:
     return True
 
 
-def _merged(dimensions: list[_Dimension]) -> list[_Dimension]:
+def _merged(dimensions: list[_BoxAxis]) -> list[_BoxAxis]:
     """As few dimensions as the box needs, from the innermost on: those that lie in memory as one become one."""
-    merged: list[_Dimension] = []
+    merged: list[_BoxAxis] = []
     for dimension in dimensions:
         if dimension.is_one_inside():
             continue
         if merged and dimension.continues(merged[-1]):
             outer = merged.pop()
             merged.append(
-                _Dimension(
+                _BoxAxis(
                     outer.extent * dimension.extent,
                     outer.anchor * dimension.extent,
                     outer.size * dimension.extent,

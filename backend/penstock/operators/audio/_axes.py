@@ -33,7 +33,7 @@ def combine_along(axis: int, source: np.ndarray, starts: np.ndarray, weights: np
 def combine_batch(axis: int, workspace: Workspace) -> None:
     """Fills the outputs on GPU with weighted sums along ``axis``; the samples' plans are their starts and weights."""
     from penstock.kernels.cuda.launch import locate_all
-    from penstock.kernels.cuda.weighted_sums import sum_along
+    from penstock.operators.audio._weighted_sums_cuda import sum_along
 
     samples = workspace.live
     sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

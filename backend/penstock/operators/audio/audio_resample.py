@@ -10,6 +10,7 @@ from penstock.data_types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32
 from penstock.kernels.levels import from_unit, to_unit
 from penstock.kernels.resampling import filter_table, lobes_of_quality, resample_signal
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, signals
 
 _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
 
@@ -26,7 +27,11 @@ class AudioResample(Operator):
 
     schema = Schema(
         name="AudioResample",
-        inputs=(Input("input", doc="Signals: (time) or (time, channels); float32 or integers up to 32 bits."),),
+        inputs=(
+            Input(
+                "input", doc="Signals: (time) or (time, channels); float32 or integers up to 32 bits.", example=signals
+            ),
+        ),
         arguments=(
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
             Argument(
@@ -55,6 +60,11 @@ class AudioResample(Operator):
             ),
         ),
         aliases=(Alias("experimental__AudioResample", deprecated_since="1.18"),),
+        examples=(
+            Example({"scale": 0.73}),
+            Example({"in_rate": 44100.0, "out_rate": 16000.0}),
+            Example({"out_length": 500}),
+        ),
     )
 
     def setup(self) -> None:
@@ -124,7 +134,7 @@ class AudioResample(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.sinc import resample_signals
+        from penstock.operators.audio._sinc_cuda import resample_signals
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.operators.audio._axes import combine_along, combine_batch, spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import random_arrays
 
 
 @register_operator
@@ -19,12 +20,24 @@ class MelFilterBank(Operator):
 
     schema = Schema(
         name="MelFilterBank",
-        inputs=(Input("input", doc="Spectrograms: float32; frequencies from 0 to half the sample rate."),),
+        inputs=(
+            Input(
+                "input",
+                doc="Spectrograms: float32; frequencies from 0 to half the sample rate.",
+                example=random_arrays((129, 10), (129, 7), (129, 12), low=0, high=9, layout="ft"),
+            ),
+        ),
         arguments=(
-            Argument("freq_high", "float", 0.0, "Highest frequency, in Hz; 0: half the sample rate."),
+            Argument("freq_high", "float", 0.0, "Highest frequency, in Hz; 0: half the sample rate.", example=9000.0),
             Argument("freq_low", "float", 0.0, "Lowest frequency, in Hz."),
-            Argument("mel_formula", "string", "slaney", "The mel scale: `slaney` (linear below 1 kHz) or `htk`."),
-            Argument("nfilter", "int32", 128, "Number of bands."),
+            Argument(
+                "mel_formula",
+                "string",
+                "slaney",
+                "The mel scale: `slaney` (linear below 1 kHz) or `htk`.",
+                choices=("slaney", "htk"),
+            ),
+            Argument("nfilter", "int32", 128, "Number of bands.", example=20),
             Argument("normalize", "bool", True, "Divide each band's weights by half its width."),
             Argument("sample_rate", "float", 44100.0, "Sample rate of the signal, in Hz."),
         ),

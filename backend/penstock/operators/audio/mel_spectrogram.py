@@ -76,11 +76,11 @@ class MelDecibels(MelSpectrogram):
 
     def compute_decibels(self, samples: Sequence[Sample], standard: Standard | None, out: np.ndarray) -> None:
         """The first three steps of one sample; with a ``standard``, rows are normalized."""
-        from penstock.kernels.cpu import mel_decibels
+        from penstock.operators.audio._mel_decibels_cpu import mel_decibels, tiles_size
 
         decibels = cast(_Decibels, self.operators[2])
-        tiles = self._buffers.array((mel_decibels.tiles_size(*out.shape),), out.dtype)
-        mel_decibels.mel_decibels(*_band_inputs(*samples[:2]), decibels.logarithm, standard, tiles, out)
+        tiles = self._buffers.array((tiles_size(*out.shape),), out.dtype)
+        mel_decibels(*_band_inputs(*samples[:2]), decibels.logarithm, standard, tiles, out)
 
 
 @register_operator

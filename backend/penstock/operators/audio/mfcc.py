@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.operators.audio._axes import combine_along, combine_batch, spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import random_arrays
 
 
 @register_operator
@@ -19,10 +20,16 @@ class MFCC(Operator):
 
     schema = Schema(
         name="MFCC",
-        inputs=(Input("input", doc="Mel spectrograms in decibels: float32, of at least 2 dimensions."),),
+        inputs=(
+            Input(
+                "input",
+                doc="Mel spectrograms in decibels: float32, of at least 2 dimensions.",
+                example=random_arrays((40, 10), (40, 7), (40, 12), low=-80, high=0, layout="ft"),
+            ),
+        ),
         arguments=(
             Argument("axis", "int32", 0, "The axis of the bands."),
-            Argument("dct_type", "int32", 2, "Type of the cosine transform: 1, 2, 3 or 4."),
+            Argument("dct_type", "int32", 2, "Type of the cosine transform: 1, 2, 3 or 4.", example=3),
             Argument("lifter", "float", 0.0, "L: coefficient k is multiplied with 1 + L/2 sin(pi (k+1) / L); 0: not."),
             Argument("n_mfcc", "int32", 20, "Number of coefficients."),
             Argument("normalize", "bool", False, "Make the transform orthonormal; not for type 1."),

@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.data_types import BOOL, FLOAT, FLOAT16, FLOAT64, INT32, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import signals
 
 
 @register_operator
@@ -18,7 +19,7 @@ class NonsilentRegion(Operator):
 
     schema = Schema(
         name="NonsilentRegion",
-        inputs=(Input("input", doc="Signals: 1-D, float32 or integers."),),
+        inputs=(Input("input", doc="Signals: 1-D, float32 or integers.", example=signals),),
         arguments=(
             Argument("cutoff_db", "float", -60.0, "The threshold, in dB relative to the reference."),
             Argument("reference_power", "float", 0.0, "The power at 0 dB; by default the highest of the signal."),
@@ -67,7 +68,7 @@ class NonsilentRegion(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.loudness import find_loud_regions
+        from penstock.operators.audio._loudness_cuda import find_loud_regions
 
         samples = workspace.live
         signals, starts, lengths = (locate_all(batch, samples) for batch in (workspace.inputs[0], *workspace.outputs))

@@ -7,9 +7,10 @@ import numpy as np
 from penstock.operators.audio._axes import spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import SCIPY
+from penstock.schema.samples import signals
 
-_MOST_DIMENSIONS = 3
-_LEAST_TRANSFORM = 3
+_MAX_DIMENSIONS = 3
+_MIN_TRANSFORM = 3
 
 
 @register_operator
@@ -23,10 +24,10 @@ class PowerSpectrum(Operator):
         name="PowerSpectrum",
         devices=("cpu",),
         needs=(SCIPY,),
-        inputs=(Input("input", doc="Signals: float32, of any number of dimensions."),),
+        inputs=(Input("input", doc="Signals: float32, of any number of dimensions.", example=signals),),
         arguments=(
             Argument("axis", "int32", -1, "The axis of time; by default the last."),
-            Argument("nfft", "int32", None, "Size of the transform; by default the extent of the axis."),
+            Argument("nfft", "int32", None, "Size of the transform; by default the extent of the axis.", example=256),
             Argument("power", "int32", 2, "2: power; 1: magnitude."),
         ),
     )
@@ -39,7 +40,7 @@ class PowerSpectrum(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         spec = spectral_spec(workspace)
-        if spec.ndim is not None and spec.ndim > _MOST_DIMENSIONS:
+        if spec.ndim is not None and spec.ndim > _MAX_DIMENSIONS:
             raise RuntimeError(f"Unsupported number of dimensions {spec.ndim}")
         return [spec]
 
@@ -50,9 +51,9 @@ class PowerSpectrum(Operator):
             raise RuntimeError(f"Transform axis {axis} is out of bounds [0, {len(shape)})")
         # Without a size, or with one that is not positive, the axis is transformed as it is.
         sample.plan = self.args["nfft"] if (self.args["nfft"] or 0) > 0 else shape[axis]
-        if sample.plan < _LEAST_TRANSFORM:
+        if sample.plan < _MIN_TRANSFORM:
             raise RuntimeError(
-                f"Could not initialize a Fourier transform of {sample.plan}: {_LEAST_TRANSFORM} elements are needed at least"
+                f"Could not initialize a Fourier transform of {sample.plan}: {_MIN_TRANSFORM} elements are needed at least"
             )
         shape[axis] = sample.plan // 2 + 1
         return tuple(shape)

@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.data_types import BOOL, FLOAT, FLOAT16, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import signals
 
 _BORDERS = ("zero", "clamp", "reflect")
 
@@ -21,9 +22,17 @@ class PreemphasisFilter(Operator):
 
     schema = Schema(
         name="PreemphasisFilter",
-        inputs=(Input("input", doc="Signals of any shape, taken as one row; integers or floating point."),),
+        inputs=(
+            Input("input", doc="Signals of any shape, taken as one row; integers or floating point.", example=signals),
+        ),
         arguments=(
-            Argument("border", "string", "clamp", "What comes before the signal: `zero`, `clamp` or `reflect`."),
+            Argument(
+                "border",
+                "string",
+                "clamp",
+                "What comes before the signal: `zero`, `clamp` or `reflect`.",
+                choices=("clamp", "zero", "reflect"),
+            ),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
             Argument("preemph_coeff", "float", 0.97, "The coefficient.", tensor=True),
         ),
@@ -61,7 +70,7 @@ class PreemphasisFilter(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.preemphasis import preemphasize
+        from penstock.operators.audio._preemphasis_cuda import preemphasize
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

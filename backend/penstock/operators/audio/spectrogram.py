@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, signals
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.fft import Transform
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _TILE_BYTES = 120 * 1024
 
 
-_LEAST_TRANSFORM = 3
+_MIN_TRANSFORM = 3
 
 
 @register_operator
@@ -34,7 +35,7 @@ class Spectrogram(Operator):
 
     schema = Schema(
         name="Spectrogram",
-        inputs=(Input("input", doc="Signals: float32, with one dimension of more than one element."),),
+        inputs=(Input("input", doc="Signals: float32, with one dimension of more than one element.", example=signals),),
         arguments=(
             Argument(
                 "center_windows",
@@ -42,18 +43,25 @@ class Spectrogram(Operator):
                 True,
                 "Windows are centred at multiples of the step, instead of starting there.",
             ),
-            Argument("layout", "layout", "ft", "Layout of the output: `ft` (frequency first) or `tf`."),
+            Argument(
+                "layout", "layout", "ft", "Layout of the output: `ft` (frequency first) or `tf`.", choices=("ft", "tf")
+            ),
             Argument(
                 "nfft",
                 "int32",
                 None,
                 "Size of the transform; by default that of the window. It gives nfft // 2 + 1 frequencies.",
+                example=1024,
             ),
             Argument("power", "int32", 2, "2: power; 1: magnitude."),
             Argument("reflect_padding", "bool", True, "Past its ends the signal is reflected; else it is zero there."),
             Argument("window_fn", "float[]", None, "The window; by default Hann's."),
             Argument("window_length", "int32", 512, "Length of the window, in samples."),
             Argument("window_step", "int32", 256, "Distance between windows, in samples."),
+        ),
+        examples=(
+            Example(),
+            Example({"window_length": 8, "window_step": 8, "window_fn": [0.1, 0.4, 0.8, 1.0, 1.0, 0.8, 0.4, 0.1]}),
         ),
     )
 
@@ -65,9 +73,9 @@ class Spectrogram(Operator):
         self._nfft = self._length if self.args["nfft"] is None else self.args["nfft"]
         if self._length > self._nfft:
             raise RuntimeError(f"Window length ({self._length}) can't be bigger than the FFT size ({self._nfft})")
-        if self._nfft < _LEAST_TRANSFORM and self.device == "cpu":
+        if self._nfft < _MIN_TRANSFORM and self.device == "cpu":
             raise RuntimeError(
-                f"Could not initialize a Fourier transform of {self._nfft}: `nfft` must be {_LEAST_TRANSFORM} at least"
+                f"Could not initialize a Fourier transform of {self._nfft}: `nfft` must be {_MIN_TRANSFORM} at least"
             )
         if self.args["power"] not in (1, 2):
             raise RuntimeError(f"`power` can be only 1 (energy) or 2 (power), received {self.args['power']}")
@@ -127,7 +135,7 @@ class Spectrogram(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.spectrum import Framing, power_spectra
+        from penstock.operators.audio._spectrum_cuda import Framing, power_spectra
 
         samples = workspace.live
         signals, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

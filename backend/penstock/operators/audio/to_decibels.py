@@ -11,6 +11,7 @@ import numpy as np
 from penstock.operators.audio._axes import spectral_spec
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import ArrayOperator
+from penstock.schema.samples import random_arrays
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.decibels import Logarithm
@@ -25,7 +26,13 @@ class ToDecibels(ArrayOperator):
 
     schema = Schema(
         name="ToDecibels",
-        inputs=(Input("input", doc="float32 data of any shape."),),
+        inputs=(
+            Input(
+                "input",
+                doc="float32 data of any shape.",
+                example=random_arrays((129, 10), (129, 7), (129, 12), low=0, high=9, layout="ft"),
+            ),
+        ),
         arguments=(
             Argument("cutoff_db", "float", -200.0, "The lowest value of the output, in dB."),
             Argument("multiplier", "float", 10.0, "Factor of the logarithm: 10 for powers, 20 for magnitudes."),
@@ -66,8 +73,8 @@ class ToDecibels(ArrayOperator):
         return Logarithm(not given, reference, self._smallest, self._factor)
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.decibels import to_decibels
         from penstock.kernels.cuda.launch import locate_all
+        from penstock.operators.audio._decibels_cuda import to_decibels
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

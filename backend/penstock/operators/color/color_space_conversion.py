@@ -7,6 +7,7 @@ import numpy as np
 from penstock.data_types import ANY_DATA, BGR, GRAY, RGB, UINT8, DALIImageType, YCbCr, dtype_name
 from penstock.kernels.colour import COARSE_LUMA, FROM_YCBCR, LUMA, TO_YCBCR, YCBCR_OFFSET
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -27,6 +28,7 @@ class ColorSpaceConversion(Operator):
             Argument("output_type", "DALIImageType", doc="Colour space of the output.", required=True),
         ),
         volumetric=True,
+        examples=(Example({"image_type": RGB, "output_type": YCbCr}),),
     )
 
     def setup(self) -> None:

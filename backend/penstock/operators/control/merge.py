@@ -19,6 +19,7 @@ class Merge(Operator):
         arguments=(Argument("predicate", "bool", doc="Which input a sample comes from.", required=True, tensor=True),),
         merges=True,
         hidden=True,
+        unswept="it takes the parts of a batch",
     )
 
     def run(self, workspace: Workspace) -> None:

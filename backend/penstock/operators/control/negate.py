@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from penstock.data_types import BOOL
 from penstock.schema import Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import fixed_arrays
 
 
 @register_operator
 class Not(Operator):
     """The logical negation of a scalar of any numeric type."""
 
-    schema = Schema(name="_conditional__Not_", devices=("cpu",), inputs=(Input("input"),), hidden=True)
+    schema = Schema(
+        name="_conditional__Not_",
+        devices=("cpu",),
+        inputs=(Input("input", example=fixed_arrays(1.0, 0.0, 2.0)),),
+        hidden=True,
+    )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         ndim = workspace.inputs[0].ndim()

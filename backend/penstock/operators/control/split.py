@@ -26,6 +26,7 @@ class Split(Operator):
         ),
         outputs=2,
         hidden=True,
+        unswept="its outputs are parts of a batch",
     )
 
     def run(self, workspace: Workspace) -> None:

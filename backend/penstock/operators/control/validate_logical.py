@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+import numpy as np
+
 from penstock.data_types import BOOL, dtype_name
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+from penstock.schema.samples import fixed_arrays
 
 
 @register_operator
@@ -15,10 +18,10 @@ class ValidateLogical(Operator):
     schema = Schema(
         name="_conditional__ValidateLogical",
         devices=("cpu",),
-        inputs=(Input("input"),),
+        inputs=(Input("input", example=fixed_arrays(True, False, True, dtype=np.bool_)),),
         arguments=(
-            Argument("expression_name", "string", doc="`and` or `or`.", required=True),
-            Argument("expression_side", "string", doc="`left` or `right`.", required=True),
+            Argument("expression_name", "string", doc="`and` or `or`.", required=True, choices=("and", "or")),
+            Argument("expression_side", "string", doc="`left` or `right`.", required=True, choices=("left", "right")),
         ),
         hidden=True,
     )

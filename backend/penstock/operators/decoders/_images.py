@@ -23,7 +23,7 @@ from penstock.data_types import (
     numpy_dtype,
 )
 from penstock.errors import PenstockError
-from penstock.kernels.codecs.image_codec import decode, decode_for_now
+from penstock.kernels.codecs.image_codec import decode, decode_to_scratch
 from penstock.kernels.codecs.image_description import ImageHeader
 from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
@@ -246,7 +246,7 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
         if self.args["dtype"] != UINT8 or not all(part.extents):
             return None
         try:
-            return decode_for_now(
+            return decode_to_scratch(
                 encoded_bytes(sample),
                 header,
                 part,
@@ -289,7 +289,7 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
             else:
                 images[sample.index] = image
         if jobs and all(isinstance(image, Located) for image in images):
-            output = TensorListGPU.of_places(images, spec.layout, spec.dtype, 3)
+            output = TensorListGPU.of_located(images, spec.layout, spec.dtype, 3)
         else:
             filled = [self._gpu.empty(spec.dtype) if image is None else as_array(image) for image in images]
             output = TensorListGPU.of_samples(filled, spec.layout, spec.dtype, spec.ndim)

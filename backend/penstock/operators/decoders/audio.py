@@ -12,6 +12,7 @@ from penstock.kernels.codecs.audio import Recording, open_recording
 from penstock.kernels.codecs.headers.audio import check_length
 from penstock.kernels.levels import from_unit
 from penstock.kernels.resampling import lobes_of_quality, resample_signal
+from penstock.operators.decoders._examples import encoded_sounds
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import SOUNDFILE
 
@@ -39,10 +40,10 @@ class AudioDecoder(Operator):
         name="decoders__Audio",
         devices=("cpu",),
         needs=(SOUNDFILE,),
-        inputs=(Input("input", doc="Contents of audio files: 1-D, uint8."),),
+        inputs=(Input("input", doc="Contents of audio files: 1-D, uint8.", example=encoded_sounds),),
         arguments=(
             Argument("downmix", "bool", False, "Replace the channels by their mean."),
-            Argument("dtype", "DALIDataType", FLOAT, "Type of the output: FLOAT, INT16 or INT32."),
+            Argument("dtype", "DALIDataType", FLOAT, "Type of the output: FLOAT, INT16 or INT32.", example=INT16),
             Argument("quality", "float", 50.0, "Quality of resampling, from 0 to 100."),
             Argument(
                 "sample_rate", "float", 0.0, "Sample rate of the output, in Hz; 0: that of the file.", tensor=True
@@ -71,10 +72,10 @@ class AudioDecoder(Operator):
         scale = wanted / recording.rate if wanted > 0 else 1.0
         # A rate of 0 that was asked for is also told, though the recording keeps its own.
         sample.plan = _Request(recording, scale, wanted if self.given("sample_rate") else recording.rate)
-        length = math.ceil(recording.moments * scale)
-        check_length(max(length, recording.moments), recording.channels, recording.rate, sample.shapes[0][0])
+        length = math.ceil(recording.frames * scale)
+        check_length(max(length, recording.frames), recording.channels, recording.rate, sample.shapes[0][0])
         decoding.limits.check_audio(
-            max(length, recording.moments), recording.channels, numpy_dtype(self.args["dtype"]).itemsize
+            max(length, recording.frames), recording.channels, numpy_dtype(self.args["dtype"]).itemsize
         )
         return [(length,) if self.args["downmix"] else (length, recording.channels), ()]
 
@@ -86,7 +87,7 @@ class AudioDecoder(Operator):
         if request.scale == 1 and not (self.args["downmix"] and recording.channels > 1):
             recording.read_into(out if out.ndim == 2 else out[:, None])
             return
-        signal = np.empty((recording.moments, recording.channels), np.float32)
+        signal = np.empty((recording.frames, recording.channels), np.float32)
         recording.read_into(signal)
         if self.args["downmix"]:
             signal = signal.mean(axis=1)

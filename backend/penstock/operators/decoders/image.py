@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
 from penstock.schema import Alias, Argument, Input, Schema, register_operator
 
@@ -19,7 +20,7 @@ class Image(ImageDecoder):
     schema = Schema(
         name="decoders__Image",
         devices=("cpu", "mixed"),
-        inputs=(Input("input", device="cpu", doc=ENCODED_DOC),),
+        inputs=(Input("input", device="cpu", doc=ENCODED_DOC, example=encoded_images),),
         arguments=(
             *DECODER_ARGUMENTS,
             Argument("cache_batch_copy", "bool", True, "Accepted for compatibility; cached images are not copied."),
@@ -36,6 +37,7 @@ class Image(ImageDecoder):
                 "string",
                 "",
                 "Which are kept: `threshold`, those from a size on while there is room; `largest`, the largest.",
+                choices=("threshold", "largest"),
             ),
         ),
         aliases=(Alias("ImageDecoder", "1.0"), Alias("experimental__decoders__Image", "2.2")),

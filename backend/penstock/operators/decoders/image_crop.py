@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
 from penstock.operators.image._windows import Regions, check_crop_arguments, crop_regions
 from penstock.schema import Alias, Argument, Input, Samples, Schema, register_operator
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -19,10 +21,12 @@ class ImageCrop(ImageDecoder):
     schema = Schema(
         name="decoders__ImageCrop",
         devices=("cpu", "mixed"),
-        inputs=(Input("input", device="cpu", doc=ENCODED_DOC),),
+        inputs=(Input("input", device="cpu", doc=ENCODED_DOC, example=encoded_images),),
         arguments=(
             *DECODER_ARGUMENTS,
-            Argument("crop", "float[]", None, "Extents of the window: (height, width).", tensor=True),
+            Argument(
+                "crop", "float[]", None, "Extents of the window: (height, width).", tensor=True, example=[10.0, 12.0]
+            ),
             Argument("crop_d", "float", 0.0, "Accepted for compatibility; images have no depth.", tensor=True),
             Argument("crop_h", "float", 0.0, "Height of the window; 0: all.", tensor=True),
             Argument(
@@ -34,10 +38,15 @@ class ImageCrop(ImageDecoder):
             Argument("crop_pos_z", "float", 0.5, "Accepted for compatibility; images have no depth.", tensor=True),
             Argument("crop_w", "float", 0.0, "Width of the window; 0: all.", tensor=True),
             Argument(
-                "rounding", "string", "round", "How the window's start is made an integer: `round` or `truncate`."
+                "rounding",
+                "string",
+                "round",
+                "How the window's start is made an integer: `round` or `truncate`.",
+                choices=("round", "truncate"),
             ),
         ),
         aliases=(Alias("ImageDecoderCrop", "1.0"), Alias("experimental__decoders__ImageCrop", "2.2")),
+        examples=(Example({"crop": [10.0, 12.0]}), Example({"crop_d": 1.0, "crop_h": 10.0, "crop_w": 12.0})),
     )
 
     def setup(self) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
 from penstock.kernels.random_streams import SAMPLE_STRIDE, sample_stream, stream_from_state
+from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
 from penstock.operators.image._windows import Regions
 from penstock.schema import Alias, Argument, Input, Samples, Schema, Workspace, register_operator
@@ -23,7 +24,7 @@ class ImageRandomCrop(ImageDecoder):
     schema = Schema(
         name="decoders__ImageRandomCrop",
         devices=("cpu", "mixed"),
-        inputs=(Input("input", device="cpu", doc=ENCODED_DOC),),
+        inputs=(Input("input", device="cpu", doc=ENCODED_DOC, example=encoded_images),),
         arguments=(
             *DECODER_ARGUMENTS,
             Argument("num_attempts", "int32", 10, "Windows that are drawn at most until one fits into the image."),

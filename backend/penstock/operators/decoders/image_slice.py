@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
 from penstock.operators.image._boxes import box_regions, check_box_arguments, check_box_inputs
 from penstock.operators.image._windows import Regions
 from penstock.schema import Alias, Argument, Input, OutputSpec, Samples, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, fixed_arrays
 
 
 @register_operator
@@ -23,7 +25,7 @@ class ImageSlice(ImageDecoder):
         name="decoders__ImageSlice",
         devices=("cpu", "mixed"),
         inputs=(
-            Input("data", device="cpu", doc=ENCODED_DOC),
+            Input("data", device="cpu", doc=ENCODED_DOC, example=encoded_images),
             Input("anchor", device="cpu", doc="Where the box begins: 1-D, of numbers."),
             Input("shape_input", device="cpu", doc="How far the box reaches: 1-D, of numbers."),
         ),
@@ -44,6 +46,17 @@ class ImageSlice(ImageDecoder):
             Argument("start", "int32[]", None, "Start of the box in pixels.", tensor=True),
         ),
         aliases=(Alias("ImageDecoderSlice", "1.0"), Alias("experimental__decoders__ImageSlice", "2.2")),
+        examples=(
+            Example({"start": [2, 3], "end": [9, 12]}),
+            Example({"start": [2, 3], "shape": [5, 6], "axes": [0, 1]}),
+            Example({"rel_start": [0.1, 0.2], "rel_end": [0.7, 0.8], "axis_names": "HW"}),
+            Example({"rel_start": [0.1, 0.2], "rel_shape": [0.4, 0.5]}),
+            Example(inputs=(encoded_images, fixed_arrays([0.1, 0.2]), fixed_arrays([0.5, 0.6]))),
+            Example(
+                {"normalized_anchor": False, "normalized_shape": False},
+                (encoded_images, fixed_arrays([3, 2]), fixed_arrays([9, 12])),
+            ),
+        ),
     )
 
     def setup(self) -> None:

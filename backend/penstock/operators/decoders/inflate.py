@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import BOOL, UINT8, dtype_name, numpy_dtype
+from penstock.operators.decoders._examples import lz4_blocks
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import LZ4
+from penstock.schema.samples import Example
 from penstock.tensors import TensorListCPU, TensorListGPU
 
 
@@ -39,9 +41,9 @@ class Inflate(Operator):
         name="decoders__Inflate",
         devices=("cpu", "gpu"),
         needs=(LZ4,),
-        inputs=(Input("input", device="match_or_cpu", doc="LZ4 blocks: uint8 of shape (n,)."),),
+        inputs=(Input("input", device="match_or_cpu", doc="LZ4 blocks: uint8 of shape (n,).", example=lz4_blocks),),
         arguments=(
-            Argument("algorithm", "string", "LZ4", "The compression: LZ4."),
+            Argument("algorithm", "string", "LZ4", "The compression: LZ4.", choices=("LZ4",)),
             Argument(
                 "check_output_size",
                 "bool",
@@ -56,14 +58,28 @@ class Inflate(Operator):
                 tensor=True,
             ),
             Argument(
-                "chunk_sizes", "int32[]", None, "Bytes of the blocks; by default up to the next one.", tensor=True
+                "chunk_sizes",
+                "int32[]",
+                None,
+                "Bytes of the blocks; by default up to the next one.",
+                tensor=True,
+                exempt="the sizes are those of the samples",
             ),
             Argument("dtype", "DALIDataType", UINT8, "Type of the output."),
-            Argument("layout", "layout", "", "Layout of an inflated block."),
-            Argument("sequence_axis_name", "layout", "F", "Letter of the dimension that the blocks of a sample form."),
-            Argument("shape", "int32[]", None, "Shape of an inflated block.", required=True, tensor=True),
+            Argument("layout", "layout", "", "Layout of an inflated block.", example="HWC"),
+            Argument(
+                "sequence_axis_name",
+                "layout",
+                "F",
+                "Letter of the dimension that the blocks of a sample form.",
+                example="D",
+            ),
+            Argument(
+                "shape", "int32[]", None, "Shape of an inflated block.", required=True, tensor=True, example=[10, 20, 3]
+            ),
         ),
         aliases=(Alias("experimental__Inflate", "2.0"),),
+        examples=(Example(), Example({"chunk_offsets": [0]})),
     )
 
     def setup(self) -> None:

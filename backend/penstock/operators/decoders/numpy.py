@@ -23,6 +23,7 @@ from penstock.data_types import (
     numpy_dtype,
 )
 from penstock.kernels.codecs.npy import view_npy
+from penstock.operators.decoders._examples import npy_files
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
 _OUTPUT_TYPES = (BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FLOAT16, FLOAT, FLOAT64)
@@ -41,7 +42,7 @@ class Numpy(Operator):
     schema = Schema(
         name="decoders__Numpy",
         devices=("cpu",),
-        inputs=(Input("data", device="cpu", doc="Contents of NPY files: uint8 of shape (n,)."),),
+        inputs=(Input("data", device="cpu", doc="Contents of NPY files: uint8 of shape (n,).", example=npy_files),),
         arguments=(Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the arrays."),),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.data_types import FLOAT, FLOAT64, INT32, INT64, RGB, UINT8, UINT32, UINT64, dtype_name
 from penstock.kernels.codecs.image_header import read_header
+from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import ENCODED_DOC, check_encoded, encoded_bytes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
@@ -20,7 +21,7 @@ class PeekImageShape(Operator):
     schema = Schema(
         name="PeekImageShape",
         devices=("cpu",),
-        inputs=(Input("input", device="cpu", doc=ENCODED_DOC),),
+        inputs=(Input("input", device="cpu", doc=ENCODED_DOC, example=encoded_images),),
         arguments=(
             Argument("adjust_orientation", "bool", True, "Tell the shape after turning the image upright."),
             Argument("dtype", "DALIDataType", INT64, "Type of the output."),

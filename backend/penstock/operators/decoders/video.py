@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from penstock.data_types import UINT8
 from penstock.kernels.codecs.video import PADDINGS, Clip, CorruptVideoError, fill_frames, open_video, padded
+from penstock.operators.decoders._examples import encoded_videos
 from penstock.operators.decoders._images import check_encoded, encoded_bytes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import PYAV
@@ -37,23 +38,39 @@ class VideoDecoder(Operator):
         name="decoders__Video",
         devices=("cpu", "mixed"),
         needs=(PYAV,),
-        inputs=(Input("encoded", device="cpu", doc="Contents of video files: uint8 of shape (n,)."),),
+        inputs=(
+            Input("encoded", device="cpu", doc="Contents of video files: uint8 of shape (n,).", example=encoded_videos),
+        ),
         arguments=(
             Argument("affine", "bool", True, "Accepted for compatibility."),
             Argument("build_index", "bool", True, "Accepted for compatibility; there always is an index."),
-            Argument("end_frame", "int32", None, "The number of the frame behind the last one.", tensor=True),
+            Argument(
+                "end_frame", "int32", None, "The number of the frame behind the last one.", tensor=True, example=4
+            ),
             Argument("fill_value", "int32[]", [0], 'Colour of frames behind the end, with pad_mode="constant".'),
-            Argument("frames", "int32[]", None, "Numbers of the wanted frames, in any order.", tensor=True),
+            Argument(
+                "frames", "int32[]", None, "Numbers of the wanted frames, in any order.", tensor=True, example=[3, 0, 1]
+            ),
             Argument(
                 "pad_mode",
                 "string",
                 "constant",
                 "What stands for frames behind the end: `none` (nothing), `constant`, `edge` (the last frame), "
                 "`symmetric` or `reflect_1001`, `reflect` or `reflect_101`.",
+                choices=("constant", "none", "edge", "reflect_101", "reflect_1001"),
             ),
-            Argument("sequence_length", "int32", None, "Number of frames; by default all up to the end.", tensor=True),
-            Argument("start_frame", "int32", None, "The number of the first frame; by default 0.", tensor=True),
-            Argument("stride", "int32", None, "From one frame to the next; by default 1.", tensor=True),
+            Argument(
+                "sequence_length",
+                "int32",
+                None,
+                "Number of frames; by default all up to the end.",
+                tensor=True,
+                example=8,
+            ),
+            Argument(
+                "start_frame", "int32", None, "The number of the first frame; by default 0.", tensor=True, example=2
+            ),
+            Argument("stride", "int32", None, "From one frame to the next; by default 1.", tensor=True, example=2),
         ),
         aliases=(Alias("experimental__decoders__Video", "2.0"),),
     )

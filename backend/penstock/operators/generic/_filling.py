@@ -10,9 +10,15 @@ from penstock.data_types import ENUM_TYPES, DALIDataType, dtype_name
 from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
 
 SHAPE = Argument(
-    "shape", "int32[]", None, "Extents of the output; by default it is a scalar.", tensor=True, uniform=True
+    "shape",
+    "int32[]",
+    None,
+    "Extents of the output; by default it is a scalar.",
+    tensor=True,
+    uniform=True,
+    example=[2, 3],
 )
-LAYOUT = Argument("layout", "layout", None, "Layout of the output.")
+LAYOUT = Argument("layout", "layout", None, "Layout of the output.", example="HW")
 
 
 def check_filled_type(dtype: DALIDataType) -> None:

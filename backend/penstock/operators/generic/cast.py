@@ -46,9 +46,9 @@ class Cast(PointwiseOperator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_alike
+        from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         plans = [None] * len(samples)
-        copy_alike(sources, targets, plans, lambda _, source, target: WindowCopy(source, target))
+        copy_grouped(sources, targets, plans, lambda _, source, target: WindowCopy(source, target))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.operators.generic._casting import check_castable
 from penstock.schema import Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import fixed_arrays
 
 
 @register_operator
@@ -14,7 +15,7 @@ class CastLike(Operator):
         name="CastLike",
         inputs=(
             Input("input_0", doc="Data of any type and shape."),
-            Input("input_1", device="any", doc="Its type is taken."),
+            Input("input_1", device="any", doc="Its type is taken.", example=fixed_arrays(1.0)),
         ),
     )
 
@@ -33,9 +34,9 @@ class CastLike(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_alike
+        from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         plans = [None] * len(samples)
-        copy_alike(sources, targets, plans, lambda _, source, target: WindowCopy(source, target))
+        copy_grouped(sources, targets, plans, lambda _, source, target: WindowCopy(source, target))

@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, FLOAT64, INT32, dtype_name, numpy_dtype
 from penstock.schema import Argument, Operator, Schema, Workspace, register_operator
+from penstock.schema.samples import Example
 from penstock.tensors import TensorCPU, TensorListCPU, TensorListGPU
 
 
@@ -27,9 +28,10 @@ class Constant(Operator):
         ),
         constant=True,
         hidden=True,
+        examples=(Example({"fdata": [0.5, 1.5]}), Example({"idata": [1, 2, 3], "shape": [3], "layout": "X"})),
     )
 
-    is_prompt = True
+    is_cheap_on_host = True
 
     def setup(self) -> None:
         self._tensor: TensorCPU | None = None

@@ -13,8 +13,10 @@ class ExpandDims(Operator):
         name="ExpandDims",
         inputs=(Input("data", doc="Data of any type and shape."),),
         arguments=(
-            Argument("axes", "int32[]", doc="Where new dimensions of extent 1 are in the output.", required=True),
-            Argument("new_axis_names", "layout", None, "Letters of the new dimensions."),
+            Argument(
+                "axes", "int32[]", doc="Where new dimensions of extent 1 are in the output.", required=True, example=[0]
+            ),
+            Argument("new_axis_names", "layout", None, "Letters of the new dimensions.", example="F"),
         ),
     )
 
@@ -45,10 +47,8 @@ class ExpandDims(Operator):
         for shape in batch.shapes:
             rest = iter(shape)
             shapes.append(tuple(1 if axis in axes else next(rest) for axis in range(rank)))
-        output = batch.relabelled(layout="", shapes=shapes)
-        output._ndim = rank
-        output._layout = self._layout(batch.layout(), batch.ndim(), rank)
-        workspace.outputs = [output]
+        layout = self._layout(batch.layout(), batch.ndim(), rank)
+        workspace.outputs = [batch.relabelled(layout, shapes, rank)]
 
     def _layout(self, layout: str, ndim: int, rank: int) -> str:
         names = self.args["new_axis_names"]

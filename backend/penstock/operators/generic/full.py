@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.operators.generic._filling import LAYOUT, SHAPE, ShapedFilling, spread
 from penstock.schema import Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, fixed_arrays
 
 
 @register_operator
@@ -18,8 +19,15 @@ class Full(ShapedFilling):
     schema = Schema(
         name="Full",
         devices=("cpu",),
-        inputs=(Input("fill_value", doc="A number, or a tensor that broadcasts to the output's shape."),),
+        inputs=(
+            Input(
+                "fill_value",
+                doc="A number, or a tensor that broadcasts to the output's shape.",
+                example=fixed_arrays(3.0, 4.0, 5.0),
+            ),
+        ),
         arguments=(LAYOUT, SHAPE),
+        examples=(Example(), Example({"shape": [2, 3], "layout": "HW"})),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.operators.generic._filling import spread
 from penstock.schema import Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import fixed_arrays
 
 
 @register_operator
@@ -17,7 +18,12 @@ class FullLike(Operator):
         devices=("cpu",),
         inputs=(
             Input("data_like", device="any", doc="Data whose shapes are taken; its contents do not matter."),
-            Input("fill_value", device="cpu", doc="A number, or a tensor that broadcasts to the output's shape."),
+            Input(
+                "fill_value",
+                device="cpu",
+                doc="A number, or a tensor that broadcasts to the output's shape.",
+                example=fixed_arrays(3.0, 4.0, 5.0),
+            ),
         ),
     )
 

@@ -16,7 +16,11 @@ class GetProperty(Operator):
     schema = Schema(
         name="GetProperty",
         inputs=(Input("input", device="any", doc="Data of any kind, on CPU or GPU."),),
-        arguments=(Argument("key", "string", doc="`layout` or `source_info`.", required=True),),
+        arguments=(
+            Argument(
+                "key", "string", doc="`layout` or `source_info`.", required=True, choices=("layout", "source_info")
+            ),
+        ),
     )
 
     def setup(self) -> None:

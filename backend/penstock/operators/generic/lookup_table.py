@@ -16,6 +16,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
+from penstock.schema.samples import Example
 
 _LARGEST_KEY = 65535
 
@@ -37,6 +38,7 @@ class LookupTable(Operator):
             Argument("output_dtype", "DALIDataType", FLOAT, deprecated=Deprecation("0.24", renamed_to="dtype")),
             Argument("values", "float[]", [], "The value of each key."),
         ),
+        examples=(Example({"keys": [0, 1, 200], "values": [0.5, 3.0, 7.0]}),),
     )
 
     def setup(self) -> None:

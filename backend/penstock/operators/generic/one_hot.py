@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock.data_types import BOOL, ENUM_TYPES, FLOAT, FLOAT16, dtype_name, numpy_dtype
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, random_arrays
 
 
 @register_operator
@@ -21,15 +22,22 @@ class OneHot(Operator):
 
     schema = Schema(
         name="OneHot",
-        inputs=(Input("input", doc="Numbers of classes, of any shape; fractions are cut off."),),
+        inputs=(
+            Input(
+                "input",
+                doc="Numbers of classes, of any shape; fractions are cut off.",
+                example=random_arrays((3, 4), (5, 2), (2, 1), dtype=np.int32, low=0, high=4, layout="HW"),
+            ),
+        ),
         arguments=(
             Argument("axis", "int32", -1, "Where the new dimension goes; -1: last."),
-            Argument("axis_name", "string", None, "Letter of the new dimension in the output's layout."),
+            Argument("axis_name", "string", None, "Letter of the new dimension in the output's layout.", example="C"),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
-            Argument("num_classes", "int32", 0, "Extent of the new dimension."),
+            Argument("num_classes", "int32", 0, "Extent of the new dimension.", example=5),
             Argument("off_value", "float", 0.0, "Value of the other entries, truncated to the output's type."),
             Argument("on_value", "float", 1.0, "Value at the class's position, truncated to the output's type."),
         ),
+        examples=(Example({"num_classes": 5}),),
     )
 
     def setup(self) -> None:

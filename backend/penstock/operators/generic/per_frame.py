@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+from penstock.schema.samples import random_arrays
 
 
 @register_operator
@@ -11,7 +12,9 @@ class PerFrame(Operator):
 
     schema = Schema(
         name="PerFrame",
-        inputs=(Input("input", doc="Data with at least one dimension."),),
+        inputs=(
+            Input("input", doc="Data with at least one dimension.", example=random_arrays((3, 4), (5, 2), (1, 1))),
+        ),
         arguments=(
             Argument(
                 "replace", "bool", False, "Replace the layout's first letter by F instead of refusing another one."

@@ -24,9 +24,14 @@ class PermuteBatch(Operator):
                 "computed number a sample.",
                 required=True,
                 tensor=True,
+                example=[2, 0, 1],
             ),
         ),
         batchwise=True,
+        exempt={
+            "tensor arguments": "a constant names a sample for each, a tensor one a sample",
+            "empty batch": "its example has an index for each sample",
+        },
     )
 
     def run(self, workspace: Workspace) -> None:

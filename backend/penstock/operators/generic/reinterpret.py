@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from penstock.data_types import numpy_dtype
 from penstock.kernels.reshaping import check_extents, reshaped
 from penstock.operators.generic._new_shape import extents_from_input
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, fixed_arrays, pictures
 
 
 @register_operator
@@ -23,7 +26,7 @@ class Reinterpret(Operator):
         min_inputs=1,
         arguments=(
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
-            Argument("layout", "layout", None, "Layout of the output."),
+            Argument("layout", "layout", None, "Layout of the output.", example="X"),
             Argument(
                 "rel_shape",
                 "float[]",
@@ -39,6 +42,12 @@ class Reinterpret(Operator):
                 "The input dimension that each output extent comes from; -1: a new one of extent 1.",
                 tensor=True,
             ),
+        ),
+        examples=(
+            Example({"shape": [-1]}),
+            Example({"rel_shape": [0.5, 2.0, 1.0]}),
+            Example({"src_dims": [1, 0, 2]}),
+            Example(inputs=(pictures, fixed_arrays([-1, 1], dtype=np.int32))),
         ),
     )
 

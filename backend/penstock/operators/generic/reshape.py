@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock.kernels.reshaping import check_extents, reshaped
 from penstock.operators.generic._new_shape import extents_from_input
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, fixed_arrays, pictures
 
 
 @register_operator
@@ -22,7 +25,7 @@ class Reshape(Operator):
         ),
         min_inputs=1,
         arguments=(
-            Argument("layout", "layout", None, "Layout of the output."),
+            Argument("layout", "layout", None, "Layout of the output.", example="X"),
             Argument(
                 "rel_shape",
                 "float[]",
@@ -38,6 +41,12 @@ class Reshape(Operator):
                 "The input dimension that each output extent comes from; -1: a new one of extent 1.",
                 tensor=True,
             ),
+        ),
+        examples=(
+            Example({"shape": [-1]}),
+            Example({"rel_shape": [0.5, 2.0, 1.0]}),
+            Example({"src_dims": [1, 0, 2]}),
+            Example(inputs=(pictures, fixed_arrays([-1, 1], dtype=np.int32))),
         ),
     )
 
@@ -59,18 +68,21 @@ class Reshape(Operator):
             )
         self._check_lists(workspace)
         shapes = [self._shape(workspace, index) for index in range(len(batch))]
-        if len({len(shape) for shape in shapes}) > 1:
-            raise RuntimeError(f"All samples must have the same number of dimensions, but the new shapes are {shapes}")
-        workspace.outputs = [self._view(batch, shapes)]
+        good = [shape for index, shape in enumerate(shapes) if index not in workspace.failures]
+        if len({len(shape) for shape in good}) > 1:
+            raise RuntimeError(f"All samples must have the same number of dimensions, but the new shapes are {good}")
+        rank = len(good[0]) if good else self._rank(batch)
+        if workspace.failures:
+            batch = batch.emptied(workspace.failures)
+            empty = (0,) * max(rank, 1)
+            shapes = [empty if index in workspace.failures else shape for index, shape in enumerate(shapes)]
+        workspace.outputs = [self._view(batch, shapes, rank)]
 
-    def _view(self, batch: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
-        rank = len(shapes[0]) if shapes else self._rank(batch)
+    def _view(self, batch: Any, shapes: Sequence[tuple[int, ...]], rank: int) -> Any:
+        layout = self._layout(batch, rank)
         if shapes == batch.shapes:
-            return batch.relabelled(layout=self._layout(batch, rank))
-        output = batch.relabelled(layout="", shapes=shapes)
-        output._ndim = rank
-        output._layout = self._layout(batch, rank)
-        return output
+            return batch.relabelled(layout)
+        return batch.relabelled(layout, shapes, rank)
 
     def _rank(self, batch: Any) -> int:
         wanted = next((self.args[n] for n in ("shape", "rel_shape", "src_dims") if self.args[n] is not None), None)
@@ -93,9 +105,10 @@ class Reshape(Operator):
         return self.given("src_dims") and not self.given("rel_shape") and not self.given("shape")
 
     def _shape(self, workspace: Workspace, index: int) -> tuple[int, ...]:
+        """The new shape; of samples that fail, that of none."""
         shape = workspace.inputs[0].shapes[index]
         if index in workspace.failures:
-            return shape
+            return ()
         sample = Sample(self, workspace, index)
         if len(workspace.inputs) == 2:
             wanted, relative = extents_from_input(sample), False
@@ -106,7 +119,7 @@ class Reshape(Operator):
             return reshaped(shape, wanted, relative, sample["src_dims"], self.volume(shape, workspace))
         except RuntimeError as error:
             workspace.fail(index, error)
-            return (0,) * (len(shape) if wanted is None else len(wanted))
+            return ()
 
     def volume(self, shape: tuple[int, ...], workspace: Workspace) -> float | None:
         """How many elements the output has; None: as many as the input."""

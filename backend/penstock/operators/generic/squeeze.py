@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from penstock.kernels.axes import resolve_axes
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, pictures
 
 
 @register_operator
@@ -14,11 +16,13 @@ class Squeeze(Operator):
 
     schema = Schema(
         name="Squeeze",
-        inputs=(Input("data", doc="Data of any type and shape."),),
+        inputs=(Input("data", doc="Data of any type and shape.", example=partial(pictures, C=(1,))),),
         arguments=(
-            Argument("axes", "int32[]", None, "Dimensions of extent 1 to remove.", tensor=True),
-            Argument("axis_names", "layout", None, "Letters of the dimensions to remove."),
+            Argument("axes", "int32[]", None, "Dimensions of extent 1 to remove.", tensor=True, example=[2]),
+            Argument("axis_names", "layout", None, "Letters of the dimensions to remove.", example="C"),
         ),
+        examples=(Example({"axes": [2]}), Example({"axis_names": "C"})),
+        exempt={"tensor arguments": "DALI does not look at axes from the graph"},
     )
 
     def setup(self) -> None:
@@ -46,7 +50,9 @@ class Squeeze(Operator):
                     f"original shape. Requested a shape with {wanted} elements but the original shape has {volume} elements."
                 )
         shapes = [tuple(shape[axis] for axis in kept) for shape in batch.shapes]
+        if workspace.failures:
+            batch = batch.emptied(workspace.failures)
+            empty = (0,) * max(len(kept), 1)
+            shapes = [empty if index in workspace.failures else shape for index, shape in enumerate(shapes)]
         layout = "".join(batch.layout()[axis] for axis in kept) if batch.layout() else ""
-        output = batch.relabelled(layout="", shapes=shapes)
-        output._ndim, output._layout = len(kept), layout
-        workspace.outputs = [output]
+        workspace.outputs = [batch.relabelled(layout, shapes, len(kept))]

@@ -7,6 +7,7 @@ import numpy as np
 from penstock.kernels.axes import resolve_axis
 from penstock.kernels.joining import common_rank, common_type
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, pictures
 
 
 @register_operator
@@ -20,8 +21,9 @@ class Stack(Operator):
         min_inputs=1,
         arguments=(
             Argument("axis", "int32", 0, "Where the new dimension is; negative: from the end."),
-            Argument("axis_name", "string", None, "The letter of the new dimension."),
+            Argument("axis_name", "string", None, "The letter of the new dimension.", example="F"),
         ),
+        examples=(Example(), Example({"axis": 1}, (pictures, pictures))),
     )
 
     def setup(self) -> None:

@@ -12,7 +12,9 @@ class SubscriptDimCheck(Operator):
     schema = Schema(
         name="_SubscriptDimCheck",
         inputs=(Input("data"),),
-        arguments=(Argument("num_subscripts", "int32", doc="How many dimensions were indexed.", required=True),),
+        arguments=(
+            Argument("num_subscripts", "int32", doc="How many dimensions were indexed.", required=True, example=2),
+        ),
         hidden=True,
         aliases=(Alias("SubscriptDimCheck", fn="_subscript_dim_check_1"),),
     )

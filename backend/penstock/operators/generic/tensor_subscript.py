@@ -11,17 +11,22 @@ from penstock.schema import Alias, Argument, Input, Operator, Sample, Schema, Wo
 from penstock.schema.operator import Shape
 from penstock.tensors import TensorListGPU
 
-_MOST_SUBSCRIPTS = 32
+_MAX_SUBSCRIPTS = 32
 
 
 def _subscript_arguments() -> tuple[Argument, ...]:
     arguments = [Argument("num_subscripts", "int32", 0, "How many dimensions are indexed, full ranges included.")]
-    for axis in range(_MOST_SUBSCRIPTS):
+    kinds = {
+        "at": ("Index in dimension {}, which is removed.", 1),
+        "lo": ("Start of the range in dimension {}.", 1),
+        "hi": ("End of the range in dimension {}.", 2),
+        "step": ("Step of the range in dimension {}.", 2),
+    }
+    for axis in range(_MAX_SUBSCRIPTS):
+        exempt = "as in the first dimensions" if axis > 2 else ""
         arguments += [
-            Argument(f"at_{axis}", "int32", None, f"Index in dimension {axis}, which is removed.", tensor=True),
-            Argument(f"lo_{axis}", "int32", None, f"Start of the range in dimension {axis}.", tensor=True),
-            Argument(f"hi_{axis}", "int32", None, f"End of the range in dimension {axis}.", tensor=True),
-            Argument(f"step_{axis}", "int32", None, f"Step of the range in dimension {axis}.", tensor=True),
+            Argument(f"{kind}_{axis}", "int32", None, doc.format(axis), tensor=True, example=example, exempt=exempt)
+            for kind, (doc, example) in kinds.items()
         ]
     return tuple(arguments)
 
@@ -39,17 +44,17 @@ class TensorSubscript(Operator):
     )
 
     def setup(self) -> None:
-        self.given_at = [self.given(f"at_{axis}") for axis in range(_MOST_SUBSCRIPTS)]
+        self.given_at = [self.given(f"at_{axis}") for axis in range(_MAX_SUBSCRIPTS)]
         self.ranges = [
-            any(self.given(f"{bound}_{axis}") for bound in ("lo", "hi", "step")) for axis in range(_MOST_SUBSCRIPTS)
+            any(self.given(f"{bound}_{axis}") for bound in ("lo", "hi", "step")) for axis in range(_MAX_SUBSCRIPTS)
         ]
-        for axis in range(_MOST_SUBSCRIPTS):
+        for axis in range(_MAX_SUBSCRIPTS):
             if self.args[f"step_{axis}"] == 0:
                 raise RuntimeError(f"The step of the range in dimension {axis} is zero")
         self.count = max(
             [
                 self.args["num_subscripts"],
-                *(a + 1 for a in range(_MOST_SUBSCRIPTS) if self.given_at[a] or self.ranges[a]),
+                *(a + 1 for a in range(_MAX_SUBSCRIPTS) if self.given_at[a] or self.ranges[a]),
             ]
         )
 
@@ -57,7 +62,7 @@ class TensorSubscript(Operator):
         batch = workspace.inputs[0]
         if self.count > batch.ndim() and len(batch):
             raise IndexError(f"Too many indices ({self.count}) for a {batch.ndim()}-D tensor.")
-        kept = [axis for axis in range(batch.ndim()) if not (axis < _MOST_SUBSCRIPTS and self.given_at[axis])]
+        kept = [axis for axis in range(batch.ndim()) if not (axis < _MAX_SUBSCRIPTS and self.given_at[axis])]
         layout = "".join(batch.layout()[axis] for axis in kept) if batch.layout() else ""
         empty: Shape = (0,) * len(kept) if kept else ()
         parts: list[Any] = []

@@ -20,9 +20,13 @@ class Transpose(ChainOperator):
         name="Transpose",
         inputs=(Input("input", doc="Data of any type and shape."),),
         arguments=(
-            Argument("output_layout", "layout", None, "Layout of the output."),
+            Argument("output_layout", "layout", None, "Layout of the output.", example="XYZ"),
             Argument(
-                "perm", "int32[]", None, "The input dimension that each output dimension is; by default reversed."
+                "perm",
+                "int32[]",
+                None,
+                "The input dimension that each output dimension is; by default reversed.",
+                example=[2, 0, 1],
             ),
             Argument("transpose_layout", "bool", True, "Permute the layout too."),
         ),
@@ -61,7 +65,7 @@ class Transpose(ChainOperator):
         return tuple(shape[axis] for axis in self.permutation(len(shape)))
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.transpose import transpose
+        from penstock.operators.generic._transpose_cpu import transpose
 
         data = sample.inputs[0]
         transpose(data, self.permutation(data.ndim), sample.outputs[0])
@@ -72,13 +76,13 @@ class Transpose(ChainOperator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_alike
+        from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
         permutation = self.permutation(workspace.inputs[0].ndim())
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         plans = [None] * len(samples)
-        copy_alike(sources, targets, plans, lambda _, source, target: WindowCopy(source, target, permutation))
+        copy_grouped(sources, targets, plans, lambda _, source, target: WindowCopy(source, target, permutation))
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,6 @@ class Transposed(Store):
         return Region(tuple(window.anchor[p] for p in places), tuple(window.extents[p] for p in places))
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
-        from penstock.kernels.cpu.transpose import transpose
+        from penstock.operators.generic._transpose_cpu import transpose
 
         transpose(source.part(self.reads(window)), self.permutation, target)

@@ -16,6 +16,9 @@ from penstock.schema import OutputSpec, Sample, Workspace
 from penstock.schema.image_chain import ChainOperator, NotFusable, Pixels, Sampling
 from penstock.schema.operator import Shape
 
+# numpy's codes of what DALI takes for a tensor `size`: integers of 16 bits and more, and float32.
+_SIZE_TYPES = np.typecodes["AllInteger"].replace("b", "").replace("B", "") + "f"
+
 
 @dataclass(frozen=True)
 class WarpPlan:
@@ -65,7 +68,9 @@ class WarpingOperator(ChainOperator):
     def wanted_extents(self, sample: Sample, count: int) -> tuple[int, ...] | None:
         """The output's extents where ``size`` is given."""
         computed = sample.tensor_argument("size")
-        # Other than most arguments, this one may be of any type of number.
+        # Other than most arguments, this one may be of integers too.
+        if computed is not None and computed.dtype.char not in _SIZE_TYPES:
+            raise TypeError(f'Unsupported argument type for "size": {computed.dtype}')
         size = sample["size"] if computed is None else computed.reshape(-1).tolist()
         if not size:
             return None

@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import boxes
 
 
 @register_operator
@@ -16,7 +17,7 @@ class BbFlip(Operator):
 
     schema = Schema(
         name="BbFlip",
-        inputs=(Input("input", doc="Boxes of float, four numbers each: x, y, width, height."),),
+        inputs=(Input("input", doc="Boxes of float, four numbers each: x, y, width, height.", example=boxes),),
         arguments=(
             Argument("horizontal", "int32", 1, "Not 0: mirrored horizontally.", tensor=True),
             Argument("ltrb", "bool", False, "Boxes are given by left, top, right, bottom."),

@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import boxes
 
 
 @register_operator
@@ -20,13 +21,25 @@ class BBoxPaste(Operator):
         name="BBoxPaste",
         fn="bbox_paste",
         devices=("cpu",),
-        inputs=(Input("input", doc="Boxes of shape (n, 4) in fractions of the image: x, y, width, height. FLOAT."),),
+        inputs=(
+            Input(
+                "input",
+                doc="Boxes of shape (n, 4) in fractions of the image: x, y, width, height. FLOAT.",
+                example=boxes,
+            ),
+        ),
         arguments=(
             Argument("ltrb", "bool", False, "Boxes are given as left, top, right, bottom."),
             Argument("paste_x", "float", 0.5, "Where the image lies on the canvas: 0 left, 1 right.", tensor=True),
             Argument("paste_y", "float", 0.5, "Where the image lies on the canvas: 0 top, 1 bottom.", tensor=True),
             Argument(
-                "ratio", "float", None, "Extents of the canvas over those of the image.", required=True, tensor=True
+                "ratio",
+                "float",
+                None,
+                "Extents of the canvas over those of the image.",
+                required=True,
+                tensor=True,
+                example=1.5,
             ),
         ),
     )

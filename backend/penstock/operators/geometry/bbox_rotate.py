@@ -9,6 +9,7 @@ import numpy as np
 from penstock.data_types import FLOAT, INT32, dtype_name
 from penstock.kernels.geometry import rotated_canvas, rotation_2d
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import boxes
 
 # How much of the difference between the enclosing box and the original size remains.
 _EXPANSION = {"expand": 1.0, "halfway": 0.5, "fixed": 0.0}
@@ -36,7 +37,7 @@ class BBoxRotate(Operator):
         fn="bbox_rotate",
         devices=("cpu",),
         inputs=(
-            Input("bboxes", doc="Boxes of float, of shape (boxes, 4)."),
+            Input("bboxes", doc="Boxes of float, of shape (boxes, 4).", example=boxes),
             Input(
                 "labels", doc="A label for each box, int32 of shape (boxes,) or (boxes, 1); goes where its box goes."
             ),
@@ -44,9 +45,13 @@ class BBoxRotate(Operator):
         min_inputs=1,
         output_per_input=True,
         arguments=(
-            Argument("angle", "float", doc="In degrees, counter-clockwise.", required=True, tensor=True),
+            Argument("angle", "float", doc="In degrees, counter-clockwise.", required=True, tensor=True, example=30.0),
             Argument(
-                "bbox_layout", "layout", "xyXY", "`xyXY`: corners; `xyWH`: the upper left corner, width and height."
+                "bbox_layout",
+                "layout",
+                "xyXY",
+                "`xyXY`: corners; `xyWH`: the upper left corner, width and height.",
+                choices=("xyXY", "xyWH"),
             ),
             Argument("bbox_normalized", "bool", True, "Coordinates are fractions of the image's extents, not pixels."),
             Argument(
@@ -56,6 +61,7 @@ class BBoxRotate(Operator):
                 required=True,
                 tensor=True,
                 matrix=True,
+                example=[40, 60],
             ),
             Argument("keep_size", "bool", False, "The image keeps its size."),
             Argument(
@@ -63,6 +69,7 @@ class BBoxRotate(Operator):
                 "string",
                 "expand",
                 "Size of the new boxes: `expand`: that holds the turned box; `fixed`: that of the old one; `halfway`.",
+                choices=("expand", "fixed", "halfway"),
             ),
             Argument(
                 "remove_threshold",
@@ -70,8 +77,10 @@ class BBoxRotate(Operator):
                 0.1,
                 "Boxes of which less than this fraction is on the canvas are removed.",
             ),
-            Argument("shape_layout", "layout", "HW", "What the entries of `input_shape` are."),
-            Argument("size", "float[]", [], "Extents (height, width) that the image gets.", tensor=True),
+            Argument("shape_layout", "layout", "HW", "What the entries of `input_shape` are.", example="WH"),
+            Argument(
+                "size", "float[]", [], "Extents (height, width) that the image gets.", tensor=True, example=[50.0, 70.0]
+            ),
         ),
     )
 
@@ -149,11 +158,22 @@ class BBoxRotate(Operator):
         if self.args["keep_size"]:
             return extents
         if sample.given("size"):
-            if len(sample["size"]) != 2:
-                raise RuntimeError(f"`size` list argument must be exactly two elements (HW), got {len(sample['size'])}")
-            return np.trunc(np.array(sample["size"][::-1], np.float64))
+            given = self._size(sample)
+            if len(given) != 2:
+                raise RuntimeError(f"`size` list argument must be exactly two elements (HW), got {len(given)}")
+            return np.trunc(np.array(given[::-1], np.float64))
         size = [int(extent) for extent in extents]
         return np.array(rotated_canvas(size, rotation_2d(sample["angle"])), np.float64)
+
+    @staticmethod
+    def _size(sample: Sample) -> list[float]:
+        """The argument `size`, which may be of integers too where the graph gives it."""
+        computed = sample.tensor_argument("size")
+        if computed is None:
+            return sample["size"]
+        if computed.dtype not in (np.int32, np.int64, np.uint32, np.float32):
+            raise TypeError(f"`size` must be int32, int64, uint32 or float, got {computed.dtype}")
+        return computed.reshape(-1).tolist()
 
     def _corners(self, boxes: np.ndarray, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Upper left corners and sizes, in pixels."""

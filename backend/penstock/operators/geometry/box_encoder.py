@@ -9,6 +9,7 @@ import numpy as np
 from penstock.data_types import FLOAT, INT32, dtype_name
 from penstock.kernels.boxes import overlaps, to_centres
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import boxes, fixed_arrays
 
 
 @register_operator
@@ -26,8 +27,16 @@ class BoxEncoder(Operator):
     schema = Schema(
         name="BoxEncoder",
         inputs=(
-            Input("boxes", doc="FLOAT, of shape (n, 4): left, top, right, bottom in fractions of the image."),
-            Input("labels", doc="INT32, n of them, from 1."),
+            Input(
+                "boxes",
+                doc="FLOAT, of shape (n, 4): left, top, right, bottom in fractions of the image.",
+                example=boxes,
+            ),
+            Input(
+                "labels",
+                doc="INT32, n of them, from 1.",
+                example=fixed_arrays([1, 2, 3], [4], [5, 6, 7, 8, 9], dtype=np.int32),
+            ),
         ),
         arguments=(
             Argument(
@@ -36,6 +45,7 @@ class BoxEncoder(Operator):
                 None,
                 "Left, top, right, bottom of each anchor, one after the other.",
                 required=True,
+                example=[0.0, 0.0, 0.5, 0.5, 0.2, 0.1, 0.9, 0.8, 0.5, 0.5, 1.0, 1.0],
             ),
             Argument("criteria", "float", 0.5, "The intersection over union above which an anchor is matched, 0 to 1."),
             Argument("means", "float[]", [0.0] * 4, "Subtracted from the offsets: x, y, width, height."),
@@ -79,8 +89,8 @@ class BoxEncoder(Operator):
         sample.outputs[0][...], sample.outputs[1][...] = self._encoded(boxes, labels)
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.anchors import Matching, encode_boxes
         from penstock.kernels.cuda.launch import locate_all, upload
+        from penstock.operators.geometry._anchors_cuda import Matching, encode_boxes
 
         if self.uploaded is None:
             self.uploaded = upload([self.anchors])[0]

@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, random_arrays
 
 
 @register_operator
@@ -14,7 +15,13 @@ class CoordFlip(Operator):
 
     schema = Schema(
         name="CoordFlip",
-        inputs=(Input("input", doc="Points of float, of shape (points, coordinates), up to three coordinates."),),
+        inputs=(
+            Input(
+                "input",
+                doc="Points of float, of shape (points, coordinates), up to three coordinates.",
+                example=random_arrays((4, 2), (1, 2), (7, 2), low=0),
+            ),
+        ),
         arguments=(
             Argument("center_x", "float", 0.5, "Where x is mirrored.", tensor=True),
             Argument("center_y", "float", 0.5, "Where y is mirrored.", tensor=True),
@@ -22,8 +29,9 @@ class CoordFlip(Operator):
             Argument("flip_x", "int32", 1, "Not 0: mirror x.", tensor=True),
             Argument("flip_y", "int32", 0, "Not 0: mirror y.", tensor=True),
             Argument("flip_z", "int32", 0, "Not 0: mirror z.", tensor=True),
-            Argument("layout", "layout", "", "Order of the coordinates; by default x, xy or xyz."),
+            Argument("layout", "layout", "", "Order of the coordinates; by default x, xy or xyz.", example="yx"),
         ),
+        examples=(Example(), Example({"flip_z": 1, "center_z": 0.25}, (random_arrays((4, 3), (1, 3), (7, 3), low=0),))),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

@@ -8,8 +8,9 @@ import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, UINT16, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import random_arrays
 
-_MOST_COORDINATES = 6
+_MAX_COORDINATES = 6
 
 
 @register_operator
@@ -18,7 +19,13 @@ class CoordTransform(Operator):
 
     schema = Schema(
         name="CoordTransform",
-        inputs=(Input("input", doc="Points: any number of dimensions, the last of which is of n coordinates."),),
+        inputs=(
+            Input(
+                "input",
+                doc="Points: any number of dimensions, the last of which is of n coordinates.",
+                example=random_arrays((4, 2), (1, 2), (7, 2)),
+            ),
+        ),
         arguments=(
             Argument(
                 "M",
@@ -28,6 +35,8 @@ class CoordTransform(Operator):
                 tensor=True,
                 matrix=True,
                 per_frame=True,
+                example=[0.9, 0.2, -0.1, 1.1],
+                tensor_example=[[0.9, 0.2], [-0.1, 1.1]],
             ),
             Argument(
                 "MT",
@@ -37,6 +46,8 @@ class CoordTransform(Operator):
                 tensor=True,
                 matrix=True,
                 per_frame=True,
+                example=[0.9, 0.2, 3.0, -0.1, 1.1, -1.0],
+                tensor_example=[[0.9, 0.2, 3.0], [-0.1, 1.1, -1.0]],
             ),
             Argument(
                 "T",
@@ -46,8 +57,9 @@ class CoordTransform(Operator):
                 tensor=True,
                 uniform=True,
                 per_frame=True,
+                example=[3.0, -1.0],
             ),
-            Argument("dtype", "DALIDataType", FLOAT, "Type of the output: FLOAT or that of the input."),
+            Argument("dtype", "DALIDataType", FLOAT, "Type of the output: FLOAT or that of the input.", example=FLOAT),
         ),
         sequences=True,
     )
@@ -109,7 +121,7 @@ class CoordTransform(Operator):
         return matrix, _translation(sample, len(matrix))
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.points import transform_points
+        from penstock.operators.geometry._points_cpu import transform_points
 
         if not sample.workspace.state:
             return
@@ -132,8 +144,8 @@ class CoordTransform(Operator):
 def _check_dimensions(rows: int, columns: int) -> None:
     """Raises RuntimeError for points of more coordinates than can be transformed."""
     for name, count in (("input", columns), ("output", rows)):
-        if count > _MOST_COORDINATES:
-            raise RuntimeError(f"Unsupported {name} point dimensionality: {count}; at most {_MOST_COORDINATES}")
+        if count > _MAX_COORDINATES:
+            raise RuntimeError(f"Unsupported {name} point dimensionality: {count}; at most {_MAX_COORDINATES}")
 
 
 def _matrix(sample: Sample, name: str, columns: int) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INTERP_LINEAR, INTERP_NN, UINT8, UINT16, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import random_arrays
 
 _MAP_LAYOUTS = ("HWC", "HW", "FHWC", "FHW", "F***", "F**")
 
@@ -19,9 +20,17 @@ class Remap(Operator):
         inputs=(
             Input("input", ("HWC", "FHWC"), doc="Images of uint8, int16, uint16 or float."),
             Input(
-                "mapx", _MAP_LAYOUTS, doc="The x coordinate of each output pixel, float of shape (H, W) or (H, W, 1)."
+                "mapx",
+                _MAP_LAYOUTS,
+                doc="The x coordinate of each output pixel, float of shape (H, W) or (H, W, 1).",
+                example=random_arrays((31, 47), (9, 8), (20, 20), low=-3, high=20, layout="HW"),
             ),
-            Input("mapy", _MAP_LAYOUTS, doc="The y coordinates, of the same shape."),
+            Input(
+                "mapy",
+                _MAP_LAYOUTS,
+                doc="The y coordinates, of the same shape.",
+                example=random_arrays((31, 47), (9, 8), (20, 20), low=-5, high=30, layout="HW"),
+            ),
         ),
         arguments=(
             Argument("interp", "DALIInterpType", INTERP_LINEAR, "INTERP_NN or INTERP_LINEAR."),
@@ -30,6 +39,7 @@ class Remap(Operator):
                 "string",
                 "corner",
                 "Where pixel (0, 0) has its origin: `corner`, or `center` as in OpenCV.",
+                choices=("corner", "center"),
             ),
         ),
         sequences=True,

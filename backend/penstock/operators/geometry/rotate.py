@@ -11,6 +11,7 @@ from penstock.kernels.geometry import about_centres, enclosing_extents, rotated_
 from penstock.operators.geometry._warping import WarpingOperator, WarpPlan
 from penstock.schema import Argument, Deprecation, Input, Sample, Schema, Workspace, register_operator
 from penstock.schema.operator import Shape
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -28,7 +29,13 @@ class Rotate(WarpingOperator):
         ),
         arguments=(
             Argument(
-                "angle", "float", doc="In degrees, counter-clockwise.", required=True, tensor=True, per_frame=True
+                "angle",
+                "float",
+                doc="In degrees, counter-clockwise.",
+                required=True,
+                tensor=True,
+                per_frame=True,
+                example=30.0,
             ),
             Argument(
                 "axis",
@@ -45,6 +52,7 @@ class Rotate(WarpingOperator):
                 "float",
                 None,
                 "What lies outside of the input; without it, the nearest pixel of the border.",
+                example=7.0,
             ),
             Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "Filter for both enlarging and shrinking."),
             Argument("keep_size", "bool", False, "The output is as large as the input."),
@@ -55,10 +63,22 @@ class Rotate(WarpingOperator):
                 "Old name of `dtype`.",
                 deprecated=Deprecation("0.24", renamed_to="dtype"),
             ),
-            Argument("size", "float[]", [], "Output extents (height, width) or (depth, height, width).", tensor=True),
+            Argument(
+                "size",
+                "float[]",
+                [],
+                "Output extents (height, width) or (depth, height, width).",
+                tensor=True,
+                example=[20.0, 30.0],
+            ),
         ),
         sequences=True,
         volumetric=True,
+        examples=(
+            Example(),
+            Example({"axis": [0.0, 0.6, 0.8]}, layout="DHWC"),
+            Example({"axis": [0.0, 0.6, 0.8]}, layout="FDHWC"),
+        ),
     )
 
     def plan(self, sample: Sample, extents: Sequence[int]) -> WarpPlan:
@@ -84,7 +104,8 @@ class Rotate(WarpingOperator):
                 self._share_canvas(frames)
         extents = [None if s is None or s.plan is None else s.plan.extents for s in workspace.samples]
         return [
-            [shape if e is None else (*e, shape[-1]) for e, shape in zip(extents, of_output)] for of_output in shapes
+            [shape if e is None else (*e, shape[-1]) for e, shape in zip(extents, output_shapes)]
+            for output_shapes in shapes
         ]
 
     def _share_canvas(self, frames: Sequence[Sample]) -> None:

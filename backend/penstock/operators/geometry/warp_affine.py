@@ -11,6 +11,9 @@ from penstock.data_types import FLOAT, INTERP_LINEAR, dtype_name
 from penstock.kernels.geometry import inverted
 from penstock.operators.geometry._warping import WarpingOperator, WarpPlan
 from penstock.schema import Argument, Deprecation, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, fixed_arrays, pictures
+
+_OF_VOLUMES = [0.9, 0.1, 0.0, 2.0, -0.1, 0.8, 0.1, 1.0, 0.0, 0.01, 1.1, -0.1]
 
 
 @register_operator
@@ -35,6 +38,7 @@ class WarpAffine(WarpingOperator):
                 "float",
                 None,
                 "What lies outside of the input; without it, the nearest pixel of the border.",
+                example=7.0,
             ),
             Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "Filter for both enlarging and shrinking."),
             Argument(
@@ -48,6 +52,8 @@ class WarpAffine(WarpingOperator):
                 tensor=True,
                 matrix=True,
                 per_frame=True,
+                example=[0.9, 0.2, 3.0, -0.1, 1.1, 2.0],
+                tensor_example=[[0.9, 0.2, 3.0], [-0.1, 1.1, 2.0]],
             ),
             Argument(
                 "output_dtype",
@@ -56,10 +62,23 @@ class WarpAffine(WarpingOperator):
                 "Old name of `dtype`.",
                 deprecated=Deprecation("0.24", renamed_to="dtype"),
             ),
-            Argument("size", "float[]", [], "Output extents (height, width) or (depth, height, width).", tensor=True),
+            Argument(
+                "size",
+                "float[]",
+                [],
+                "Output extents (height, width) or (depth, height, width).",
+                tensor=True,
+                example=[20.0, 30.0],
+            ),
         ),
         sequences=True,
         volumetric=True,
+        examples=(
+            Example({"matrix": [0.9, 0.2, 3.0, -0.1, 1.1, 2.0]}),
+            Example(inputs=(pictures, fixed_arrays([[0.9, 0.2, 3], [-0.1, 1.1, 2]]))),
+            Example({"matrix": _OF_VOLUMES}, layout="DHWC"),
+            Example({"matrix": _OF_VOLUMES}, layout="FDHWC"),
+        ),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

@@ -10,6 +10,7 @@ from penstock.data_types import FLOAT, INT16, INTERP_CUBIC, INTERP_LINEAR, INTER
 from penstock.kernels.borders import check_border
 from penstock.kernels.resize_shapes import round_half_away
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, fixed_arrays, pictures
 
 _TAPS = {INTERP_NN: 1, INTERP_LINEAR: 2, INTERP_CUBIC: 4}
 _TYPES = (UINT8, INT16, UINT16, FLOAT)
@@ -55,24 +56,50 @@ class WarpPerspective(Operator):
                 "constant",
                 "Beyond the border: `constant`, `replicate` (aa|abc), `reflect` (ba|abc), `reflect_101` (cb|abc) or "
                 "`wrap` (bc|abc).",
+                choices=("constant", "replicate", "reflect", "reflect_101", "wrap"),
             ),
-            Argument("fill_value", "float[]", [], "What lies beyond a constant border: one value, or one a channel."),
+            Argument(
+                "fill_value",
+                "float[]",
+                [],
+                "What lies beyond a constant border: one value, or one a channel.",
+                example=[7.0],
+            ),
             Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "INTERP_NN, INTERP_LINEAR or INTERP_CUBIC."),
             Argument(
                 "inverse_map", "bool", True, "The matrix maps output to input coordinates; False: input to output."
             ),
             Argument(
-                "matrix", "float[]", [], "3x3 matrix in x, y, row by row.", tensor=True, matrix=True, per_frame=True
+                "matrix",
+                "float[]",
+                [],
+                "3x3 matrix in x, y, row by row.",
+                tensor=True,
+                matrix=True,
+                per_frame=True,
+                tensor_example=[[0.9, 0.2, 3.0], [-0.1, 1.1, 2.0], [0.001, 0.002, 1.0]],
             ),
             Argument(
                 "pixel_origin",
                 "string",
                 "corner",
                 "Where pixel (0, 0) has its origin: `corner`, or `center` as in OpenCV.",
+                choices=("corner", "center"),
             ),
-            Argument("size", "float[]", [], "Output extents (height, width); default: the input's.", tensor=True),
+            Argument(
+                "size",
+                "float[]",
+                [],
+                "Output extents (height, width); default: the input's.",
+                tensor=True,
+                example=[20.0, 30.0],
+            ),
         ),
         sequences=True,
+        examples=(
+            Example({"matrix": [0.9, 0.2, 3.0, -0.1, 1.1, 2.0, 0.001, 0.002, 1.0]}),
+            Example(inputs=(pictures, fixed_arrays([[0.9, 0.2, 3], [-0.1, 1.1, 2], [0.001, 0.002, 1]]))),
+        ),
     )
 
     def setup(self) -> None:
@@ -155,7 +182,7 @@ class WarpPerspective(Operator):
         return np.broadcast_to(np.asarray(values, np.float32), (channels,))
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.perspective import warp_perspective
+        from penstock.operators.geometry._perspective_cpu import warp_perspective
 
         source, target, plan = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0], sample.plan
         border = self.args["border_mode"]
@@ -170,7 +197,7 @@ class WarpPerspective(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.perspective import Perspective, prepared_matrices, warp_images
+        from penstock.operators.geometry._perspective_cuda import Perspective, prepared_matrices, warp_images
 
         samples, layout = workspace.live, workspace.state
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

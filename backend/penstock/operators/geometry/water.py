@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from penstock.kernels.displacement import Wave, water_displacements
 from penstock.operators.geometry._displacement import ARGUMENTS, INPUTS, TO_CENTRES, DisplacementOperator
 from penstock.schema import Argument, Schema, register_operator
+
+
+class _Wave(NamedTuple):
+    """A wave of displacements: in pixels, radians a pixel, radians."""
+
+    amplitude: float
+    frequency: float
+    phase: float
 
 
 @register_operator
@@ -34,7 +43,15 @@ class Water(DisplacementOperator):
         displace_by_waves(source, *self.waves(*source.shape[:2]), TO_CENTRES, linear, target, fill)
 
     def waves(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-        return water_displacements(height, width, self._wave("x"), self._wave("y"))
+        return _displacements(height, width, self._wave("x"), self._wave("y"))
 
-    def _wave(self, axis: str) -> Wave:
-        return Wave(*(self.args[f"{part}_{axis}"] for part in ("ampl", "freq", "phase")))
+    def _wave(self, axis: str) -> _Wave:
+        return _Wave(*(self.args[f"{part}_{axis}"] for part in ("ampl", "freq", "phase")))
+
+
+def _displacements(height: int, width: int, wave_x: _Wave, wave_y: _Wave) -> tuple[np.ndarray, np.ndarray]:
+    """How far waves displace each row in x and each column in y, in float32."""
+    x, y = np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)
+    across = np.float32(wave_x.amplitude) * np.sin(np.float32(wave_x.frequency) * y + np.float32(wave_x.phase))
+    down = np.float32(wave_y.amplitude) * np.cos(np.float32(wave_y.frequency) * x + np.float32(wave_y.phase))
+    return across, down

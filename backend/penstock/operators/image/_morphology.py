@@ -26,9 +26,12 @@ ARGUMENTS = (
         "constant",
         "Beyond the border: `constant` (what does not change the result), `replicate` (aa|abc), `reflect` (ba|abc), "
         "`reflect_101` (cb|abc) or `wrap` (bc|abc).",
+        choices=("constant", "replicate", "reflect", "reflect_101", "wrap"),
     ),
     Argument("iterations", "int32", 1, "How many times the operation is repeated."),
-    Argument("mask_size", "int32[]", [3, 3], "Width and height of the mask.", tensor=True, per_frame=True),
+    Argument(
+        "mask_size", "int32[]", [3, 3], "Width and height of the mask.", tensor=True, per_frame=True, example=[4, 7]
+    ),
 )
 
 
@@ -106,7 +109,7 @@ class MorphologyOperator(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.morphology import Morphology, take_extremes
+        from penstock.operators.image._morphology_cuda import Morphology, take_extremes
 
         samples, axis = workspace.live, workspace.state.index("H")
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

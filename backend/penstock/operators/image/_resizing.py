@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from penstock.operators.image._stores import NormalizingStore
 from penstock.schema import Argument, OutputSpec, PlanColumns, Sample, Samples, Workspace
 from penstock.schema.image_chain import ChainOperator, NotFusable, Pixels, Placement, Sampling, Stage, Store
 from penstock.schema.operator import Shape
+from penstock.schema.samples import Example
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.resample import Normalization
@@ -52,6 +53,7 @@ SIZE_ARGUMENTS = (
         "float[]",
         None,
         "The most that each axis may have: one value, or one for each axis (D, H, W order).",
+        example=[13.0],
     ),
     Argument(
         "mode",
@@ -59,6 +61,7 @@ SIZE_ARGUMENTS = (
         "default",
         "How sizes that are not given follow: `default` (same scale as those given), `stretch` (unchanged), "
         "`not_larger` (fits inside), `not_smaller` (covers).",
+        choices=("default", "stretch", "not_larger", "not_smaller"),
     ),
     Argument("resize_longer", "float", 0.0, "Extent of the longer axis; the other follows.", tensor=True),
     Argument("resize_shorter", "float", 0.0, "Extent of the shorter axis; the other follows.", tensor=True),
@@ -99,11 +102,19 @@ SIZE_ARGUMENTS = (
         "subpixel_scale", "bool", True, "When an extent is rounded, adjust the region so that the true scale is kept."
     ),
 )
-_WAYS_TO_TELL_SIZE = (("size",), ("resize_x", "resize_y", "resize_z"), ("resize_shorter",), ("resize_longer",))
-_SIZE_NAMES = frozenset(name for names in _WAYS_TO_TELL_SIZE for name in names)
+_SIZED: Mapping[str, Any] = {"resize_x": 20.0, "resize_y": 14.0}
+SIZE_EXAMPLES = (
+    Example({"size": [14.0, 20.0]}),
+    Example({"resize_shorter": 12.0}),
+    Example({"resize_longer": 30.0}),
+    Example({**_SIZED, "roi_start": [2.0, 3.0], "roi_end": [12.0, 14.0]}),
+    Example({**_SIZED, "roi_start": [0.1, 0.2], "roi_end": [0.7, 0.9], "roi_relative": True}),
+)
+_SIZE_ARGUMENT_GROUPS = (("size",), ("resize_x", "resize_y", "resize_z"), ("resize_shorter",), ("resize_longer",))
+_SIZE_NAMES = frozenset(name for names in _SIZE_ARGUMENT_GROUPS for name in names)
 _FILTER_NAMES = ("interp_type", "min_filter", "mag_filter")
 _MODES_OF_SIZES = {"resize_shorter": "not_smaller", "resize_longer": "not_larger"}
-_MOST_EXTENT = 1 << 31
+_MAX_EXTENT = 1 << 31
 _FILTERS = {int(kind): kind for kind in DALIInterpType}
 
 
@@ -271,7 +282,9 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
             raise RuntimeError(f"Invalid resize mode: {self.args['mode']}. Use one of {', '.join(MODES)}.")
         if self.given("roi_start") != self.given("roi_end"):
             raise RuntimeError("``roi_start`` and ``roi_end`` must be specified together")
-        groups = [group for group in _WAYS_TO_TELL_SIZE if any(self.given(name) for name in group if name in self.args)]
+        groups = [
+            group for group in _SIZE_ARGUMENT_GROUPS if any(self.given(name) for name in group if name in self.args)
+        ]
         if len(groups) > 1:
             raise RuntimeError(
                 "Exactly one method of specifying size must be used, but "
@@ -545,7 +558,7 @@ def image_plans(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> I
     """How all samples are resized, as the kernel that works out its own tables takes it; None where that does not do."""
     (first, count), plans, batch = workspace.state, workspace.plans, workspace.inputs[0]
     whole = numpy_dtype(batch.dtype).kind in "iu"
-    if count != 2 or not whole or workspace.failures or not len(batch) or plans.size_out.max() >= _MOST_EXTENT:
+    if count != 2 or not whole or workspace.failures or not len(batch) or plans.size_out.max() >= _MAX_EXTENT:
         return None
     shapes = batch.shape_array()
     return ImagePlans(_stack_shapes(shapes, first), plans.axis(0), plans.axis(1)) if shapes.all() else None
@@ -554,7 +567,7 @@ def image_plans(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> I
 def resample_batch(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
     """Resamples the spatial axes of all samples on the GPU, as their plans say."""
     from penstock.kernels.cuda.launch import locate_all, scratch
-    from penstock.kernels.cuda.resample import ImageResampling, resample_alike, resample_axes
+    from penstock.kernels.cuda.resample import ImageResampling, resample_axes, resample_grouped
 
     first, count = workspace.state
     images = image_plans(workspace)
@@ -578,7 +591,7 @@ def resample_batch(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -
             plan.taps_of(count - 1),
         )
 
-    resample_alike(sources, targets, plans, job_of)
+    resample_grouped(sources, targets, plans, job_of)
 
 
 def resample_images_planned(

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from penstock.kernels.cuda.window import WindowCopy
 
 CROP_ARGUMENTS = (
-    Argument("crop", "float[]", None, "Extents of the window: (height, width) or (depth, height, width).", tensor=True),
+    Argument(
+        "crop",
+        "float[]",
+        None,
+        "Extents of the window: (height, width) or (depth, height, width).",
+        tensor=True,
+        example=[10.0, 12.0],
+    ),
     Argument("crop_d", "float", 0.0, "Depth of the window; 0: all.", tensor=True),
     Argument("crop_h", "float", 0.0, "Height of the window; 0: all.", tensor=True),
     Argument("crop_pos_x", "float", 0.5, "Horizontal place of the window, from 0 (left) to 1 (right).", tensor=True),
@@ -32,6 +39,7 @@ CROP_ARGUMENTS = (
         "string",
         "round",
         "How the window's start is made an integer: `round` (half away from zero) or `truncate`.",
+        choices=("round", "truncate"),
     ),
 )
 POLICY_ARGUMENTS = (
@@ -49,9 +57,10 @@ POLICY_ARGUMENTS = (
         "string",
         "error",
         "A window that reaches outside of the input: `error`, `pad` or `trim_to_shape`.",
+        choices=("error", "pad", "trim_to_shape"),
     ),
 )
-_MOST_DIMENSIONS = 4
+_MAX_DIMENSIONS = 4
 _EXTENTS = {"F": "crop_d", "D": "crop_d", "H": "crop_h", "W": "crop_w"}
 _CROP_NAMES = frozenset(argument.name for argument in CROP_ARGUMENTS)
 _POSITIONS = {"F": "crop_pos_z", "D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
@@ -72,7 +81,7 @@ def check_crop_arguments(operator: Operator) -> None:
 def window_type(operator: Operator, batch: Any) -> DALIDataType:
     """The type of the output; raises RuntimeError for one, or for input of a type or rank, that is not supported."""
     dtype = batch.dtype
-    if batch.ndim() > _MOST_DIMENSIONS:
+    if batch.ndim() > _MAX_DIMENSIONS:
         raise RuntimeError(f"Not supported number of dimensions: {batch.ndim()}")
     if dtype == BOOL:
         raise RuntimeError(f"Not supported input type: {dtype_name(dtype)}")
@@ -265,7 +274,7 @@ def wrapped(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> list[float
 def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axis: int | None) -> None:
     """:func:`copy_region` for all samples on the GPU; ``fill`` None: each sample's ``fill_value``, wrapped."""
     from penstock.kernels.cuda.launch import locate_all
-    from penstock.kernels.cuda.window import WindowCopy, copy_alike
+    from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
     samples = workspace.live
     sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
@@ -277,7 +286,7 @@ def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axi
         cut = wrapped(values, target.dtype)
         return WindowCopy(source, target, anchor=region.anchor, fill=cut, channel_axis=channel_axis)
 
-    copy_alike(sources, targets, [sample.plan for sample in samples], copy_of)
+    copy_grouped(sources, targets, [sample.plan for sample in samples], copy_of)
 
 
 def _fill(target: np.ndarray, values: Sequence[float], channel_axis: int | None) -> None:

@@ -30,12 +30,13 @@ class Clahe(Operator):
                 "float",
                 doc="How much higher than their mean a histogram's bins may be; 0 or less: no limit.",
                 required=True,
+                example=2.0,
             ),
             Argument(
                 "luma_only", "bool", True, "Equalize the lightness of RGB images (L of CIE L*a*b*), not each channel."
             ),
-            Argument("tiles_x", "int32", doc="Number of tiles across the width.", required=True),
-            Argument("tiles_y", "int32", doc="Number of tiles across the height.", required=True),
+            Argument("tiles_x", "int32", doc="Number of tiles across the width.", required=True, example=2),
+            Argument("tiles_y", "int32", doc="Number of tiles across the height.", required=True, example=3),
         ),
     )
 
@@ -80,8 +81,8 @@ class Clahe(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.histogram import equalize_planes, planes_of
-        from penstock.kernels.cuda.lab import from_lab, to_lab
         from penstock.kernels.cuda.launch import locate_all, scratch
+        from penstock.operators.image._lab_cuda import from_lab, to_lab
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

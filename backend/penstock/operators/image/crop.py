@@ -28,6 +28,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.image_chain import ChainOperator, Placement
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -56,6 +57,11 @@ class Crop(ChainOperator[str, Region, Regions]):
             ),
         ),
         volumetric=True,
+        examples=(
+            Example({"crop": [10.0, 12.0]}),
+            Example({"crop_h": 10.0, "crop_w": 12.0}),
+            Example({"crop_d": 2.0, "crop_h": 10.0, "crop_w": 12.0}, layout="DHWC"),
+        ),
     )
 
     plans_by_shape = True

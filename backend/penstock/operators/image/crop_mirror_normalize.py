@@ -28,6 +28,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.image_chain import ChainOperator
+from penstock.schema.samples import Example
 
 _INPUT_TYPES = (UINT8, INT16, UINT16, INT32, FLOAT, FLOAT16)
 
@@ -52,7 +53,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         arguments=(
             *CROP_ARGUMENTS,
             *POLICY_ARGUMENTS,
-            Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
+            Argument("dtype", "DALIDataType", FLOAT, "Type of the output.", example=FLOAT16),
             Argument("mean", "float[]", [0.0], "Subtracted from each channel.", tensor=True, uniform=True),
             Argument("mirror", "int32", 0, "Not 0: mirrored horizontally.", tensor=True),
             Argument(
@@ -62,13 +63,20 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
                 "Old name of `dtype`.",
                 deprecated=Deprecation("0.24", renamed_to="dtype"),
             ),
-            Argument("output_layout", "layout", "CHW", "Layout of the output."),
+            Argument("output_layout", "layout", "CHW", "Layout of the output.", example="HWC"),
             Argument("pad_output", "bool", False, "Add channels up to the next power of two."),
             Argument("scale", "float", 1.0, "Multiplied with the normalized value."),
             Argument("shift", "float", 0.0, "Added last."),
             Argument("std", "float[]", [1.0], "Each channel is divided by it.", tensor=True, uniform=True),
         ),
         volumetric=True,
+        examples=(
+            Example({"crop": [10.0, 12.0]}),
+            Example({"crop_h": 10.0, "crop_w": 12.0}),
+            Example({"crop": [10.0, 12.0], "output_layout": "FCHW"}, layout="FHWC"),
+            Example({"crop": [10.0, 12.0], "output_layout": "FHWC"}, layout="FCHW"),
+            Example({"crop_d": 2.0, "crop_h": 10.0, "crop_w": 12.0, "output_layout": "CDHW"}, layout="DHWC"),
+        ),
     )
 
     def setup(self) -> None:
@@ -178,7 +186,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
 
     def compute_batch(self, workspace: Workspace[StoredAs, CmnPlan]) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_alike
+        from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
         kept, samples = workspace.state, workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
@@ -197,4 +205,4 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
                 plan.shift,
             )
 
-        copy_alike(sources, targets, [sample.plan for sample in samples], copy_of)
+        copy_grouped(sources, targets, [sample.plan for sample in samples], copy_of)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from penstock.data_types import UINT8, UINT16, dtype_name
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import OPENCV
+from penstock.schema.samples import pictures
 
 # OpenCV's suffixes of its methods; it calls mosaics by what lies at the second row's second pixel.
 _METHODS = {
@@ -26,7 +29,14 @@ class Debayer(Operator):
     schema = Schema(
         name="Debayer",
         needs=(OPENCV,),
-        inputs=(Input("input", ("HW", "HWC", "FHW", "FHWC"), doc="Images of uint8 or uint16 of a single channel."),),
+        inputs=(
+            Input(
+                "input",
+                ("HW", "HWC", "FHW", "FHWC"),
+                doc="Images of uint8 or uint16 of a single channel.",
+                example=partial(pictures, C=(1,)),
+            ),
+        ),
         arguments=(
             Argument(
                 "algorithm",
@@ -34,6 +44,7 @@ class Debayer(Operator):
                 None,
                 "How colours are interpolated. On CPU: `bilinear_ocv` (default), `edgeaware_ocv`, `vng_ocv` (uint8 only), or "
                 "`gray_ocv`, which gives grey images. On GPU: `default_npp`, which is the same as `bilinear_ocv`.",
+                choices=("bilinear_ocv", "edgeaware_ocv", "vng_ocv"),
             ),
             Argument(
                 "blue_position",
@@ -43,6 +54,7 @@ class Debayer(Operator):
                 tensor=True,
                 matrix=True,
                 per_frame=True,
+                example=[0, 1],
             ),
         ),
         sequences=True,
@@ -104,8 +116,8 @@ class Debayer(Operator):
         keep(cv2.cvtColor(source, code, dst=target), target)
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.debayer import debayer_images
         from penstock.kernels.cuda.launch import locate_all
+        from penstock.operators.image._debayer_cuda import debayer_images
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

@@ -12,6 +12,7 @@ from penstock.data_types import BOOL, FLOAT64, dtype_name, numpy_dtype
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import cut_off
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -56,6 +57,7 @@ class Erase(Operator):
                 "string",
                 "HW",
                 "Letters of the dimensions that the boxes are in; by default all of the layout but C.",
+                example="WH",
             ),
             Argument("centered_anchor", "bool", False, "The anchors are the middles of the boxes."),
             Argument(
@@ -74,6 +76,13 @@ class Erase(Operator):
             ),
         ),
         volumetric=True,
+        examples=(
+            Example({"anchor": [3.0, 5.0], "shape": [6.0, 4.0]}),
+            Example({"anchor": [3.0, 5.0], "shape": [6.0, 4.0], "axes": [0, 1]}),
+            Example({"anchor": [0.1, 0.2], "shape": [0.5, 0.3], "normalized": True}),
+            Example({"anchor": [0.1, 0.2], "shape": [6.0, 4.0], "normalized_anchor": True}),
+            Example({"anchor": [3.0, 5.0], "shape": [0.5, 0.3], "normalized_shape": True}),
+        ),
     )
 
     def setup(self) -> None:
@@ -139,11 +148,11 @@ class Erase(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_alike, copy_windows
+        from penstock.kernels.cuda.window import WindowCopy, copy_grouped, copy_windows
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        copy_alike(sources, targets, [None] * len(samples), lambda _, source, target: WindowCopy(source, target))
+        copy_grouped(sources, targets, [None] * len(samples), lambda _, source, target: WindowCopy(source, target))
         copy_windows([erased for sample, target in zip(samples, targets) for erased in _erased(sample.plan, target)])
 
 

@@ -12,6 +12,7 @@ from penstock.data_types import FLOAT, INT16, UINT8, UINT16, dtype_name
 from penstock.kernels.axes import spatial_axes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import OPENCV
+from penstock.schema.samples import random_arrays
 
 # And what others call them.
 _BORDERS = {
@@ -60,7 +61,12 @@ class Filter(Operator):
         needs=(OPENCV,),
         inputs=(
             Input("data", doc="Images of uint8, int16, uint16 or float; channels first, last or absent."),
-            Input("filter", device="match_or_cpu", doc="The filter of each sample, float, two-dimensional."),
+            Input(
+                "filter",
+                device="match_or_cpu",
+                doc="The filter of each sample, float, two-dimensional.",
+                example=random_arrays((3, 5), (1, 4), (2, 3), low=-0.3, high=0.5),
+            ),
             Input(
                 "fill_value",
                 device="match_or_cpu",
@@ -77,6 +83,8 @@ class Filter(Operator):
                 "-1: the middle.",
                 tensor=True,
                 per_frame=True,
+                example=[0],
+                tensor_example=[0, 0],
             ),
             Argument(
                 "border",
@@ -84,9 +92,16 @@ class Filter(Operator):
                 "reflect_101",
                 "Beyond the border: `reflect_101` (cb|abc), `reflect_1001` (ba|abc), `clamp` (aa|abc), `wrap` (bc|abc) "
                 "or `constant`.",
+                choices=("reflect_101", "reflect_1001", "clamp", "wrap", "constant"),
             ),
             Argument("dtype", "DALIDataType", None, "Type of the output: FLOAT, or by default that of the data."),
-            Argument("mode", "string", "same", "`same`: the output is as large as the input; `valid`: without border."),
+            Argument(
+                "mode",
+                "string",
+                "same",
+                "`same`: the output is as large as the input; `valid`: without border.",
+                choices=("same", "valid"),
+            ),
         ),
         sequences=True,
         aliases=(Alias("experimental__Filter", deprecated_since="2.0"),),
@@ -188,12 +203,12 @@ class Filter(Operator):
             out[...] = full[: out.shape[0], : out.shape[1]].reshape(out.shape)
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.correlation import Correlation, correlate_images
         from penstock.kernels.cuda.launch import locate_all
+        from penstock.operators.image._correlation_cuda import Correlation, correlate_images
 
         samples, axis = workspace.live, workspace.state[0]
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        windows, *fills = (self._wherever(batch, samples) for batch in workspace.inputs[1:])
+        windows, *fills = (self._on_either_device(batch, samples) for batch in workspace.inputs[1:])
         jobs = [
             Correlation(source, target, axis, window, sample.plan.anchor, fill)
             for sample, source, target, window, fill in zip(
@@ -203,7 +218,7 @@ class Filter(Operator):
         correlate_images(jobs, _BORDERS[self._border])
 
     @staticmethod
-    def _wherever(batch: Any, samples: Sequence[Sample]) -> list[Any]:
+    def _on_either_device(batch: Any, samples: Sequence[Sample]) -> list[Any]:
         """The arrays of a batch that may be on either device: in host memory, or located on the GPU."""
         from penstock.kernels.cuda.launch import locate_all
 

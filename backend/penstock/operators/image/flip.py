@@ -71,7 +71,7 @@ class Flip(ChainOperator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_alike
+        from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
@@ -79,4 +79,4 @@ class Flip(ChainOperator):
         def copy_of(steps: Sequence[slice], source: Located, target: Located) -> WindowCopy:
             return WindowCopy(source, target, mirrored=[axis for axis, step in enumerate(steps) if step.step == -1])
 
-        copy_alike(sources, targets, [sample.plan for sample in samples], copy_of)
+        copy_grouped(sources, targets, [sample.plan for sample in samples], copy_of)

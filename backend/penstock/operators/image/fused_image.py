@@ -27,7 +27,7 @@ from penstock.schema.image_chain import (
 from penstock.schema.pointwise import PointwiseOperator
 from penstock.tensors import TensorList
 
-_MOST_KNOWN = 256
+_MAX_CACHED = 256
 _STRIP = 1 << 20
 """Bytes between two stages that are computed at a time. Smaller strips fit the caches better, but cost more calls than that gains."""
 
@@ -219,7 +219,7 @@ class FusedImage(FusedOperator):
         key = (steps[0].shapes[0], batch.dtype, batch.layout(), *keys)
         known = self._known.get(key)
         if known is None:
-            if len(self._known) >= _MOST_KNOWN:
+            if len(self._known) >= _MAX_CACHED:
                 self._known.clear()
             plans = [sample.plan for sample in steps]
             known = self._known[key] = plans, _planned(_links(operators, steps))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from penstock.data_types import BOOL, FLOAT, dtype_name
 from penstock.kernels.axes import spatial_axes
-from penstock.kernels.gaussian import diameter_of, gaussian_window, sigma_of
 from penstock.operators.image._axis_values import per_axis
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -42,6 +44,7 @@ class GaussianBlur(Operator):
         ),
         sequences=True,
         volumetric=True,
+        examples=(Example({"sigma": [1.5]}), Example({"window_size": [5]})),
     )
 
     def setup(self) -> None:
@@ -103,4 +106,22 @@ def _check_windows(sigmas: Sequence[float], sizes: Sequence[int], sample: int) -
 
 
 def _window(sigma: float, diameter: int) -> np.ndarray:
-    return gaussian_window(sigma or sigma_of(diameter), diameter or diameter_of(sigma))
+    return _gaussian_window(sigma or _sigma_of(diameter), diameter or _diameter_of(sigma))
+
+
+def _diameter_of(sigma: float) -> int:
+    """The odd window that holds three standard deviations on each side."""
+    return 2 * math.ceil(3 * sigma) + 1
+
+
+def _sigma_of(diameter: int) -> float:
+    """The standard deviation that suits a window."""
+    return ((diameter - 1) / 2 - 1) * 0.3 + 0.8
+
+
+@functools.lru_cache(maxsize=256)
+def _gaussian_window(sigma: float, diameter: int) -> np.ndarray:
+    """The weights, which sum to 1, as float32."""
+    distance = np.arange(diameter) - (diameter - 1) / 2
+    weights = np.exp(-(distance**2) / (2 * sigma**2))
+    return (weights / weights.sum()).astype(np.float32)

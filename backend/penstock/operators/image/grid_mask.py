@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name
-from penstock.kernels.grids import grid_of
+from penstock.operators.image._grids import grid_of
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 
 
@@ -47,13 +47,13 @@ class GridMask(Operator):
         return sample.shapes[0]
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.grid_mask import mask_grid
+        from penstock.operators.image._grid_mask_cpu import mask_grid
 
         mask_grid(np.ascontiguousarray(sample.inputs[0]), sample.plan, sample.outputs[0])
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.grid_mask import mask_grids
         from penstock.kernels.cuda.launch import locate_all
+        from penstock.operators.image._grid_mask_cuda import mask_grids
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

@@ -62,8 +62,8 @@ class JpegCompressionDistortion(Operator):
         keep(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB, dst=target), target)
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.jpeg import distort_images
         from penstock.kernels.cuda.launch import locate_all
+        from penstock.operators.image._jpeg_cuda import distort_images
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from penstock.data_types import BOOL, FLOAT, FLOAT64, dtype_name
 from penstock.kernels.axes import spatial_axes
-from penstock.kernels.laplacian import LARGEST_WINDOW, derivative_window, normalizing_scale, smoothing_window
 from penstock.operators.image._axis_values import per_axis
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+_LARGEST_WINDOW = 31
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Laplacian(Operator):
                 "By default that of the derivative's window.",
                 tensor=True,
                 per_frame=True,
+                example=[3],
             ),
             Argument(
                 "window_size",
@@ -71,6 +75,7 @@ class Laplacian(Operator):
                 "Size of the derivatives' windows, odd, from 3 to 31: one value, or one for each axis.",
                 tensor=True,
                 per_frame=True,
+                example=[5],
             ),
         ),
         sequences=True,
@@ -100,18 +105,18 @@ class Laplacian(Operator):
         scales = per_axis(sample, "scale", len(axes))
         for name, sizes, least in (("Window", widths, 3), ("Smoothing window", smoothing or (), 1)):
             for size in sizes:
-                if not least <= size <= LARGEST_WINDOW or not size % 2:
+                if not least <= size <= _LARGEST_WINDOW or not size % 2:
                     raise RuntimeError(
-                        f"{name} size must be an odd integer between {least} and {LARGEST_WINDOW}, got {size} "
+                        f"{name} size must be an odd integer between {least} and {_LARGEST_WINDOW}, got {size} "
                         f"for sample: {sample.index}."
                     )
         sample.plan = []
         for along in range(len(axes)):
             sizes = list(smoothing or [widths[along]] * len(axes))
             sizes[along] = widths[along]
-            scale = normalizing_scale(sizes) if self.args["normalized_kernel"] else scales[along]
+            scale = _normalizing_scale(sizes) if self.args["normalized_kernel"] else scales[along]
             windows = [
-                (axis, derivative_window(size) if index == along else smoothing_window(size))
+                (axis, _derivative_window(size) if index == along else _smoothing_window(size))
                 for index, (axis, size) in enumerate(zip(axes, sizes))
                 if size > 1
             ]
@@ -150,3 +155,26 @@ class Laplacian(Operator):
             for sample, a, b in zip(samples, sources, targets)
         ]
         convolve(jobs, workspace.state)
+
+
+# Discrete second derivatives: [1, -2, 1], smoothed with [1, 2, 1] until they fill the window.
+
+
+@functools.cache
+def _smoothing_window(size: int) -> np.ndarray:
+    """The binomial coefficients of order ``size - 1``, float32; ``size`` is odd."""
+    window = np.ones(1)
+    for _ in range(size // 2):
+        window = np.convolve(window, [1.0, 2.0, 1.0])
+    return window.astype(np.float32)
+
+
+@functools.cache
+def _derivative_window(size: int) -> np.ndarray:
+    """The second derivative of a smoothing window, float32; ``size`` is odd and at least 3."""
+    return np.convolve(_smoothing_window(size - 2).astype(np.float64), [1.0, -2.0, 1.0]).astype(np.float32)
+
+
+def _normalizing_scale(sizes: Sequence[int]) -> float:
+    """The factor that makes a partial derivative, taken with windows of these sizes, one for a unit step of pixels."""
+    return 2.0 ** (-sum(sizes) + len(sizes) + 2)

@@ -22,7 +22,11 @@ class MedianBlur(Operator):
                 doc="Images of uint8, int16, uint16, int32 or float.",
             ),
         ),
-        arguments=(Argument("window_size", "int32[]", [3, 3], "Width and height of the window, odd.", tensor=True),),
+        arguments=(
+            Argument(
+                "window_size", "int32[]", [3, 3], "Width and height of the window, odd.", tensor=True, example=[5, 3]
+            ),
+        ),
         sequences=True,
     )
 
@@ -44,7 +48,7 @@ class MedianBlur(Operator):
         return sample.shapes[0]
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu.median import median_filter
+        from penstock.operators.image._median_cpu import median_filter
 
         source, target = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
         if not target.size:
@@ -58,7 +62,7 @@ class MedianBlur(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.median import median_filter
+        from penstock.operators.image._median_cuda import median_filter
 
         samples, axis = workspace.live, workspace.state.index("H")
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)

@@ -11,13 +11,14 @@ import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import Example
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
     from penstock.kernels.cuda.window import WindowCopy
 
-_MOST_INPUTS = 64
-_EITHER = (("in_anchors", "in_anchors_rel"), ("shapes", "shapes_rel"), ("out_anchors", "out_anchors_rel"))
+_MAX_INPUTS = 64
+_EXCLUSIVE_PAIRS = (("in_anchors", "in_anchors_rel"), ("shapes", "shapes_rel"), ("out_anchors", "out_anchors_rel"))
 _SUPPORTED = (UINT8, INT16, INT32, FLOAT)
 
 
@@ -69,6 +70,7 @@ class MultiPaste(Operator):
                 tensor=True,
                 matrix=True,
                 per_frame=True,
+                example=np.array([[2, 3]]),
             ),
             Argument(
                 "in_anchors_rel",
@@ -78,6 +80,7 @@ class MultiPaste(Operator):
                 tensor=True,
                 matrix=True,
                 per_frame=True,
+                example=np.array([[0.1, 0.2]]),
             ),
             Argument(
                 "in_ids", "int32[]", None, "Indices in the batch of the samples that are pasted: (n,).", tensor=True
@@ -90,6 +93,7 @@ class MultiPaste(Operator):
                 tensor=True,
                 matrix=True,
                 per_frame=True,
+                example=np.array([[4, 1]]),
             ),
             Argument(
                 "out_anchors_rel",
@@ -99,6 +103,7 @@ class MultiPaste(Operator):
                 tensor=True,
                 matrix=True,
                 per_frame=True,
+                example=np.array([[0.1, 0.2]]),
             ),
             Argument("output_size", "int32[]", None, "(height, width); by default that of the inputs.", tensor=True),
             Argument(
@@ -109,6 +114,7 @@ class MultiPaste(Operator):
                 tensor=True,
                 matrix=True,
                 per_frame=True,
+                example=np.array([[5, 6]]),
             ),
             Argument(
                 "shapes_rel",
@@ -118,20 +124,28 @@ class MultiPaste(Operator):
                 tensor=True,
                 matrix=True,
                 per_frame=True,
+                example=np.array([[0.4, 0.5]]),
             ),
         ),
         sequences=True,
+        examples=(
+            Example(),
+            Example({"in_ids": [0, 2, 1], "output_size": [30, 40]}),
+            Example({"shapes": np.array([[5, 6]]), "out_anchors": np.array([[4, 1]])}),
+            Example({"shapes_rel": np.array([[0.4, 0.5]]), "out_anchors_rel": np.array([[0.1, 0.2]])}),
+        ),
+        batchwise=True,
     )
 
     def setup(self) -> None:
-        for one, other in _EITHER:
+        for one, other in _EXCLUSIVE_PAIRS:
             if self.given(one) and self.given(other):
                 raise RuntimeError(f"`{one}` and `{other}` cannot be given together")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         count = len(workspace.inputs)
-        if count > _MOST_INPUTS:
-            raise RuntimeError(f"At most {_MOST_INPUTS} inputs can be pasted, got {count}")
+        if count > _MAX_INPUTS:
+            raise RuntimeError(f"At most {_MAX_INPUTS} inputs can be pasted, got {count}")
         if self.given("in_ids") and count != 1:
             raise RuntimeError(
                 "If the `in_ids` is specified, the operator accepts exactly one positional input batch. "

@@ -10,8 +10,9 @@ from penstock.kernels.windows import Region
 from penstock.operators.image._windows import copy_region, copy_regions, region_copy
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.image_chain import ChainOperator, Placement
+from penstock.schema.samples import Example
 
-_MOST_DIMENSIONS = 5
+_MAX_DIMENSIONS = 5
 
 
 @register_operator
@@ -29,6 +30,7 @@ class Pad(ChainOperator):
                 "Extents are rounded up to a multiple of it: one value, or one for each axis.",
                 tensor=True,
                 uniform=True,
+                example=[8],
             ),
             Argument(
                 "axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of.", tensor=True
@@ -53,9 +55,11 @@ class Pad(ChainOperator):
                 None,
                 "The least extents of the output; 0 or less: the greatest of the batch.",
                 tensor=True,
+                example=[30],
             ),
         ),
         batchwise=True,
+        examples=(Example(), Example({"axes": [0, 1], "shape": [30, -1]}), Example({"axis_names": "W"})),
     )
     depends_on_batch = True
 
@@ -67,7 +71,7 @@ class Pad(ChainOperator):
         batch = workspace.inputs[0]
         if batch.dtype == FLOAT64:
             raise RuntimeError(f"Unsupported data type: {dtype_name(batch.dtype)}")
-        if len(batch) and not 0 < batch.ndim() <= _MOST_DIMENSIONS:
+        if len(batch) and not 0 < batch.ndim() <= _MAX_DIMENSIONS:
             raise RuntimeError(f"Unsupported number of dimensions {batch.ndim()}")
         good = [shape for index, shape in enumerate(batch.shapes) if index not in workspace.failures]
         workspace.state = [max(extents) for extents in zip(*good)]

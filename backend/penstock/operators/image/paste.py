@@ -23,7 +23,12 @@ class Paste(ChainOperator):
         inputs=(Input("input", ("HWC",), doc="Images of uint8."),),
         arguments=(
             Argument(
-                "fill_value", "int32[]", None, "Of the canvas: one value, or one for each channel.", required=True
+                "fill_value",
+                "int32[]",
+                None,
+                "Of the canvas: one value, or one for each channel.",
+                required=True,
+                example=[9],
             ),
             Argument("min_canvas_size", "float", 0.0, "The least extent of the canvas, in pixels.", tensor=True),
             Argument("n_channels", "int32", 3, "Channels of the images."),
@@ -38,6 +43,7 @@ class Paste(ChainOperator):
                 "Extents of the canvas over the image's; at least 1.",
                 required=True,
                 tensor=True,
+                example=1.5,
             ),
         ),
     )

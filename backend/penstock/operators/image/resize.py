@@ -11,6 +11,7 @@ from penstock.operators.image._resizing import (
     FILTER_ARGUMENTS,
     IMAGE_LAYOUTS,
     SIZE_ARGUMENTS,
+    SIZE_EXAMPLES,
     VOLUME_LAYOUTS,
     ResamplePlan,
     ResamplePlans,
@@ -29,6 +30,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -57,6 +59,11 @@ class Resize(ResizingOperator):
         outputs=lambda arguments: 2 if arguments.get("save_attrs") else 1,
         volumetric=True,
         aliases=(Alias("experimental__Resize"),),
+        examples=(
+            Example({"resize_x": 20.0, "resize_y": 14.0}),
+            Example({"resize_z": 3.0}, layout="DHWC"),
+            *SIZE_EXAMPLES,
+        ),
     )
 
     def describe(self, workspace: Workspace[Spatial]) -> list[OutputSpec]:

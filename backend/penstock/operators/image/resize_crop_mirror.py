@@ -9,6 +9,7 @@ from penstock.operators.image._resizing import (
     FILTER_ARGUMENTS,
     IMAGE_LAYOUTS,
     SIZE_ARGUMENTS,
+    SIZE_EXAMPLES,
     VOLUME_LAYOUTS,
     ResamplePlan,
     ResamplePlans,
@@ -17,6 +18,7 @@ from penstock.operators.image._resizing import (
 )
 from penstock.operators.image._windows import CROP_ARGUMENTS, check_crop_arguments, crop_regions
 from penstock.schema import Alias, Argument, Input, Samples, Schema, register_operator
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -56,6 +58,12 @@ class ResizeCropMirror(ResizingOperator):
                 "1.32",
                 arguments=(Argument("antialias", "bool", False, "Widen the filter when an axis shrinks."),),
             ),
+        ),
+        examples=(
+            Example({"resize_x": 20.0, "resize_y": 14.0, "crop": [10.0, 12.0]}),
+            Example({"resize_x": 20.0, "resize_y": 14.0, "crop_h": 10.0, "crop_w": 12.0}),
+            Example({"resize_z": 3.0, "crop_d": 2.0, "crop_h": 10.0, "crop_w": 12.0}, layout="DHWC"),
+            *SIZE_EXAMPLES,
         ),
     )
 

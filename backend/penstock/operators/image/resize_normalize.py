@@ -83,7 +83,7 @@ class ResizeNormalize(FusedOperator):
     def compute_fused_batch(self, steps: Sequence[Workspace]) -> None:
         first, second = self._typed(steps)
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.resample import ImageResampling, resample_alike
+        from penstock.kernels.cuda.resample import ImageResampling, resample_grouped
 
         images, values = image_plans(first), second.plans.common_values
         if images is not None and values is not None:
@@ -115,7 +115,7 @@ class ResizeNormalize(FusedOperator):
             )
 
         sources, targets = locate_all(first.inputs[0], samples), locate_all(second.outputs[0], samples)
-        resample_alike(sources, targets, jobs, job_of, _between(second))
+        resample_grouped(sources, targets, jobs, job_of, _between(second))
 
 
 def _resample_planned(first: _First, second: _Second, images: ImagePlans, values: ChannelValues) -> None:

@@ -26,6 +26,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.image_chain import ChainOperator, Placement
+from penstock.schema.samples import Example, fixed_arrays, pictures
 
 
 @register_operator
@@ -82,6 +83,17 @@ class Slice(ChainOperator[None, Region, Regions]):
             Argument("start", "int32[]", None, "Start of the slice in samples.", tensor=True),
         ),
         volumetric=True,
+        examples=(
+            Example({"start": [2, 3], "end": [9, 12]}),
+            Example({"start": [2, 3], "shape": [5, 6], "axes": [0, 1]}),
+            Example({"rel_start": [0.1, 0.2], "rel_end": [0.7, 0.8], "axis_names": "HW"}),
+            Example({"rel_start": [0.1, 0.2], "rel_shape": [0.4, 0.5]}),
+            Example(inputs=(pictures, fixed_arrays([0.1, 0.2]), fixed_arrays([0.5, 0.6]))),
+            Example(
+                {"normalized_anchor": False, "normalized_shape": False},
+                (pictures, fixed_arrays([3, 2]), fixed_arrays([9, 12])),
+            ),
+        ),
     )
 
     def setup(self) -> None:

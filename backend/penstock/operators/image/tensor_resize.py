@@ -12,8 +12,9 @@ from penstock.kernels.axes import resolve_axes
 from penstock.kernels.resize_shapes import MODES, ROUNDINGS, plan_axes
 from penstock.operators.image._resizing import ResizingOperator
 from penstock.schema import Alias, Argument, Input, Samples, Schema, Workspace, register_operator
+from penstock.schema.samples import Example
 
-_MOST_DIMENSIONS = 3
+_MAX_DIMENSIONS = 3
 
 
 @dataclass
@@ -51,6 +52,7 @@ class TensorResize(ResizingOperator):
                 "The point of each region that stays where it is when `subpixel_scale` adjusts it: 0 start, 1 end.",
                 tensor=True,
                 uniform=True,
+                tensor_example=[0.375, 0.375, 0.375],
             ),
             Argument("antialias", "bool", True, "Widen the filter when an axis shrinks, so that nothing is skipped."),
             Argument("axes", "int32[]", None, "Indices of the dimensions to resize; by default all."),
@@ -69,6 +71,7 @@ class TensorResize(ResizingOperator):
                 "default",
                 "How sizes of 0 follow: `default` (same scale as the others), `stretch` (unchanged), `not_larger` (fits "
                 "inside), `not_smaller` (covers).",
+                choices=("default", "stretch", "not_larger", "not_smaller"),
             ),
             Argument(
                 "roi_end",
@@ -95,7 +98,13 @@ class TensorResize(ResizingOperator):
                 tensor=True,
                 uniform=True,
             ),
-            Argument("size_rounding", "string", "round", "How extents become whole: `round`, `truncate` or `ceil`."),
+            Argument(
+                "size_rounding",
+                "string",
+                "round",
+                "How extents become whole: `round`, `truncate` or `ceil`.",
+                choices=("round", "truncate", "ceil"),
+            ),
             Argument(
                 "sizes",
                 "float[]",
@@ -113,6 +122,22 @@ class TensorResize(ResizingOperator):
             Argument("temp_buffer_hint", "int32", 0, "Accepted for compatibility."),
         ),
         aliases=(Alias("experimental__TensorResize", deprecated_since="2.0"),),
+        examples=(
+            Example({"sizes": [20.0, 14.0, 3.0]}),
+            Example({"scales": [1.5, 0.7, 1.0]}),
+            Example({"sizes": [20.0, 14.0], "axes": [0, 1]}),
+            Example({"sizes": [14.0], "axis_names": "W", "max_size": [10.0]}),
+            Example({"sizes": [20.0, 14.0], "axes": [0, 1], "roi_start": [2.0, 3.0], "roi_end": [12.0, 14.0]}),
+            Example(
+                {
+                    "sizes": [20.0, 14.0],
+                    "axes": [0, 1],
+                    "roi_start": [0.1, 0.2],
+                    "roi_end": [0.7, 0.9],
+                    "roi_relative": True,
+                }
+            ),
+        ),
     )
 
     def setup(self) -> None:
@@ -137,9 +162,9 @@ class TensorResize(ResizingOperator):
         if not batch.ndim():
             raise RuntimeError("There is no dimension to resize")
         first, count = self._changed_dimensions(workspace, named)
-        if count > _MOST_DIMENSIONS:
+        if count > _MAX_DIMENSIONS:
             raise ValueError(
-                f"At most {_MOST_DIMENSIONS} adjacent dimensions can be resized, those between others included, got {count}"
+                f"At most {_MAX_DIMENSIONS} adjacent dimensions can be resized, those between others included, got {count}"
             )
         # The only dimension of vectors becomes the width of images that are one pixel high.
         lone = count == 1

@@ -13,8 +13,8 @@ from penstock.kernels.elementwise import folded
 from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
 
 REDUCTION_ARGUMENTS = (
-    Argument("axes", "int32[]", None, "Indices of the dimensions to reduce; by default all."),
-    Argument("axis_names", "layout", None, "Letters of the dimensions to reduce, as in the layout."),
+    Argument("axes", "int32[]", None, "Indices of the dimensions to reduce; by default all.", example=[0, 1]),
+    Argument("axis_names", "layout", None, "Letters of the dimensions to reduce, as in the layout.", example="HW"),
     Argument("keep_dims", "bool", False, "Keep the reduced dimensions with extent 1."),
 )
 

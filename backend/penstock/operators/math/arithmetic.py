@@ -7,11 +7,12 @@ import functools
 import numpy as np
 
 from penstock.data_types import DALIDataType, numpy_dtype
-from penstock.kernels.broadcasting import broadcast
 from penstock.kernels.elementwise import evaluate
 from penstock.kernels.expression import ARITHMETIC, BITWISE, KEEPING_UNARY, Operand, parse, result_type
+from penstock.operators.math._broadcasting import broadcast
 from penstock.schema import Alias, Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.pointwise import PointwiseOperator
+from penstock.schema.samples import Example
 
 # Functions that round the one right way, or not at all, so that it is all one how many elements are computed at a time.
 _EXACT = ({*ARITHMETIC, *BITWISE, *KEEPING_UNARY} - {"pow"}) | {"fdiv", "clamp", "fabs", "floor", "ceil", "sqrt"}
@@ -48,6 +49,10 @@ class Arithmetic(PointwiseOperator):
         ),
         hidden=True,
         aliases=(Alias("ArithmeticGenericOp", fn="_arithmetic_generic_op_1"),),
+        examples=(
+            Example({"expression_desc": "add(&0 $0:int32)", "integer_constants": [7]}),
+            Example({"expression_desc": "mul(&0 $0:float32)", "real_constants": [0.5]}),
+        ),
     )
 
     def setup(self) -> None:
@@ -98,8 +103,8 @@ class Arithmetic(PointwiseOperator):
         evaluate(self.expression.function, operands, target)
 
     def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.arithmetic import compute_function
         from penstock.kernels.cuda.launch import locate_all, upload
+        from penstock.operators.math._arithmetic_cuda import compute_function
 
         samples = workspace.live
         inputs = [locate_all(batch, samples) for batch in workspace.inputs]

@@ -36,12 +36,15 @@ class Normalize(ArrayOperator):
         name="Normalize",
         inputs=(Input("input", doc="float32 or integers of at most 32 bits, of any shape."),),
         arguments=(
-            Argument("axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of."),
+            Argument(
+                "axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of.", example=[0, 1]
+            ),
             Argument(
                 "axis_names",
                 "layout",
                 None,
                 "Letters of the dimensions that the other arguments speak of, as in the layout.",
+                example="HW",
             ),
             Argument("batch", "bool", False, "Compute mean and deviation over the whole batch."),
             Argument("ddof", "int32", 0, "Subtracted from the number of elements in the variance's denominator."),
@@ -53,10 +56,21 @@ class Normalize(ArrayOperator):
                 None,
                 "The mean to subtract, of extent 1 along the normalized axes; by default computed.",
                 tensor=True,
+                example=120.0,
+                tensor_example=[[[120.0]]],
+                exempt="",
             ),
             Argument("scale", "float", 1.0, "Multiplied with the normalized value."),
             Argument("shift", "float", 0.0, "Added last."),
-            Argument("stddev", "float", None, "The standard deviation to divide by; by default computed.", tensor=True),
+            Argument(
+                "stddev",
+                "float",
+                None,
+                "The standard deviation to divide by; by default computed.",
+                tensor=True,
+                example=40.0,
+                tensor_example=[[[40.0]]],
+            ),
         ),
         batchwise=True,
     )
@@ -140,7 +154,7 @@ class Normalize(ArrayOperator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.normalization import Normalization, normalize_batch
+        from penstock.operators.math._normalization_cuda import Normalization, normalize_batch
 
         samples = workspace.live
         if self.args["batch"]:

@@ -9,6 +9,7 @@ import numpy as np
 from penstock.data_types import FLOAT, DALIDataType, dtype_name
 from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, Reduction, deviation_of
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import fixed_arrays
 
 
 @register_operator
@@ -22,7 +23,11 @@ class StdDev(Reduction):
         name="reductions__StdDev",
         inputs=(
             Input("data", doc="Data of an integer type or FLOAT."),
-            Input("mean", doc="FLOAT: one mean for all, or one for each element of the output."),
+            Input(
+                "mean",
+                doc="FLOAT: one mean for all, or one for each element of the output.",
+                example=fixed_arrays(120.0, 100.0, 130.0),
+            ),
         ),
         arguments=(
             *REDUCTION_ARGUMENTS,

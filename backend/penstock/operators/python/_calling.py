@@ -49,7 +49,8 @@ class PythonOperator(Operator):
 
     # Of a tuple that the function of a single output returns, the first counts.
     takes_first = True
-    is_prompt = False
+    is_cheap_on_host = False
+    lends_inputs = True
 
     def setup(self) -> None:
         layouts = self.args["output_layouts"] or ()
@@ -173,34 +174,3 @@ def _name(value: Any) -> str:
 def synchronize_stream() -> None:
     """Waits for the pipeline's GPU work before a function that does not know of its stream."""
     require_cupy().cuda.get_current_stream().synchronize()
-
-
-class _Capsule:
-    """A DLPack capsule as libraries want to be given it."""
-
-    def __init__(self, capsule: Any, device: tuple[int, int]) -> None:
-        self._capsule = capsule
-        self._device = device
-
-    def __dlpack__(self, **_: Any) -> Any:
-        return self._capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self._device
-
-
-def to_capsule(array: Any) -> Any:
-    """A DLPack capsule of a numpy or CuPy array, without a copy where it may be written to."""
-    if isinstance(array, np.ndarray) and not array.flags.writeable:
-        array = array.copy()
-    return array.__dlpack__()
-
-
-def from_dlpack(value: Any, on_gpu: bool) -> Any:
-    """The array of a DLPack capsule, or of an object that gives one; raises TypeError where it is neither."""
-    if type(value).__name__ == "PyCapsule":
-        device = (2, require_cupy().cuda.Device().id) if on_gpu else (1, 0)
-        value = _Capsule(value, device)
-    if not hasattr(value, "__dlpack__"):
-        raise TypeError(f"The function returns DLPack capsules or tensors, got a {_name(value)}")
-    return require_cupy().from_dlpack(value) if on_gpu else np.from_dlpack(value)

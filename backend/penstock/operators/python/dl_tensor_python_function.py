@@ -9,11 +9,10 @@ from penstock.operators.python._calling import (
     PythonOperator,
     arguments,
     count_outputs,
-    from_dlpack,
     synchronize_stream,
-    to_capsule,
 )
 from penstock.schema import Argument, Schema, register_operator
+from penstock.tensors.dlpack import from_dlpack, to_capsule
 
 
 @register_operator
@@ -40,6 +39,7 @@ class DLTensorPythonFunction(PythonOperator):
         outputs=count_outputs,
         stateful=True,
         no_prune=True,
+        unswept="its function is its user's",
     )
 
     def given_value(self, sample: Any) -> Any:

@@ -35,6 +35,7 @@ class JaxFunction(PythonOperator):
         outputs=count_outputs,
         stateful=True,
         hidden=True,
+        unswept="its function is its user's",
     )
 
     takes_first = False
@@ -54,7 +55,7 @@ class JaxFunction(PythonOperator):
             raise RuntimeError(
                 "The function takes arrays of whole batches: a batch of samples with different shapes has none."
             )
-        inputs = [self._to_jax(batch.as_tensor()._array) for batch in workspace.inputs]
+        inputs = [self._to_jax(batch.as_tensor().array) for batch in workspace.inputs]
         outputs = self._outputs(self._called(inputs))
         if self.device == "gpu":
             for output in outputs:

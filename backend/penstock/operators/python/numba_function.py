@@ -52,6 +52,7 @@ class NumbaFunction(Operator):
         ),
         outputs=lambda arguments: len(arguments["out_types"]),
         no_prune=True,
+        unswept="its function is its user's",
     )
 
     def bind(self, payload: Any) -> None:
@@ -94,7 +95,7 @@ class NumbaFunction(Operator):
         shapes = sample.workspace.state
         return [tuple(map(int, shapes[number][sample.index])) for number in range(len(self.args["out_types"]))]
 
-    is_prompt = False
+    is_cheap_on_host = False
     repeatable = False
 
     def run_batch(self, workspace: Workspace) -> None:

@@ -27,6 +27,7 @@ class PythonFunction(PythonOperator):
         outputs=count_outputs,
         stateful=True,
         no_prune=True,
+        unswept="its function is its user's",
     )
 
     def taken_value(self, result: Any) -> Any:

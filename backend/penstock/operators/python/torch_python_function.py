@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.operators.python._calling import INPUTS, PythonOperator, arguments, count_outputs, from_dlpack, to_capsule
+from penstock.operators.python._calling import INPUTS, PythonOperator, arguments, count_outputs
 from penstock.schema import Schema, register_operator
 from penstock.tensors.cuda import require_cupy
+from penstock.tensors.dlpack import from_dlpack, to_capsule
 
 
 @register_operator
@@ -25,6 +26,7 @@ class TorchPythonFunction(PythonOperator):
         outputs=count_outputs,
         stateful=True,
         no_prune=True,
+        unswept="its function is its user's",
     )
 
     def given_value(self, sample: Any) -> Any:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from penstock.data_types import FLOAT, INT32, dtype_name
-from penstock.kernels.boxes import intersections, overlaps, volumes
-from penstock.kernels.random_streams import bounded, philox
 from penstock.schema import OutputSpec, Sample, Workspace
 from penstock.schema.random_operator import RandomOperator
 
 _AXES, _ENDS, _EXTENTS = "xyz", "XYZ", "WHD"
+_NOT_GIVEN = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -55,6 +52,21 @@ class BoxCroppingOperator(RandomOperator):
             raise RuntimeError(f"Unknown `threshold_type` '{self.args['threshold_type']}': use iou or overlap")
         if self.args["num_attempts"] < 1 or (self.given("total_num_attempts") and self.args["total_num_attempts"] < 1):
             raise RuntimeError("There must be at least one attempt")
+        from penstock.operators.random._box_search import Rules
+
+        self._ranges = np.array(self.args["aspect_ratio"], np.float32).reshape(-1, 2)
+        prune = self.args["bbox_prune_threshold"]
+        self._rules = Rules(
+            thresholds=np.array(self.args["thresholds"], np.float32),
+            whole=bool(self.args["allow_no_crop"]),
+            attempts=self.args["num_attempts"],
+            most=self.args["total_num_attempts"],
+            first=self.first_counts,
+            union=self.args["threshold_type"] == "iou",
+            every=bool(self.args["all_boxes_above_threshold"]),
+            prune=np.float32(-1 if prune is None else prune),
+            scaling=np.array(self.args["scaling"], np.float32),
+        )
 
     def _check_ranges(self) -> None:
         scaling, ratios, thresholds = self.args["scaling"], self.args["aspect_ratio"], self.args["thresholds"]
@@ -121,28 +133,29 @@ class BoxCroppingOperator(RandomOperator):
         """Boxes as starts, then ends, in x, y, z order."""
         ndim = boxes.shape[1] // 2
         layout = self._layout(ndim)
-        starts = boxes[:, [layout.index(axis) for axis in _AXES[:ndim]]]
-        if "X" in layout:
-            ends = boxes[:, [layout.index(axis) for axis in _ENDS[:ndim]]]
-        else:
-            ends = starts + boxes[:, [layout.index(axis) for axis in _EXTENTS[:ndim]]]
-        for box in np.concatenate([starts, ends], axis=1):
-            if (box < 0).any() or (box > 1).any():
-                raise RuntimeError(f"The box {box.tolist()} is out of bounds: coordinates are from 0 to 1")
-        return np.concatenate([starts, ends], axis=1)
+        others = _ENDS if "X" in layout else _EXTENTS
+        read = boxes.take([layout.index(axis) for axis in _AXES[:ndim] + others[:ndim]], axis=1)
+        if others is _EXTENTS:
+            read[:, ndim:] += read[:, :ndim]
+        if read.size and (read.min() < 0 or read.max() > 1):
+            outside = read[((read < 0) | (read > 1)).any(axis=1)][0]
+            raise RuntimeError(f"The box {outside.tolist()} is out of bounds: coordinates are from 0 to 1")
+        return read
 
     def _written(self, boxes: np.ndarray) -> np.ndarray:
         """Boxes in the order in which the user gives and takes them."""
         ndim = boxes.shape[1] // 2
         layout = self._layout(ndim)
+        if layout == _AXES[:ndim] + _ENDS[:ndim]:
+            return boxes
         starts, ends = boxes[:, :ndim], boxes[:, ndim:]
         named = dict(zip(_AXES, starts.T)) | dict(zip(_ENDS, ends.T)) | dict(zip(_EXTENTS, (ends - starts).T))
         return np.stack([named[letter] for letter in layout], axis=1)
 
-    def _extents(self, name: str, sample: Sample, ndim: int) -> np.ndarray | None:
-        """`crop_shape` or `input_shape` in x, y, z order."""
+    def _extents(self, name: str, sample: Sample, ndim: int) -> np.ndarray:
+        """`crop_shape` or `input_shape` in x, y, z order; empty where it is not given."""
         if not sample.given(name):
-            return None
+            return _NOT_GIVEN
         value, layout = sample[name], self.args["shape_layout"] or _EXTENTS[:ndim]
         if sorted(layout) != sorted(_EXTENTS[:ndim]):
             raise RuntimeError(f"`shape_layout` should be an order of {_EXTENTS[:ndim]}, got '{layout}'")
@@ -154,120 +167,30 @@ class BoxCroppingOperator(RandomOperator):
 
     def window(self, sample: Sample, given: np.ndarray) -> _Window:
         """The window for the boxes that are ``given``."""
+        from penstock.operators.random._box_search import place, search
+
         ndim = given.shape[1] // 2
-        boxes, draws = self._read(given), philox(self.stream(sample))
-        sizes = self._extents("crop_shape", sample, ndim), self._extents("input_shape", sample, ndim)
-        thresholds, most, tries = self.args["thresholds"], self.args["total_num_attempts"], 0
-        nothing = np.zeros(ndim, np.float32)
-        best, best_overlap = _Window(nothing, nothing, boxes[:0], np.zeros(0, np.int32)), np.float32(-1)
-        options = len(thresholds) + (self.args["allow_no_crop"] and sizes[0] is None)
-        while most < 0 or tries < most:
-            choice = bounded(draws, options)
-            if choice == len(thresholds):
-                return _Window(nothing, np.ones(ndim, np.float32), boxes, np.arange(len(boxes), dtype=np.int32))
-            found = False
-            for _ in range(self.args["num_attempts"]):
-                tries += 1
-                drawn = self._drawn(draws, ndim, *sizes)
-                if drawn is None:
-                    continue
-                overlap = self._overlap(boxes, drawn)
-                if overlap < thresholds[choice] and overlap <= best_overlap:
-                    continue
-                kept = self._kept(boxes, drawn)
-                best, best_overlap = _finished(boxes, kept, drawn, sizes[1] if sizes[0] is not None else None), overlap
-                if overlap >= thresholds[choice]:
-                    found = not len(boxes) or len(kept) > 0
-                if found and self.first_counts:
-                    return best
-            if found:
-                return best
-        if not self.args["quiet"]:
+        boxes = self._read(given)
+        crop, size = self._extents("crop_shape", sample, ndim), self._extents("input_shape", sample, ndim)
+        window, kept = np.zeros(2 * ndim, np.float32), np.zeros(len(boxes), bool)
+        rules = self._rules if not len(crop) else self._rules._replace(whole=False)
+        met, tries = search(boxes, rules, self._ratios(ndim), crop, size, *self.stream(sample), window, kept)
+        if not met and not self.args["quiet"]:
             warnings.warn(
                 f"random_bbox_crop found no window that meets the requirements in {tries} attempts; it takes the best",
                 stacklevel=2,
             )
-        return best
+        indices = kept.nonzero()[0].astype(np.int32)
+        inside = np.empty((len(indices), 2 * ndim), np.float32)
+        place(boxes, window, indices, inside)
+        anchor, shape = window[:ndim], window[ndim:] - window[:ndim]
+        if len(crop):
+            anchor, shape = (np.rint(part * size).astype(np.float32) for part in (anchor, shape))
+        return _Window(anchor, shape, inside, indices)
 
-    def _drawn(
-        self, draws: Iterator[int], ndim: int, crop: np.ndarray | None, size: np.ndarray | None
-    ) -> np.ndarray | None:
-        """A window as starts, then ends, in fractions of the image; None where its aspect ratio does not fit."""
-        if crop is not None and size is not None:
-            starts = [
-                min(extent - wanted, 0) + bounded(draws, abs(extent - wanted) + 1)
-                for extent, wanted in zip(size.tolist(), crop.tolist())
-            ]
-            anchor = np.array(starts, np.float32) / size.astype(np.float32)
-            return np.concatenate([anchor, anchor + crop.astype(np.float32) / size.astype(np.float32)])
-        low, high = self.args["scaling"]
-        shape = self._adjusted(np.array([_uniform(draws, low, high) for _ in range(ndim)], np.float32), size)
-        if shape is None:
-            return None
-        anchor = np.array([_uniform(draws, 0, np.float32(1) - extent) for extent in shape], np.float32)
-        return np.concatenate([anchor, anchor + shape])
-
-    def _adjusted(self, shape: np.ndarray, size: np.ndarray | None) -> np.ndarray | None:
-        """The extents with fixed aspect ratios met; None where a range is not met."""
-        ranges = np.float32(self.args["aspect_ratio"]).reshape(-1, 2)
-        pairs = list(itertools.combinations(range(len(shape)), 2))
-        if len(ranges) not in (1, len(pairs)):
-            raise RuntimeError(f"`aspect_ratio` has {len(ranges)} ranges, expected 1 or {len(pairs)}")
-        ranges = np.broadcast_to(ranges, (len(pairs), 2))
-        units = np.ones(len(shape), np.float32) if size is None else size.astype(np.float32)
-        pixels = shape * units
-        largest = pixels.max()
-        for (one, other), (low, high) in zip(pairs, ranges):
-            if low == high:
-                pixels[one] = min(pixels[one], pixels[other] * low)
-                pixels[other] = min(pixels[other], pixels[one] / low)
-            elif not low <= pixels[one] / pixels[other] <= high:
-                return None
-        if (ranges[:, 0] == ranges[:, 1]).any():
-            return pixels * largest / pixels.max() / units
-        return shape
-
-    def _overlap(self, boxes: np.ndarray, window: np.ndarray) -> np.float32:
-        """By how much the window overlaps the boxes: the least, or the most where one box is enough."""
-        if not len(boxes):
-            return np.float32(1)
-        if self.args["threshold_type"] == "iou":
-            each = overlaps(boxes, window[None])[:, 0]
-        else:
-            each = _share_inside(boxes, window)
-        return each.min() if self.args["all_boxes_above_threshold"] else each.max()
-
-    def _kept(self, boxes: np.ndarray, window: np.ndarray) -> np.ndarray:
-        """Indices of the boxes that are not dropped."""
-        ndim, least = len(window) // 2, self.args["bbox_prune_threshold"]
-        if least is not None:
-            inside = intersections(boxes, window[None])[:, 0]
-            return np.flatnonzero((inside > 0) & (_share_inside(boxes, window) >= least)).astype(np.int32)
-        centres = (boxes[:, :ndim] + boxes[:, ndim:]) * np.float32(0.5)
-        within = ((centres >= window[:ndim]) & (centres < window[ndim:])).all(axis=1)
-        return np.flatnonzero(within).astype(np.int32)
-
-
-def _share_inside(boxes: np.ndarray, window: np.ndarray) -> np.ndarray:
-    """The fraction of each box that lies in the window."""
-    shared, whole = intersections(boxes, window[None])[:, 0], volumes(boxes)
-    return np.divide(shared, whole, out=np.zeros_like(shared), where=whole > 0)
-
-
-def _uniform(draws: Iterator[int], low: float, high: float) -> np.float32:
-    """A number in [low, high), as `std::uniform_real_distribution<float>` draws it."""
-    fraction = min(np.float32(next(draws)) / np.float32(2**32), np.nextafter(np.float32(1), np.float32(0)))
-    return fraction * (np.float32(high) - np.float32(low)) + np.float32(low)
-
-
-def _finished(boxes: np.ndarray, kept: np.ndarray, window: np.ndarray, size: np.ndarray | None) -> _Window:
-    """The window with the boxes that lie in it; in pixels where the image's ``size`` is given."""
-    ndim = len(window) // 2
-    anchor, shape = window[:ndim], window[ndim:] - window[:ndim]
-    inside = boxes[kept]
-    starts = (np.maximum(inside[:, :ndim], anchor) - anchor) / shape
-    ends = (np.minimum(inside[:, ndim:], window[ndim:]) - anchor) / shape
-    mapped = np.concatenate([starts, ends], axis=1).clip(0, 1)
-    if size is not None:
-        anchor, shape = (np.rint(part * size).astype(np.float32) for part in (anchor, shape))
-    return _Window(anchor, shape, mapped, kept)
+    def _ratios(self, ndim: int) -> np.ndarray:
+        """The ranges of the aspect ratios of all pairs of axes."""
+        ranges, pairs = self._ranges, ndim * (ndim - 1) // 2
+        if len(ranges) not in (1, pairs):
+            raise RuntimeError(f"`aspect_ratio` has {len(ranges)} ranges, expected 1 or {pairs}")
+        return ranges if len(ranges) == pairs else ranges.repeat(pairs, axis=0)

@@ -16,8 +16,10 @@ from penstock.schema.random_operator import RandomOperator, Streams
 SHAPE_LIKE = Input(
     "shape_like", device="any", doc="The output takes the shape of this input; its contents do not matter."
 )
-SHAPE = Argument("shape", "int32[]", None, "Shape of the output; by default it is a scalar.", tensor=True, uniform=True)
-DTYPE = Argument("dtype", "DALIDataType", None, "Type of the output.")
+SHAPE = Argument(
+    "shape", "int32[]", None, "Shape of the output; by default it is a scalar.", tensor=True, uniform=True, example=[5]
+)
+DTYPE = Argument("dtype", "DALIDataType", None, "Type of the output.", example=DALIDataType.INT16)
 
 NUMBERS = (
     DALIDataType.UINT8,
@@ -53,7 +55,7 @@ def output_shape(sample: Sample, shape_like: int) -> tuple[int, ...]:
 
 
 # Samples of so few numbers are filled by one call for the whole batch; those of more, by several threads.
-_FEW = 1024
+_SMALL_DRAW = 1024
 
 
 class Draw(RandomOperator[Sample | None]):
@@ -65,14 +67,14 @@ class Draw(RandomOperator[Sample | None]):
     default_dtype: ClassVar[DALIDataType] = DALIDataType.FLOAT
     dtypes: ClassVar[tuple[DALIDataType, ...]] = NUMBERS
 
-    is_prompt = True
+    is_cheap_on_host = True
     repeatable = True
 
     def fill(self, sample: Sample, out: np.ndarray) -> None:
         """Draws the numbers of one sample into ``out``, which is 1-D and of the output's type."""
         raise NotImplementedError
 
-    def fill_alike(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
+    def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
         """As :meth:`fill`, of all samples at once.
 
         Args:
@@ -95,20 +97,20 @@ class Draw(RandomOperator[Sample | None]):
         return output_shape(sample, 0)
 
     def infer_samples(self, workspace: Workspace[Sample | None], num_outputs: int) -> list[list[Shape]]:
-        first = Sample(self, workspace, 0) if self._are_alike(workspace) else None
+        first = Sample(self, workspace, 0) if self._can_fill_batch(workspace) else None
         try:
             shape = None if first is None else self.infer(first)
         except Exception:
             # Found again where samples are looked at one by one, which tells which are to blame.
             shape = None
-        if shape is None or math.prod(shape) > _FEW:
+        if shape is None or math.prod(shape) > _SMALL_DRAW:
             return super().infer_samples(workspace, num_outputs)
         workspace.state = first
         return [[shape] * workspace.batch_size]
 
-    def _are_alike(self, workspace: Workspace) -> bool:
+    def _can_fill_batch(self, workspace: Workspace) -> bool:
         """Whether all samples have the same shape and arguments, and are filled by one call."""
-        one_call = type(self).fill_alike is not Draw.fill_alike
+        one_call = type(self).fill_batch is not Draw.fill_batch
         free = not workspace.inputs and workspace.arguments.keys() <= {"_random_state"} and not workspace.failures
         return one_call and free and workspace.device == "cpu" and workspace.batch_size > 0
 
@@ -116,8 +118,8 @@ class Draw(RandomOperator[Sample | None]):
         first = workspace.state
         if first is not None:
             try:
-                out = workspace.outputs[0]._contiguous_elements().reshape(len(shapes), -1)
-                self.fill_alike(first, out, self.streams(workspace, range(len(shapes))))
+                out = workspace.outputs[0].contiguous_elements().reshape(len(shapes), -1)
+                self.fill_batch(first, out, self.streams(workspace, range(len(shapes))))
                 return
             except Exception:
                 # As above.

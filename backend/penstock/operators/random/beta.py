@@ -9,6 +9,7 @@ import numpy as np
 from penstock.data_types import DALIDataType
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw
 from penstock.schema import Argument, Sample, Schema, register_operator
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -38,6 +39,7 @@ class Beta(Draw):
         ),
         random=True,
         stateful=True,
+        examples=(Example(), Example({"dtype": DALIDataType.FLOAT64})),
     )
     dtypes = (DALIDataType.FLOAT, DALIDataType.FLOAT64)
 

@@ -8,6 +8,7 @@ from penstock.data_types import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32
 from penstock.operators.random._draw import SHAPE, SHAPE_LIKE, output_shape
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
+from penstock.schema.samples import random_arrays
 
 INTEGERS = (UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64)
 
@@ -24,10 +25,24 @@ class Choice(RandomOperator):
     schema = Schema(
         name="random__Choice",
         devices=("cpu",),
-        inputs=(Input("a", doc="What is picked from: an integer, standing for 0 ... a-1, or an array."), SHAPE_LIKE),
+        inputs=(
+            Input(
+                "a",
+                doc="What is picked from: an integer, standing for 0 ... a-1, or an array.",
+                example=random_arrays((4,), dtype=np.int32, low=0, high=9),
+            ),
+            SHAPE_LIKE,
+        ),
         min_inputs=1,
         arguments=(
-            Argument("p", "float[]", None, "Probability of each element; they sum up to 1.", tensor=True),
+            Argument(
+                "p",
+                "float[]",
+                None,
+                "Probability of each element; they sum up to 1.",
+                tensor=True,
+                example=[0.1, 0.2, 0.3, 0.4],
+            ),
             SHAPE,
         ),
         random=True,

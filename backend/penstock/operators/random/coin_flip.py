@@ -10,6 +10,7 @@ from penstock.data_types import DALIDataType
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw
 from penstock.schema import Alias, Argument, Sample, Schema, register_operator
 from penstock.schema.random_operator import Streams
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -33,6 +34,7 @@ class CoinFlip(Draw):
         random=True,
         stateful=True,
         aliases=(Alias("CoinFlip", deprecated_since="0.30"),),
+        examples=(Example(), Example({"dtype": DALIDataType.UINT8})),
     )
     default_dtype = DALIDataType.INT32
     dtypes = (DALIDataType.BOOL, DALIDataType.UINT8, DALIDataType.INT32)
@@ -44,7 +46,7 @@ class CoinFlip(Draw):
         philox.fill_bits(bits, *self.stream(sample))
         out[...] = bits <= np.uint64(_last_head(sample))
 
-    def fill_alike(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
+    def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
         from penstock.kernels.cpu import philox
 
         bits = np.empty(out.shape, np.uint64)

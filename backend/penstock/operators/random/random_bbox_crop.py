@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from penstock.operators.random._box_cropping import BoxCroppingOperator
 from penstock.schema import Argument, Deprecation, Input, Schema, register_operator
+from penstock.schema.samples import Example, boxes, fixed_arrays
 
 
 @register_operator
@@ -23,8 +26,16 @@ class RandomBBoxCrop(BoxCroppingOperator):
         fn="random_bbox_crop",
         devices=("cpu",),
         inputs=(
-            Input("boxes", doc="FLOAT, of shape (n, 4), or (n, 6) for volumes: corners in fractions of the image."),
-            Input("labels", doc="INT32, of shape (n,) or (n, 1)."),
+            Input(
+                "boxes",
+                doc="FLOAT, of shape (n, 4), or (n, 6) for volumes: corners in fractions of the image.",
+                example=boxes,
+            ),
+            Input(
+                "labels",
+                doc="INT32, of shape (n,) or (n, 1).",
+                example=fixed_arrays([1, 2, 3], [4], [5, 6, 7, 8, 9], dtype=np.int32),
+            ),
         ),
         min_inputs=1,
         arguments=(
@@ -35,13 +46,21 @@ class RandomBBoxCrop(BoxCroppingOperator):
                 "float[]",
                 [1.0, 1.0],
                 "Least and largest width over height; for volumes one range for all, or ranges of x/y, x/z and y/z.",
+                example=[0.7, 1.5],
             ),
-            Argument("bbox_layout", "layout", None, "What the coordinates of a box are: an order of xyXY or of xyWH."),
+            Argument(
+                "bbox_layout",
+                "layout",
+                None,
+                "What the coordinates of a box are: an order of xyXY or of xyWH.",
+                example="xyXY",
+            ),
             Argument(
                 "bbox_prune_threshold",
                 "float",
                 None,
                 "Keep boxes by the fraction that lies inside, not by their centres.",
+                example=0.5,
             ),
             Argument(
                 "crop_shape", "int32[]", None, "Extents of the window in pixels; needs `input_shape`.", tensor=True
@@ -52,17 +71,34 @@ class RandomBBoxCrop(BoxCroppingOperator):
             Argument("output_bbox_indices", "bool", False, "One more output: the indices of the boxes that are kept."),
             Argument("quiet", "bool", False, "No warning where no window is good enough and the best is taken."),
             Argument(
-                "scaling", "float[]", [1.0, 1.0], "Least and largest extent of the window in fractions of the image."
+                "scaling",
+                "float[]",
+                [1.0, 1.0],
+                "Least and largest extent of the window in fractions of the image.",
+                example=[0.4, 0.9],
             ),
             Argument("shape_layout", "layout", None, "Order of `crop_shape` and `input_shape`: of WH, or WHD."),
-            Argument("threshold_type", "string", "iou", "`iou`: intersection over union; `overlap`: over the box."),
+            Argument(
+                "threshold_type",
+                "string",
+                "iou",
+                "`iou`: intersection over union; `overlap`: over the box.",
+                choices=("iou", "overlap"),
+            ),
             Argument(
                 "thresholds", "float[]", [0.0], "Overlaps, one of which is drawn, that windows must have with boxes."
             ),
-            Argument("total_num_attempts", "int32", -1, "Windows drawn in all, after which the best is taken."),
+            Argument(
+                "total_num_attempts", "int32", -1, "Windows drawn in all, after which the best is taken.", example=7
+            ),
         ),
         outputs=lambda arguments: 2 + bool(arguments.get("output_bbox_indices")),
         output_per_input=True,
         random=True,
         stateful=True,
+        examples=(
+            Example(inputs=(boxes,)),
+            Example({"crop_shape": [20, 30], "input_shape": [60, 50]}, (boxes,)),
+            Example({"crop_shape": [20, 30], "input_shape": [60, 50], "shape_layout": "WH"}, (boxes,)),
+        ),
     )

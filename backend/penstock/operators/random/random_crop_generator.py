@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from penstock.data_types import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, dtype_name
 from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
+from penstock.schema.samples import fixed_arrays
 
 _INTEGERS = (UINT8, UINT16, UINT32, INT8, INT16, INT32, INT64)
 
@@ -21,7 +24,13 @@ class RandomCropGenerator(RandomOperator):
     schema = Schema(
         name="RandomCropGenerator",
         devices=("cpu",),
-        inputs=(Input("input", doc="Shapes of images, (height, width) or (height, width, channels): 1-D integers."),),
+        inputs=(
+            Input(
+                "input",
+                doc="Shapes of images, (height, width) or (height, width, channels): 1-D integers.",
+                example=fixed_arrays([40, 60], [33, 29], [64, 64], dtype=np.int64),
+            ),
+        ),
         arguments=(
             Argument(
                 "num_attempts",

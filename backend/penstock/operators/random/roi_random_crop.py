@@ -8,6 +8,7 @@ from penstock.data_types import INT64
 from penstock.kernels.random_streams import bounded, philox
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
+from penstock.schema.samples import Example, pictures
 
 
 @register_operator
@@ -24,7 +25,15 @@ class ROIRandomCrop(RandomOperator):
         inputs=(Input("input", doc="Data that the window is for; only its shape matters."),),
         min_inputs=0,
         arguments=(
-            Argument("crop_shape", "int32[]", doc="Extents of the window.", required=True, tensor=True, uniform=True),
+            Argument(
+                "crop_shape",
+                "int32[]",
+                doc="Extents of the window.",
+                required=True,
+                tensor=True,
+                uniform=True,
+                example=[5, 6],
+            ),
             Argument(
                 "in_shape",
                 "int32[]",
@@ -43,11 +52,22 @@ class ROIRandomCrop(RandomOperator):
             ),
             Argument("roi_shape", "int32[]", None, "Extents of the region of interest.", tensor=True, uniform=True),
             Argument(
-                "roi_start", "int32[]", doc="Start of the region of interest.", required=True, tensor=True, uniform=True
+                "roi_start",
+                "int32[]",
+                doc="Start of the region of interest.",
+                required=True,
+                tensor=True,
+                uniform=True,
+                example=[2, 3],
             ),
         ),
         random=True,
         stateful=True,
+        examples=(
+            Example({"in_shape": [20, 24], "roi_shape": [7, 9]}),
+            Example({"in_shape": [20, 24], "roi_end": [9, 12]}),
+            Example({"crop_shape": [5, 6, 2], "roi_start": [2, 3, 0], "roi_shape": [7, 9, 3]}, (pictures,)),
+        ),
     )
 
     def setup(self) -> None:

@@ -28,6 +28,7 @@ class SaltAndPepperNoise(Noise):
                 "Value of pepper; by default the type's lowest, or -1.",
                 tensor=True,
                 zero_dimensional=True,
+                example=3.0,
             ),
             Argument("per_channel", "bool", False, "Each channel of a pixel is decided on its own."),
             Argument(
@@ -40,6 +41,7 @@ class SaltAndPepperNoise(Noise):
                 "Value of salt; by default the type's highest, or 1.",
                 tensor=True,
                 zero_dimensional=True,
+                example=200.0,
             ),
             Argument(
                 "salt_vs_pepper",

@@ -8,6 +8,7 @@ from penstock.data_types import FLOAT, INT32, dtype_name
 from penstock.kernels.resize_shapes import round_half_away
 from penstock.operators.random._box_cropping import BoxCroppingOperator
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, find_schema, register_operator
+from penstock.schema.samples import boxes, fixed_arrays
 
 _SEARCH = {
     "thresholds": [0.0, 0.1, 0.3, 0.5, 0.7, 0.9],
@@ -29,8 +30,16 @@ class SSDRandomCrop(BoxCroppingOperator):
         devices=("cpu",),
         inputs=(
             Input("images", doc="Images of shape (H, W, C)."),
-            Input("boxes", doc="FLOAT, of shape (n, 4): left, top, right, bottom in fractions of the image."),
-            Input("labels", doc="INT32, of shape (n,) or (n, 1)."),
+            Input(
+                "boxes",
+                doc="FLOAT, of shape (n, 4): left, top, right, bottom in fractions of the image.",
+                example=boxes,
+            ),
+            Input(
+                "labels",
+                doc="INT32, of shape (n,) or (n, 1).",
+                example=fixed_arrays([1, 2, 3], [4], [5, 6, 7, 8, 9], dtype=np.int32),
+            ),
         ),
         arguments=(Argument("num_attempts", "int32", 1, "Windows drawn for one threshold."),),
         outputs=3,

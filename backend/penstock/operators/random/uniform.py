@@ -29,7 +29,14 @@ class Uniform(Draw):
             DTYPE,
             Argument("range", "float[]", [-1.0, 1.0], "[lowest, highest): where the numbers are from.", tensor=True),
             SHAPE,
-            Argument("values", "float[]", None, "The values to pick from; `range` is ignored then.", tensor=True),
+            Argument(
+                "values",
+                "float[]",
+                None,
+                "The values to pick from; `range` is ignored then.",
+                tensor=True,
+                example=[1.5, 2.5, 7.0],
+            ),
         ),
         random=True,
         stateful=True,
@@ -57,7 +64,7 @@ class Uniform(Draw):
             philox.fill_uniform(narrow, *self.stream(sample), low, high)
             convert.cast(narrow, out)
 
-    def fill_alike(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
+    def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
         from penstock.kernels.cpu import convert, philox
 
         if sample.given("values"):

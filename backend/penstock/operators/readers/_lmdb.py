@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from penstock.kernels.storage import join
 from penstock.operators.readers._reader import Reader
+from penstock.storage import join
 
 
 class Entry(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Sequence
 
-from penstock.kernels.storage import join
 from penstock.operators.readers._reader import Reader
 from penstock.schema import Argument
+from penstock.storage import join
 
 
 def path_arguments(file_filter: str) -> tuple[Argument, ...]:

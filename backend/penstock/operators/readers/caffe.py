@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import INT32, UINT8
-from penstock.kernels.codecs.protobuf import fields, integers
+from penstock.kernels.codecs.protobuf import Messages
 from penstock.operators.readers._lmdb import Entry, LmdbReader
 from penstock.operators.readers._reader import READER_ARGUMENTS
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
-from penstock.schema.libraries import LMDB
+from penstock.schema.libraries import LMDB, PROTOBUF
 
-# Fields of caffe.proto's Datum.
-_DATA, _LABEL = 4, 5
+# Of caffe.proto's Datum, what is read here.
+_MESSAGES = Messages("penstock.caffe", {"Datum": ((4, "data", "optional", "bytes"), (5, "label", "optional", "int32"))})
 
 
 def _count_outputs(arguments: dict[str, Any]) -> int:
@@ -31,7 +31,7 @@ class Caffe(LmdbReader):
     schema = Schema(
         name="readers__Caffe",
         devices=("cpu",),
-        needs=(LMDB,),
+        needs=(LMDB, PROTOBUF),
         arguments=(
             *READER_ARGUMENTS,
             Argument("image_available", "bool", True, "Records hold images."),
@@ -54,13 +54,12 @@ class Caffe(LmdbReader):
         return image + ([OutputSpec(INT32, "", 1)] if self.args["label_available"] else [])
 
     def read(self, item: Entry) -> list[np.ndarray]:
-        content = dict(fields(self.value(item)))
+        datum = _MESSAGES.parse("Datum", self.value(item))
         outputs = []
         if self.args["image_available"]:
-            outputs.append(np.frombuffer(bytearray(content.get(_DATA, b"")), np.uint8))
+            outputs.append(np.frombuffer(datum.data, np.uint8))
         if self.args["label_available"]:
-            label = [next(integers(content[_LABEL]), 0)] if _LABEL in content else []
-            outputs.append(np.array(label, np.int32))
+            outputs.append(np.array([datum.label] if datum.HasField("label") else [], np.int32))
         return outputs
 
     def source_info(self, item: Entry, output: int) -> str:

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.data_types import FLOAT, INT32, NO_TYPE, UINT8
-from penstock.kernels.codecs.protobuf import fields, integers
+from penstock.kernels.codecs.protobuf import Messages
 from penstock.operators.readers._lmdb import Entry, LmdbReader
 from penstock.operators.readers._reader import READER_ARGUMENTS
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
-from penstock.schema.libraries import LMDB
+from penstock.schema.libraries import LMDB, PROTOBUF
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 # Kinds of labels.
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)
 
-# Fields of caffe2.proto's TensorProto.
-_DIMS, _FLOATS, _INTEGERS, _BYTES, _STRINGS = 1, 3, 4, 5, 6
+# Of caffe2.proto's TensorProtos, what is read here.
+_MESSAGES = Messages(
+    "penstock.caffe2",
+    {
+        "TensorProtos": ((1, "protos", "repeated", "TensorProto"),),
+        "TensorProto": (
+            (1, "dims", "repeated", "int64"),
+            (3, "float_data", "repeated", "float"),
+            (4, "int32_data", "repeated", "int32"),
+            (5, "byte_data", "optional", "bytes"),
+            (6, "string_data", "repeated", "bytes"),
+        ),
+    },
+)
 
 
 def _count_outputs(arguments: dict[str, Any]) -> int:
@@ -44,7 +59,7 @@ class Caffe2(LmdbReader):
     schema = Schema(
         name="readers__Caffe2",
         devices=("cpu",),
-        needs=(LMDB,),
+        needs=(LMDB, PROTOBUF),
         arguments=(
             *READER_ARGUMENTS,
             Argument("additional_inputs", "int32", 0, "Further tensors in each record."),
@@ -74,7 +89,7 @@ class Caffe2(LmdbReader):
         return [*specs, OutputSpec(INT32, "", 1)] if self.args["bbox"] else specs
 
     def read(self, item: Entry) -> list[np.ndarray]:
-        tensors = (_tensor(part) for number, part in fields(self.value(item)) if number == 1)
+        tensors = map(_tensor, _MESSAGES.parse("TensorProtos", self.value(item)).protos)
         try:
             outputs = [next(tensors)] if self.args["image_available"] else []
             if self.args["label_type"] != _NONE:
@@ -103,27 +118,19 @@ class Caffe2(LmdbReader):
         return self.entry_name(item) if output == 0 and self.args["image_available"] else ""
 
 
-def _tensor(message: memoryview) -> np.ndarray:
+def _tensor(message: Message) -> np.ndarray:
     """The values of a TensorProto: bytes (of a string, or in the tensor's shape), int32 or float32."""
-    extents: list[int] = []
-    values: np.ndarray | None = None
-    for number, part in fields(message):
-        if number == _DIMS:
-            extents.extend(integers(part))
-        elif number == _STRINGS:
-            return np.frombuffer(bytearray(part), np.uint8)
-        elif number == _BYTES:
-            values = np.frombuffer(bytearray(part), np.uint8)
-        elif number == _INTEGERS:
-            values = np.array(list(integers(part)), np.int64).astype(np.int32)
-        elif number == _FLOATS:
-            if len(part) % 4:
-                raise ValueError(
-                    f"A tensor of the record has {len(part)} bytes of floats, which are no whole number of them"
-                )
-            values = np.frombuffer(bytearray(part), "<f4")
-    if values is None:
+    if message.string_data:
+        return np.frombuffer(message.string_data[0], np.uint8)
+    if message.HasField("byte_data"):
+        values = np.frombuffer(message.byte_data, np.uint8)
+    elif message.int32_data:
+        values = np.array(message.int32_data, np.int32)
+    elif message.float_data:
+        values = np.fromiter(message.float_data, np.float32, len(message.float_data))
+    else:
         raise ValueError("A tensor of the record holds no numbers, bytes or string")
+    extents = list(message.dims)
     if extents and math.prod(extents) != values.size:
         raise ValueError(f"A tensor of the record has {values.size} values for the shape {extents}")
     return values.reshape(extents) if extents else values

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import FLOAT, INT32, UINT8
-from penstock.kernels.codecs.coco import (
+from penstock.operators.readers._coco_annotations import (
     CocoImage,
     CocoSettings,
     read_annotations,
     read_preprocessed,
     write_preprocessed,
 )
-from penstock.kernels.storage import join
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
+from penstock.storage import join
 
 # These say how an annotations file is read, which preprocessed annotations have behind them.
-_OF_THE_ANNOTATIONS_FILE = ("annotations_file", "skip_empty", "ratio", "ltrb", "images", "size_threshold")
+_ANNOTATION_ARGUMENTS = ("annotations_file", "skip_empty", "ratio", "ltrb", "images", "size_threshold")
 
 
 def _count_outputs(arguments: dict[str, Any]) -> int:
@@ -93,7 +93,7 @@ class COCO(Reader):
     def setup(self) -> None:
         args = self.args
         if args["preprocessed_annotations"]:
-            for name in _OF_THE_ANNOTATIONS_FILE:
+            for name in _ANNOTATION_ARGUMENTS:
                 if self.given(name):
                     raise ValueError(
                         f'When reading data from preprocessed annotation files, "{name}" is not supported.'
@@ -122,7 +122,7 @@ class COCO(Reader):
         settings = CocoSettings(
             corners=args["ltrb"],
             relative=args["ratio"],
-            least_size=args["size_threshold"],
+            min_size=args["size_threshold"],
             crowds=args["include_iscrowd"],
             category_ids=args["avoid_class_remapping"],
             skip_empty=args["skip_empty"],

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.data_types import INT32, UINT8
-from penstock.kernels.storage import join
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.storage import join
 
 _IMAGES = [
     "*.jpg",

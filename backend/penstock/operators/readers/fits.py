@@ -40,6 +40,8 @@ class Fits(PathReader):
         stateful=True,
     )
 
+    decodes = True
+
     def setup(self) -> None:
         units, dtypes = self.args["hdu_indices"], self.args["dtypes"]
         if any(unit < 1 for unit in units):

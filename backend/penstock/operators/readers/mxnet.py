@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -12,11 +11,33 @@ from penstock.data_types import FLOAT, UINT8
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.operators.readers._records import Record
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.storage import Files
 
 _MAGIC = 0xCED7230A
 _FRAME = struct.Struct("<II")
 # A flag (the number of labels behind the header, 0: the header's own), a label, and two numbers that name the image.
 _HEADER = struct.Struct("<IfQQ")
+
+
+def index_lines(files: Files, path: str) -> Iterator[str]:
+    """The lines of an index of a file: a number and a record's start.
+
+    Raises:
+        ValueError: something else than a record stands in the file, or one is cut off.
+    """
+    data = files.read(path)
+    start = count = 0
+    while start < data.size:
+        magic, length = _FRAME.unpack_from(data.data, start) if start + _FRAME.size <= data.size else (0, 0)
+        part, length = length >> 29, length & (1 << 29) - 1
+        end = start + _FRAME.size + length
+        if magic != _MAGIC or end > data.size:
+            raise ValueError(f"'{path}' is no RecordIO file: there is no whole record at byte {start}")
+        # 0 is a whole record, 1 the first part of one.
+        if part < 2:
+            yield f"{count}\t{start}"
+            count += 1
+        start = end + -length % 4
 
 
 @register_operator
@@ -67,7 +88,7 @@ class MXNet(Reader):
         except (IndexError, ValueError):
             raise ValueError(f"'{indices[0]}' does not hold a number and a record's start in each line") from None
         self.count = len(starts)
-        ends = [*starts[1:], os.path.getsize(self.files.path(paths[0]))]
+        ends = [*starts[1:], self.files.size(paths[0])]
         return [Record(paths[0], start, end - start) for start, end in zip(starts, ends)]
 
     def groups(self) -> tuple[int, ...]:

@@ -88,6 +88,8 @@ class NemoAsr(Reader):
         aliases=(Alias("NemoAsrReader", "1.0"),),
     )
 
+    decodes = True
+
     def setup(self) -> None:
         if self.args["dtype"] not in (FLOAT, INT16, INT32):
             raise ValueError(

@@ -10,9 +10,9 @@ from penstock.data_types import RGB, UINT8
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_header import read_header
-from penstock.kernels.storage import join
 from penstock.operators.readers._reader import READER_ARGUMENTS, Reader
 from penstock.schema import Alias, Argument, OutputSpec, Sample, Schema, register_operator
+from penstock.storage import join
 
 
 @register_operator

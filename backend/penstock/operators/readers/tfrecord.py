@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock.data_types import from_numpy_dtype
 from penstock.kernels.codecs.tfrecord import STRING, Feature, parse_example, record_data, take
-from penstock.kernels.storage import Files
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.operators.readers._records import Record
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.schema.libraries import PROTOBUF
+from penstock.storage import Files
 
 
 def read_index(files: Files, path: str, index_path: str) -> list[Record]:
@@ -25,6 +26,26 @@ def read_index(files: Files, path: str, index_path: str) -> list[Record]:
             raise ValueError(f"Line {number} of '{index_path}' is not a record's start and size: {line!r}") from None
         records.append(Record(path, start, size))
     return records
+
+
+def index_lines(files: Files, path: str) -> Iterator[str]:
+    """The lines of an index of a file, as :func:`read_index` takes them.
+
+    Source: TensorFlow's format of records: length, checksum, data, checksum.
+
+    Raises:
+        ValueError: a record is cut off.
+    """
+    data = files.read(path)
+    start = 0
+    while start < data.size:
+        # Of a file that is cut off, whatever stands in for the length is too long.
+        length = int.from_bytes(data[start : start + 8].tobytes(), "little")
+        size = 8 + 4 + length + 4
+        if start + size > data.size:
+            raise ValueError(f"'{path}' is no TFRecord file: the record at byte {start} is cut off")
+        yield f"{start} {size}"
+        start += size
 
 
 def _count_features(arguments: dict[str, Any]) -> int:
@@ -57,6 +78,7 @@ class TFRecord(Reader):
     schema = Schema(
         name="readers___TFRecord",
         devices=("cpu",),
+        needs=(PROTOBUF,),
         arguments=(
             *READER_ARGUMENTS,
             *EPOCH_SHUFFLE_ARGUMENTS,
@@ -140,6 +162,7 @@ class TFRecordByName(TFRecord):
     schema = Schema(
         name="readers__TFRecord",
         devices=("cpu",),
+        needs=(PROTOBUF,),
         arguments=(
             *READER_ARGUMENTS,
             *EPOCH_SHUFFLE_ARGUMENTS,

@@ -12,10 +12,10 @@ from penstock.data_types import FLOAT64, INT32, RGB, UINT8
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
 from penstock.kernels.codecs.video import PADDINGS, fill_frames, padded
 from penstock.kernels.codecs.video import Video as VideoFile
-from penstock.kernels.storage import join
 from penstock.operators.readers._reader import READER_ARGUMENTS, Reader
 from penstock.schema import Argument, OutputSpec, Sample, Schema, register_operator
 from penstock.schema.libraries import PYAV
+from penstock.storage import join
 
 _FRAME_NUMBERS = ("none", "scalar", "sequence")
 # Whether start and end of a part are rounded up.
@@ -118,6 +118,8 @@ class Video(Reader):
         random=True,
         stateful=True,
     )
+
+    decodes = True
 
     def setup(self) -> None:
         args = self.args

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import os
 import tarfile
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,9 +24,9 @@ from penstock.data_types import (
     dtype_name,
     numpy_dtype,
 )
-from penstock.kernels.storage import Files, is_remote
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.schema import Argument, OutputSpec, Schema, register_operator
+from penstock.storage import Files, is_remote
 
 
 class Component(NamedTuple):
@@ -59,9 +57,8 @@ def list_archive(files: Files, path: str) -> Iterator[list[Component]]:
 
     Files without a name before that dot are left out. An archive without files has one sample, without components.
     """
-    source: Any = {"fileobj": io.BytesIO(files.read(path).tobytes())} if is_remote(path) else {"name": files.path(path)}
     try:
-        with tarfile.open(mode="r:", **source) as archive:
+        with files.open(path) as file, tarfile.open(mode="r:", fileobj=file) as archive:
             listed = [
                 Component(path, member.name, member.offset_data, member.size) for member in archive if member.isfile()
             ]
@@ -86,7 +83,7 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
     head = lines[0].split() if lines else []
     named = _names_files(head, index_path)
     count = _sample_count(head, index_path)
-    extent = None if is_remote(path) else os.path.getsize(files.path(path))
+    extent = None if is_remote(path) else files.size(path)
     for number in range(1, count + 1):
         words = lines[number].split() if number < len(lines) else []
         if not words:
@@ -100,6 +97,24 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
             if extent is not None and component.start >= extent:
                 raise _malformed(index_path, number, f"offset is outside of the archive file '{path}'")
         yield sample
+
+
+def index_lines(files: Files, path: str) -> Iterator[str]:
+    """The lines of an index of an archive, as :func:`read_index` takes them, version 1.2.
+
+    Raises:
+        ValueError: the archive is corrupt, holds no samples, or holds a file whose name has a space.
+    """
+    listed = ([file for file in sample if file.extension] for sample in list_archive(files, path))
+    samples = [sample for sample in listed if sample]
+    if not samples:
+        raise ValueError(f"The archive '{path}' holds no files with extensions")
+    yield f"v1.2 {len(samples)}"
+    for sample in samples:
+        for file in sample:
+            if len(file.name.split()) != 1:
+                raise ValueError(f"An index cannot hold names with spaces: '{file.name}' in '{path}'")
+        yield " ".join(f"{file.extension} {file.start} {file.size} {file.name}" for file in sample)
 
 
 def _names_files(head: list[str], index_path: str) -> bool:

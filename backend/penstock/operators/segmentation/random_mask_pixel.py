@@ -8,6 +8,7 @@ from penstock.data_types import FLOAT16, FLOAT64, INT64, dtype_name
 from penstock.kernels.random_streams import bounded, philox
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
+from penstock.schema.samples import random_arrays
 
 
 @register_operator
@@ -22,11 +23,17 @@ class RandomMaskPixel(RandomOperator):
     schema = Schema(
         name="segmentation__RandomMaskPixel",
         devices=("cpu",),
-        inputs=(Input("input", doc="Masks of integers, booleans or FLOAT, of any shape."),),
+        inputs=(
+            Input(
+                "input",
+                doc="Masks of integers, booleans or FLOAT, of any shape.",
+                example=random_arrays((9, 8), (5, 6), (7, 7), dtype=np.int32, low=0, high=3),
+            ),
+        ),
         arguments=(
             Argument("foreground", "int32", 0, "1: draw from the foreground; 0: from the whole mask.", tensor=True),
             Argument("threshold", "float", 0.0, "Elements above it are foreground.", tensor=True),
-            Argument("value", "int32", None, "Elements equal to it are foreground.", tensor=True),
+            Argument("value", "int32", None, "Elements equal to it are foreground.", tensor=True, example=2),
         ),
         random=True,
         stateful=True,

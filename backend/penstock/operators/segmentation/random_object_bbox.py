@@ -13,6 +13,7 @@ from penstock.kernels.boxes import volumes
 from penstock.kernels.random_streams import bounded, philox
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
+from penstock.schema.samples import random_arrays
 
 _FORMATS = ("anchor_shape", "start_end", "box")
 _CLASS_ARGUMENTS = ("classes", "class_weights", "output_class")
@@ -32,7 +33,13 @@ class RandomObjectBBox(RandomOperator):
         name="segmentation__RandomObjectBBox",
         fn="segmentation.random_object_bbox",
         devices=("cpu",),
-        inputs=(Input("input", doc="Maps of labels: integers of up to 32 bits, of 1 to 6 dimensions."),),
+        inputs=(
+            Input(
+                "input",
+                doc="Maps of labels: integers of up to 32 bits, of 1 to 6 dimensions.",
+                example=random_arrays((9, 8), (5, 6), (7, 7), dtype=np.int32, low=0, high=3),
+            ),
+        ),
         arguments=(
             Argument(
                 "background",
@@ -49,9 +56,15 @@ class RandomObjectBBox(RandomOperator):
                 None,
                 "Relative probabilities of the classes; without `classes`, those of the labels from 0 on but the background.",
                 tensor=True,
+                example=[0.3, 0.7],
             ),
             Argument(
-                "classes", "int32[]", None, "The labels to draw from; by default all but the background.", tensor=True
+                "classes",
+                "int32[]",
+                None,
+                "The labels to draw from; by default all but the background.",
+                tensor=True,
+                example=[1, 2],
             ),
             Argument(
                 "foreground_prob",
@@ -66,9 +79,10 @@ class RandomObjectBBox(RandomOperator):
                 "string",
                 "anchor_shape",
                 "`anchor_shape` and `start_end`: two outputs; `box`: one, starts followed by ends.",
+                choices=("anchor_shape", "start_end", "box"),
             ),
             Argument("ignore_class", "bool", False, "All labels but the background count as one class."),
-            Argument("k_largest", "int32", None, "Draw only from so many objects of the largest boxes."),
+            Argument("k_largest", "int32", None, "Draw only from so many objects of the largest boxes.", example=2),
             Argument("output_class", "bool", False, "Give the class of the object as one more output."),
             Argument(
                 "threshold",
@@ -77,6 +91,7 @@ class RandomObjectBBox(RandomOperator):
                 "The least extents of an object: one, or one for each dimension.",
                 tensor=True,
                 uniform=True,
+                example=[1],
             ),
         ),
         outputs=lambda arguments: (1 if arguments.get("format") == "box" else 2) + bool(arguments.get("output_class")),
@@ -89,13 +104,13 @@ class RandomObjectBBox(RandomOperator):
             raise RuntimeError(
                 f'Invalid output format: "{self.args["format"]}". Possible values: {", ".join(_FORMATS)}'
             )
-        if self.args["ignore_class"] and self._tells_classes_apart():
+        if self.args["ignore_class"] and self._distinguishes_classes():
             names = ", ".join(_CLASS_ARGUMENTS)
             raise RuntimeError(f"Class-related arguments ({names}) cannot be used when ``ignore_class`` is True")
         if self.args["k_largest"] is not None and self.args["k_largest"] < 1:
             raise RuntimeError(f"``k_largest`` must be at least 1; got {self.args['k_largest']}")
 
-    def _tells_classes_apart(self) -> bool:
+    def _distinguishes_classes(self) -> bool:
         return any(self.given(name) and self.args.get(name) is not False for name in _CLASS_ARGUMENTS)
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
@@ -178,7 +193,7 @@ class RandomObjectBBox(RandomOperator):
 
     def _objects(self, labels: np.ndarray, wanted: np.ndarray, threshold: np.ndarray) -> np.ndarray:
         """The boxes to draw from."""
-        from penstock.kernels.cpu.components import component_boxes
+        from penstock.operators.segmentation._components_cpu import component_boxes
 
         boxes = component_boxes(labels, wanted)
         boxes = boxes[((boxes[:, labels.ndim :] - boxes[:, : labels.ndim]) >= threshold).all(axis=1)]

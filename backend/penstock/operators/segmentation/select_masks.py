@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from penstock.data_types import INT32, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import fixed_arrays, random_arrays
 
 
 @register_operator
@@ -17,12 +20,17 @@ class SelectMasks(Operator):
         name="segmentation__SelectMasks",
         devices=("cpu",),
         inputs=(
-            Input("mask_ids", doc="INT32, of shape (n,): the masks to keep, none twice."),
+            Input(
+                "mask_ids",
+                doc="INT32, of shape (n,): the masks to keep, none twice.",
+                example=fixed_arrays([1], [0, 1], [0], dtype=np.int32),
+            ),
             Input(
                 "polygons",
                 doc="INT32, of shape (polygons, 3): the mask, and the first vertex and the one past the last.",
+                example=fixed_arrays([[0, 0, 3], [1, 3, 7]], dtype=np.int32),
             ),
-            Input("vertices", doc="Of shape (vertices, coordinates)."),
+            Input("vertices", doc="Of shape (vertices, coordinates).", example=random_arrays((7, 2), low=0)),
         ),
         arguments=(
             Argument("reindex_masks", "bool", False, "Number the masks anew, in the order of ``mask_ids``, from 0."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+from penstock.schema.samples import pictures
 from penstock.tensors import TensorList
 
 
@@ -25,8 +26,16 @@ class ElementExtract(Operator):
 
     schema = Schema(
         name="ElementExtract",
-        inputs=(Input("input", doc="Sequences: at least two dimensions, the first of which is F or unnamed."),),
-        arguments=(Argument("element_map", "int32[]", None, "Indices of the frames, from 0.", required=True),),
+        inputs=(
+            Input(
+                "input",
+                doc="Sequences: at least two dimensions, the first of which is F or unnamed.",
+                example=lambda _: pictures("FHWC"),
+            ),
+        ),
+        arguments=(
+            Argument("element_map", "int32[]", None, "Indices of the frames, from 0.", required=True, example=[1, 0]),
+        ),
         outputs=_count_frames,
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import pictures
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -23,9 +24,23 @@ class SequenceRearrange(Operator):
     plans_by_shape = True
     schema = Schema(
         name="SequenceRearrange",
-        inputs=(Input("input", doc="Sequences: at least two dimensions, the first of which is F or unnamed."),),
+        inputs=(
+            Input(
+                "input",
+                doc="Sequences: at least two dimensions, the first of which is F or unnamed.",
+                example=lambda _: pictures("FHWC"),
+            ),
+        ),
         arguments=(
-            Argument("new_order", "int32[]", None, "Indices of input frames, from 0.", required=True, tensor=True),
+            Argument(
+                "new_order",
+                "int32[]",
+                None,
+                "Indices of input frames, from 0.",
+                required=True,
+                tensor=True,
+                example=[1, 0, 1],
+            ),
         ),
     )
 
@@ -64,7 +79,7 @@ class SequenceRearrange(Operator):
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
-        from penstock.kernels.cuda.window import WindowCopy, copy_alike
+        from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
         samples = workspace.live
         # One object for each frame's way, whichever sequence it is in.
@@ -83,4 +98,4 @@ class SequenceRearrange(Operator):
             place, index = ((number, *(0,) * len(rest)) for number in way)
             return WindowCopy(source, target, anchor=index, place=place, extents=(1, *rest))
 
-        copy_alike(sources, targets, plans, copy_of)
+        copy_grouped(sources, targets, plans, copy_of)

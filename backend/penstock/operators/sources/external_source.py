@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 
 from penstock.data_types import NO_TYPE, DALIDataType, dtype_name
-from penstock.schema import Alias, Argument, Fed, FedOperator, Schema, Workspace, register_operator
+from penstock.schema import Alias, Argument, FedBatch, InputOperator, Schema, Workspace, register_operator
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 
 
 @register_operator
-class ExternalSource(FedOperator):
+class ExternalSource(InputOperator):
     """Gives, at each run, the oldest batch that was fed and not yet taken."""
 
     schema = Schema(
@@ -31,7 +31,7 @@ class ExternalSource(FedOperator):
     )
 
     @property
-    def is_prompt(self) -> bool:
+    def is_cheap_on_host(self) -> bool:
         return not self.args["blocking"]
 
     def setup(self) -> None:
@@ -46,12 +46,12 @@ class ExternalSource(FedOperator):
             raise RuntimeError(
                 f"Incorrect number of dimensions ({ndim}). Use positive values for tensors or 0 for scalars."
             )
-        self._queue: deque[Fed] = deque()
-        self._last: Fed | None = None
+        self._queue: deque[FedBatch] = deque()
+        self._last: FedBatch | None = None
         # Type, number of dimensions and layout of the last batch.
         self._previous: tuple[DALIDataType, int, str] | None = None
 
-    def _add(self, fed: Fed) -> None:
+    def _add(self, fed: FedBatch) -> None:
         self._queue.append(fed)
 
     def _checked(self, batch: TensorList) -> TensorList:
@@ -118,7 +118,7 @@ class ExternalSource(FedOperator):
         with self._fed:
             fed = self._queue.popleft() if self._queue else None
         if fed is not None:
-            fed = Fed(self._checked(fed.batch), fed.ticket)
+            fed = FedBatch(self._checked(fed.batch), fed.ticket)
             self._last = fed if self.args["repeat_last"] else None
         elif self._last is not None:
             fed = self._last

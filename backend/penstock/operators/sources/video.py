@@ -11,7 +11,7 @@ from penstock.data_types import UINT8
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.decoding import Decoding
 from penstock.kernels.codecs.video import Clip, CorruptVideoError, open_video
-from penstock.schema import Argument, Fed, FedOperator, Schema, Workspace, register_operator
+from penstock.schema import Argument, FedBatch, InputOperator, Schema, Workspace, register_operator
 from penstock.schema.libraries import PYAV
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.tensor import host_view
@@ -35,7 +35,7 @@ class _Clip:
 
 
 @register_operator
-class VideoInput(FedOperator):
+class VideoInput(InputOperator):
     """Gives the frames of a fed video in order: each sample a sequence of them (uint8, FHWC, RGB).
 
     A batch that is fed is the contents of one video file. Runs give its sequences, as many as the pipeline's batch size at a
@@ -65,7 +65,7 @@ class VideoInput(FedOperator):
         stateful=True,
     )
 
-    lasting = True
+    multi_run = True
 
     def setup(self) -> None:
         super().setup()
@@ -78,7 +78,7 @@ class VideoInput(FedOperator):
             raise ValueError(f"`sequence_length` must be positive, got {self.args['sequence_length']}")
         self._clips: deque[_Clip] = deque()
 
-    def _add(self, fed: Fed) -> None:
+    def _add(self, fed: FedBatch) -> None:
         """Adds a video, to be given when those before it are over; one that cannot be opened fails then."""
         try:
             self._clips.append(_Clip(fed.ticket, _opened(fed.batch, self.decoding)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -11,9 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from penstock.pipeline import Pipeline
-from penstock.plugin.base_iterator import LastBatchPolicy
-from penstock.plugin.jax.iterators import DALIGenericIterator, decorator_of
+from penstock.plugin.jax.iterators import DALIGenericIterator, data_iterator
 
 try:
     from clu.data.dataset_iterator import ArraySpec
@@ -31,50 +30,19 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
 
     Shapes and types must be the same in all batches; ``next`` and ``peek`` raise ValueError where they are not.
 
-    Args:
-        pipelines: one, or a list (one for each device), of equal batch size.
-        output_map: names for the pipeline's outputs, in their order.
-        size, reader_name, auto_reset, last_batch_padded, last_batch_policy, prepare_first_batch: see
-            :class:`~penstock.plugin.base_iterator.BaseIterator`. ``LastBatchPolicy.PARTIAL`` is not supported.
-        sharding: the shards of all pipelines become one global array of this sharding.
-        pmap_compatible: arrays get a leading dimension: one entry for each pipeline.
-
-    Raises:
-        AssertionError, ValueError, RuntimeError: see there.
+    Args: those of :class:`~penstock.plugin.jax.DALIGenericIterator`.
     """
 
-    def __init__(
-        self,
-        pipelines: Pipeline | Sequence[Pipeline],
-        output_map: Sequence[str],
-        size: int = -1,
-        reader_name: str | None = None,
-        auto_reset: str | bool | None = False,
-        last_batch_padded: bool = False,
-        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-        prepare_first_batch: bool = True,
-        sharding: jax.sharding.Sharding | None = None,
-        pmap_compatible: bool | None = None,
-        *,
-        _devices: Sequence[jax.Device] | None = None,
-    ) -> None:
+    _pool: ThreadPoolExecutor | None = None
+    _peeked: dict[str, jax.Array] | None = None
+    _element_spec: dict[str, Any] | None = None
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
         self._lock = threading.RLock()
-        self._pool: ThreadPoolExecutor | None = None
-        self._peeked: dict[str, jax.Array] | None = None
-        self._element_spec: dict[str, Any] | None = None
-        super().__init__(
-            pipelines,
-            output_map,
-            size,
-            reader_name,
-            auto_reset,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-            sharding,
-            pmap_compatible,
-            _devices=_devices,
-        )
+
+    # For whoever asks how it is called.
+    functools.update_wrapper(__init__, DALIGenericIterator.__init__)
 
     def __next__(self) -> dict[str, jax.Array]:
         with self._lock:
@@ -131,44 +99,12 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         return batch
 
 
-def peekable_data_iterator(
-    pipeline_fn: Callable[..., Any] | None = None,
-    output_map: Sequence[str] = (),
-    size: int = -1,
-    reader_name: str | None = None,
-    auto_reset: str | bool | None = False,
-    last_batch_padded: bool = False,
-    last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-    prepare_first_batch: bool = True,
-    sharding: jax.sharding.Sharding | None = None,
-    devices: Sequence[jax.Device] | None = None,
-    pmap_compatible: bool | None = None,
-) -> Callable[..., Any]:
-    """:func:`~penstock.plugin.jax.data_iterator` that gives a :class:`DALIGenericPeekableIterator`.
+@functools.wraps(data_iterator)
+def peekable_data_iterator(*arguments: Any, **keywords: Any) -> Callable[..., Any]:
+    return data_iterator(*arguments, **keywords, _kind=DALIGenericPeekableIterator)
 
-    Args:
-        pipeline_fn: as there.
-        output_map: names for the pipeline's outputs, in their order.
-        size, reader_name, auto_reset, last_batch_padded, last_batch_policy, prepare_first_batch: see
-            :class:`~penstock.plugin.base_iterator.BaseIterator`. ``LastBatchPolicy.PARTIAL`` is not supported.
-        sharding: batches are global arrays of this sharding.
-        devices: batches have a leading dimension that is spread over these devices.
-        pmap_compatible: see :class:`DALIGenericPeekableIterator`.
 
-    Raises:
-        ValueError: both ``sharding`` and ``devices`` are given.
-    """
-    return decorator_of(
-        DALIGenericPeekableIterator,
-        pipeline_fn,
-        sharding,
-        devices,
-        output_map=output_map,
-        size=size,
-        reader_name=reader_name,
-        auto_reset=auto_reset,
-        last_batch_padded=last_batch_padded,
-        last_batch_policy=last_batch_policy,
-        prepare_first_batch=prepare_first_batch,
-        pmap_compatible=pmap_compatible,
-    )
+peekable_data_iterator.__doc__ = """:func:`~penstock.plugin.jax.data_iterator` that gives a :class:`DALIGenericPeekableIterator`.
+
+Args: those of :func:`~penstock.plugin.jax.data_iterator`.
+"""

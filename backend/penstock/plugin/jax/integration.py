@@ -23,7 +23,7 @@ def to_jax_array(array: Any) -> jax.Array:
 
 def _to_jax_array(dali_tensor: Any, copy: bool) -> jax.Array:
     """A tensor of a pipeline as a JAX array; a copy if ``copy``. DALI's name."""
-    array = to_jax_array(dali_tensor._array)
+    array = to_jax_array(dali_tensor.array)
     return array.copy() if copy else array
 
 

@@ -67,10 +67,10 @@ class DALIGenericIterator(BaseIterator):
         )
 
     def _converted(self, outputs: list[tuple[Any, ...]]) -> dict[str, jax.Array]:
-        if any(len(of_pipe) < len(self.output_map) for of_pipe in outputs):
+        if any(len(pipe_outputs) < len(self.output_map) for pipe_outputs in outputs):
             raise IndexError(f"`output_map` has {len(self.output_map)} names, and the pipeline fewer outputs")
         return {
-            name: self._joined([to_jax_array(of_pipe[number].as_tensor()._array) for of_pipe in outputs])
+            name: self._joined([to_jax_array(pipe_outputs[number].as_tensor().array) for pipe_outputs in outputs])
             for number, name in enumerate(self.output_map)
         }
 
@@ -132,6 +132,8 @@ def data_iterator(
     sharding: jax.sharding.Sharding | None = None,
     devices: Sequence[jax.Device] | None = None,
     pmap_compatible: bool | None = None,
+    *,
+    _kind: type[DALIGenericIterator] = DALIGenericIterator,
 ) -> Callable[..., Any]:
     """Decorator: calling the graph-defining function gives a :class:`DALIGenericIterator`.
 
@@ -157,8 +159,8 @@ def data_iterator(
     ...     return penstock.fn.resize(penstock.fn.decoders.image(encoded), size=(64, 64))
     >>> batches = training("data", batch_size=16)  # doctest: +SKIP
     """
-    return decorator_of(
-        DALIGenericIterator,
+    return _decorator_of(
+        _kind,
         pipeline_fn,
         sharding,
         devices,
@@ -173,7 +175,7 @@ def data_iterator(
     )
 
 
-def decorator_of(
+def _decorator_of(
     kind: type[DALIGenericIterator],
     pipeline_fn: Callable[..., Any] | None,
     sharding: jax.sharding.Sharding | None,

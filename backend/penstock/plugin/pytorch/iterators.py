@@ -9,60 +9,30 @@ import torch
 
 from penstock.data_types import PipelineAPIType
 from penstock.pipeline import Pipeline
-from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy
+from penstock.plugin.base_iterator import LastBatchPolicy
+from penstock.plugin.named_outputs import DataAndLabels, NamedOutputsIterator
 from penstock.plugin.pytorch.tensors import from_device, from_host
 
-Batch = dict[str, Any]
 
-
-class _TorchIterator(BaseIterator):
-    """Gives for each pipeline a dictionary of its outputs by name."""
-
-    def __init__(self, pipelines: Any, output_map: Sequence[str], *arguments: Any) -> None:
-        if len(set(output_map)) != len(output_map):
-            raise AssertionError("output_map names should be distinct")
-        self.output_map = list(output_map)
-        super().__init__(pipelines, *arguments)
-
+class _TorchIterator(NamedOutputsIterator):
     def _share_outputs(self, pipe: Pipeline) -> tuple[Any, ...]:
         # PyTorch's current stream waits for the batch, the calling thread does not.
         stream = None if pipe.device_id is None else torch.cuda.current_stream(pipe.device_id)
         with pipe.running_through(PipelineAPIType.ITERATOR):
             return pipe.share_outputs(stream)
 
-    def _converted(self, outputs: list[tuple[Any, ...]]) -> list[Batch]:
-        return [self._batch(pipe, of_pipe) for pipe, of_pipe in zip(self._pipes, outputs)]
-
-    def _batch(self, pipe: Pipeline, outputs: tuple[Any, ...]) -> Batch:
-        if len(outputs) < len(self.output_map):
-            raise KeyError(self.output_map[len(outputs)])
-        if len(outputs) > len(self.output_map):
-            raise IndexError(
-                f"`output_map` has {len(self.output_map)} names, and the pipeline {len(outputs)} outputs: one name is needed "
-                "for each"
-            )
-        return {name: self._tensors(pipe, name, batch) for name, batch in zip(self.output_map, outputs)}
-
-    def _tensors(self, pipe: Pipeline, name: str, batch: Any) -> Any:
-        """What the user gets for one output."""
+    def _data(self, pipe: Pipeline, name: str, batch: Any) -> Any:
         return _tensor(pipe, batch.as_tensor())
 
-    def _trimmed(self, batch: list[Batch], kept: Sequence[int]) -> list[Batch]:
-        return [
-            {name: _first(count, tensor) for name, tensor in of_pipe.items()} for of_pipe, count in zip(batch, kept)
-        ]
+    def _first(self, count: int, data: Any) -> Any:
+        is_sparse = isinstance(data, torch.Tensor) and data.is_sparse
+        return data.narrow_copy(0, 0, count) if is_sparse else data[:count]
 
 
 def _tensor(pipe: Pipeline, tensor: Any) -> torch.Tensor:
     if tensor.device_type == "cpu":
-        return from_host(tensor._array)
-    return from_device(tensor._array, pipe.output_stream())
-
-
-def _first(count: int, samples: Any) -> Any:
-    """The first samples of a tensor or a list."""
-    is_sparse = isinstance(samples, torch.Tensor) and samples.is_sparse
-    return samples.narrow_copy(0, 0, count) if is_sparse else samples[:count]
+        return from_host(tensor.array)
+    return from_device(tensor.array, pipe.output_stream())
 
 
 class DALIGenericIterator(_TorchIterator):
@@ -71,74 +41,16 @@ class DALIGenericIterator(_TorchIterator):
     Tensors have the batch as their first dimension, share the pipeline's memory, and stay valid as long as they are kept.
     Samples of one output must be equal in shape.
 
-    Args:
-        pipelines: one, or a list (one for each GPU), of equal batch size.
-        output_map: names for the pipeline's outputs, in their order.
-        dynamic_shape: accepted and not needed: shapes may change from batch to batch.
-        size, reader_name, auto_reset, fill_last_batch, last_batch_padded, last_batch_policy, prepare_first_batch: see
-            :class:`~penstock.plugin.base_iterator.BaseIterator`.
-
-    Raises:
-        AssertionError, ValueError, RuntimeError: see there.
+    Args: those of :class:`~penstock.plugin.named_outputs.NamedOutputsIterator`.
 
     >>> loader = DALIGenericIterator(pipe, ["images", "labels"], reader_name="files")  # doctest: +SKIP
     >>> for batch in loader:  # doctest: +SKIP
     ...     images, labels = batch[0]["images"], batch[0]["labels"]
     """
 
-    def __init__(
-        self,
-        pipelines: Pipeline | Sequence[Pipeline],
-        output_map: Sequence[str],
-        size: int = -1,
-        reader_name: str | None = None,
-        auto_reset: str | bool | None = False,
-        fill_last_batch: bool | None = None,
-        dynamic_shape: bool | None = False,
-        last_batch_padded: bool = False,
-        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-        prepare_first_batch: bool = True,
-    ) -> None:
-        super().__init__(
-            pipelines,
-            output_map,
-            size,
-            reader_name,
-            auto_reset,
-            fill_last_batch,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-        )
 
-
-class DALIClassificationIterator(DALIGenericIterator):
+class DALIClassificationIterator(DataAndLabels, DALIGenericIterator):
     """A :class:`DALIGenericIterator` whose two outputs are called ``data`` and ``label``."""
-
-    def __init__(
-        self,
-        pipelines: Pipeline | Sequence[Pipeline],
-        size: int = -1,
-        reader_name: str | None = None,
-        auto_reset: str | bool | None = False,
-        fill_last_batch: bool | None = None,
-        dynamic_shape: bool | None = False,
-        last_batch_padded: bool = False,
-        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-        prepare_first_batch: bool = True,
-    ) -> None:
-        super().__init__(
-            pipelines,
-            ["data", "label"],
-            size,
-            reader_name,
-            auto_reset,
-            fill_last_batch,
-            dynamic_shape,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-        )
 
 
 class DALIRaggedIterator(_TorchIterator):
@@ -182,15 +94,16 @@ class DALIRaggedIterator(_TorchIterator):
             reader_name,
             auto_reset,
             fill_last_batch,
+            dynamic_shape,
             last_batch_padded,
             last_batch_policy,
             prepare_first_batch,
         )
 
-    def _tensors(self, pipe: Pipeline, name: str, batch: Any) -> Any:
+    def _data(self, pipe: Pipeline, name: str, batch: Any) -> Any:
         kind = self._output_types[name]
         if kind == self.DENSE_TAG:
-            return super()._tensors(pipe, name, batch)
+            return super()._data(pipe, name, batch)
         samples = [_tensor(pipe, sample) for sample in batch]
         return samples if kind == self.SPARSE_LIST_TAG else _sparse(samples)
 

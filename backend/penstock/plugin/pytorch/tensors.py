@@ -61,7 +61,7 @@ def to_torch_tensor(dali_tensor: Any, copy: bool = False) -> torch.Tensor:
     """
     if isinstance(dali_tensor, TensorList):
         dali_tensor = dali_tensor.as_tensor()
-    array = dali_tensor._array
+    array = dali_tensor.array
     tensor = from_device(array) if isinstance(dali_tensor, TensorGPU) else from_host(array)
     return tensor.clone() if copy else tensor
 
@@ -91,4 +91,4 @@ def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: Any = None) -
 
 
 def _torch_type(tensor: Tensor) -> torch.dtype:
-    return getattr(torch, str(tensor._array.dtype))
+    return getattr(torch, str(tensor.array.dtype))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from penstock.errors import PenstockError
 
-_MOST_CHANNELS = 1024  # libsndfile's limit
+_MAX_CHANNELS = 1024  # libsndfile's limit
 
 
 class CorruptRecordingError(PenstockError, ValueError):
@@ -43,13 +43,13 @@ def check_recording(data: memoryview) -> SoundFormat:
     return SoundFormat("audio")
 
 
-def check_length(moments: int, channels: int, rate: int, available: int) -> None:
+def check_length(frames: int, channels: int, rate: int, available: int) -> None:
     """Raises CorruptRecordingError where a file of ``available`` bytes cannot hold what it announces."""
-    _check(0 < channels <= _MOST_CHANNELS, f"it has {channels} channels")
+    _check(0 < channels <= _MAX_CHANNELS, f"it has {channels} channels")
     _check(rate > 0, f"its sample rate is {rate} Hz")
     _check(
-        0 <= moments * channels <= max(_DENSEST * available, _SMALL),
-        f"{available} bytes cannot hold the {moments * channels} samples that the header tells",
+        0 <= frames * channels <= max(_DENSEST * available, _SMALL),
+        f"{available} bytes cannot hold the {frames * channels} samples that the header tells",
     )
 
 
@@ -66,26 +66,26 @@ def _check(condition: bool, what: str) -> None:
 
 _PCM, _FLOAT, _A_LAW, _MU_LAW, _EXTENSIBLE = 1, 3, 6, 7, 0xFFFE
 _BITS = {_PCM: (8, 16, 24, 32), _FLOAT: (32, 64), _A_LAW: (8,), _MU_LAW: (8,)}
-_MOST_CHUNKS = 4096
+_MAX_CHUNKS = 4096
 _SUB_FORMAT = 24
 
 
 def _check_wav(data: memoryview) -> SoundFormat:
     position = 12
-    for _ in range(_MOST_CHUNKS):
+    for _ in range(_MAX_CHUNKS):
         _check(position + 8 <= len(data), "it is cut short within its header")
         name, length = struct.unpack_from("<4sI", data, position)
         if name == b"fmt ":
             return _check_wav_format(data[position + 8 : position + 8 + length])
         position += 8 + length + (length & 1)
-    _check(False, f"its format does not come in its first {_MOST_CHUNKS} chunks")
+    _check(False, f"its format does not come in its first {_MAX_CHUNKS} chunks")
     raise AssertionError("unreachable")
 
 
 def _check_wav_format(header: memoryview) -> SoundFormat:
     _check(len(header) >= 16, "it is cut short within its header")
     kind, channels, rate, _, block, bits = struct.unpack_from("<HHIIHH", header)
-    _check(0 < channels <= _MOST_CHANNELS, f"it has {channels} channels")
+    _check(0 < channels <= _MAX_CHANNELS, f"it has {channels} channels")
     _check(rate > 0, "its sample rate is 0 Hz")
     if kind == _EXTENSIBLE and len(header) >= _SUB_FORMAT + 2:
         (kind,) = struct.unpack_from("<H", header, _SUB_FORMAT)
@@ -102,14 +102,14 @@ def _check_flac(data: memoryview) -> SoundFormat:
     smallest, largest = struct.unpack_from(">HH", data, 8)
     _check(16 <= smallest <= largest, f"its blocks are of {smallest} to {largest} samples")
     packed = int.from_bytes(data[18:26], "big")
-    rate, channels, bits, moments = (
+    rate, channels, bits, frames = (
         packed >> 44,
         (packed >> 41 & 7) + 1,
         (packed >> 36 & 31) + 1,
         packed & (1 << 36) - 1,
     )
     _check(bits >= 4, f"its samples have {bits} bits")
-    check_length(moments, channels, rate, len(data))
+    check_length(frames, channels, rate, len(data))
     return SoundFormat("FLAC", trusted=True)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from penstock.kernels.codecs.headers.announced import Announced, check, check_density
+from penstock.kernels.codecs.headers.declared import Declared, check, check_density
 from penstock.kernels.codecs.headers.jpeg2000 import boxes
 
 NAME_OF_FIRST_BOX = b"ftyp"
@@ -21,16 +21,16 @@ def is_avif(data: memoryview) -> bool:
     return bytes(data[4:8]) == NAME_OF_FIRST_BOX and bytes(data[8:12]) in _BRANDS
 
 
-def check_avif(data: memoryview) -> Announced:
+def check_avif(data: memoryview) -> Declared:
     """The largest that an AVIF announces; raises CorruptImageError where that cannot be."""
     meta = _box(data, b"meta")
     # Version and flags come before what a full box holds.
     properties = _box(_box(meta[4:], b"iprp"), b"ipco")
     sizes = [contents for name, contents in boxes(properties, "AVIF") if name == b"ispe"]
     check(bool(sizes), "AVIF: it tells no image's size")
-    announced = max(map(_size, sizes), key=lambda image: image.height * image.width)
-    check_density(announced, len(data), _DENSEST, "AVIF")
-    return announced
+    declared = max(map(_size, sizes), key=lambda image: image.height * image.width)
+    check_density(declared, len(data), _DENSEST, "AVIF")
+    return declared
 
 
 def _box(data: memoryview, wanted: bytes) -> memoryview:
@@ -41,8 +41,8 @@ def _box(data: memoryview, wanted: bytes) -> memoryview:
     raise AssertionError("unreachable")
 
 
-def _size(extents: memoryview) -> Announced:
+def _size(extents: memoryview) -> Declared:
     check(len(extents) >= 12, "AVIF: an image's size is cut short")
     width, height = struct.unpack_from(">II", extents, 4)
     check(0 < width <= _LARGEST and 0 < height <= _LARGEST, f"AVIF: an image is of {height}x{width} pixels")
-    return Announced(height, width)
+    return Declared(height, width)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from penstock.kernels.codecs.headers.announced import Announced, check, check_density
+from penstock.kernels.codecs.headers.declared import Declared, check, check_density
 
 SIGNATURE = b"BM"
 _FILE_HEADER = 14
@@ -18,13 +18,13 @@ _RGB, _RLE8, _RLE4, _BIT_FIELDS, _ALPHA_BIT_FIELDS = 0, 1, 2, 3, 6
 _PLAIN_RATIO, _RUNS_RATIO = 4, 10_000
 
 
-def check_bmp(data: memoryview) -> Announced:
+def check_bmp(data: memoryview) -> Declared:
     """What a BMP announces; raises CorruptImageError where that cannot be."""
     check(len(data) >= _FILE_HEADER + _CORE, "BMP: it is cut short within its header")
     return check_bitmap(data[_FILE_HEADER:], len(data), "BMP")
 
 
-def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Announced:
+def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Declared:
     """What a bitmap's header announces, for a file of ``available`` bytes."""
     check(len(bitmap) >= _CORE, f"{kind}: it is cut short within its header")
     (size,) = struct.unpack_from("<I", bitmap)
@@ -41,7 +41,7 @@ def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Announced:
         compression in (_RGB, _RLE8, _RLE4, _BIT_FIELDS, _ALPHA_BIT_FIELDS),
         f"{kind}: its compression is of the unknown kind {compression}",
     )
-    stored = Announced(height, width, 1, bits)
+    stored = Declared(height, width, 1, bits)
     runs = compression in (_RLE8, _RLE4)
     check_density(stored, available, _RUNS_RATIO if runs else _PLAIN_RATIO, kind)
-    return Announced(height, width, {16: 3, 24: 3, 32: 4}.get(bits, 3))
+    return Declared(height, width, {16: 3, 24: 3, 32: 4}.get(bits, 3))

@@ -7,33 +7,33 @@ from __future__ import annotations
 
 import struct
 
-from penstock.kernels.codecs.headers.announced import Announced, check, check_density
+from penstock.kernels.codecs.headers.declared import Declared, check, check_density
 
 SIGNATURES = (b"GIF87a", b"GIF89a")
 _SCREEN = 13
 _EXTENSION, _IMAGE = 0x21, 0x2C
-_MOST_BLOCKS = 10_000
+_MAX_BLOCKS = 10_000
 # A code of 12 bits stands for 4096 pixels at most.
 _LZW_RATIO = 2731
 
 
-def check_gif(data: memoryview) -> Announced:
+def check_gif(data: memoryview) -> Declared:
     """What a GIF announces; raises CorruptImageError where that cannot be."""
     check(len(data) >= _SCREEN, "GIF: it is cut short within its header")
     width, height, flags = struct.unpack_from("<HHB", data, 6)
     position = _SCREEN + _colours(flags)
-    for _ in range(_MOST_BLOCKS):
+    for _ in range(_MAX_BLOCKS):
         check(position < len(data), "GIF: it is cut short before its first image")
         if data[position] == _IMAGE:
             check(position + 10 <= len(data), "GIF: it is cut short within its first image")
             left, top, columns, rows = struct.unpack_from("<HHHH", data, position + 1)
             check(columns > 0 and rows > 0, f"GIF: its first image is of {rows}x{columns} pixels")
             # Readers enlarge the screen where it is too small.
-            announced = Announced(max(height, top + rows), max(width, left + columns))
-            check_density(Announced(rows, columns, 1), len(data), _LZW_RATIO, "GIF")
-            return announced
+            declared = Declared(max(height, top + rows), max(width, left + columns))
+            check_density(Declared(rows, columns, 1), len(data), _LZW_RATIO, "GIF")
+            return declared
         check(data[position] == _EXTENSION, "GIF: there is neither an image nor an extension where one should be")
-        position = _behind_blocks(data, position + 2)
+        position = _skip_blocks(data, position + 2)
     raise AssertionError("unreachable")
 
 
@@ -42,7 +42,7 @@ def _colours(flags: int) -> int:
     return 3 << (flags & 7) + 1 if flags & 0x80 else 0
 
 
-def _behind_blocks(data: memoryview, position: int) -> int:
+def _skip_blocks(data: memoryview, position: int) -> int:
     """Where a sequence of sub-blocks ends."""
     while position < len(data) and data[position]:
         position += data[position] + 1

@@ -8,29 +8,29 @@ from __future__ import annotations
 import struct
 
 from penstock.kernels.codecs.headers import bmp, png
-from penstock.kernels.codecs.headers.announced import Announced, check
+from penstock.kernels.codecs.headers.declared import Declared, check
 
 SIGNATURE = b"\0\0\1\0"
 _DIRECTORY, _ENTRY = 6, 16
-_MOST_IMAGES = 256
+_MAX_IMAGES = 256
 
 
-def check_ico(data: memoryview) -> Announced:
+def check_ico(data: memoryview) -> Declared:
     """The largest that an ICO announces; raises CorruptImageError where that cannot be."""
     check(len(data) >= _DIRECTORY, "ICO: it is cut short within its header")
     (count,) = struct.unpack_from("<H", data, 4)
-    check(0 < count <= _MOST_IMAGES, f"ICO: it has {count} images")
+    check(0 < count <= _MAX_IMAGES, f"ICO: it has {count} images")
     check(len(data) >= _DIRECTORY + count * _ENTRY, "ICO: it is cut short within its directory")
     images = [_check_entry(data, _DIRECTORY + index * _ENTRY) for index in range(count)]
     return max(images, key=lambda image: image.height * image.width)
 
 
-def _check_entry(data: memoryview, entry: int) -> Announced:
+def _check_entry(data: memoryview, entry: int) -> Declared:
     size, offset = struct.unpack_from("<II", data, entry + 8)
     check(offset + size <= len(data), "ICO: an image lies beyond its end")
     image = data[offset : offset + size]
     if bytes(image[:8]) == png.SIGNATURE:
         return png.check_png(image)
-    announced = bmp.check_bitmap(image, len(data), "ICO")
+    declared = bmp.check_bitmap(image, len(data), "ICO")
     # The mask lies above the image.
-    return announced._replace(height=announced.height // 2)
+    return declared._replace(height=declared.height // 2)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from penstock.kernels.codecs.headers import avif, bmp, gif, ico, jpeg2000, png, pnm, tiff, webp
-from penstock.kernels.codecs.headers.announced import Announced
+from penstock.kernels.codecs.headers.declared import Declared
 
 
 class ImageFormat(NamedTuple):
@@ -20,7 +20,7 @@ class ImageFormat(NamedTuple):
     """
 
     title: str
-    check: Callable[[memoryview], Announced]
+    check: Callable[[memoryview], Declared]
     trusted: bool = False
 
 

@@ -18,7 +18,7 @@ _START_OF_FRAME = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _FIRST_ARITHMETIC = 0xC9
 # A segment begins with a prefix, a marker and its length; a frame's header with precision, height, width and components.
 _SEGMENT, _FRAME = struct.Struct(">BBH").unpack_from, struct.Struct(">BHHB").unpack_from
-_FRAME_SIZE, _COMPONENT_SIZE, _MOST_COMPONENTS = 8, 3, 4
+_FRAME_SIZE, _COMPONENT_SIZE, _MAX_COMPONENTS = 8, 3, 4
 # Horizontal and vertical factor in one byte.
 _FACTORS = frozenset(across << 4 | down for across in range(1, 5) for down in range(1, 5))
 _PRECISIONS = range(2, 17)
@@ -71,7 +71,7 @@ def check_jpeg(data: memoryview) -> JpegHeader:
 
 def _check_frame(data: memoryview, start: int, marker: int, length: int) -> tuple[int, int, int]:
     precision, height, width, channels = _FRAME(data, start)
-    if channels > _MOST_COMPONENTS or length != _FRAME_SIZE + _COMPONENT_SIZE * channels:
+    if channels > _MAX_COMPONENTS or length != _FRAME_SIZE + _COMPONENT_SIZE * channels:
         raise CorruptImageError(f"Damaged JPEG: its image is described in {length} bytes for {channels} components")
     first = start + _FRAME_SIZE - 1
     if not _FACTORS.issuperset(data[first : first + _COMPONENT_SIZE * channels : _COMPONENT_SIZE]):

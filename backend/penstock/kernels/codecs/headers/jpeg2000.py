@@ -8,41 +8,41 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from penstock.kernels.codecs.headers.announced import Announced, check, check_density
+from penstock.kernels.codecs.headers.declared import Declared, check, check_density
 
 BOX_SIGNATURE = b"\0\0\0\x0cjP  \r\n\x87\n"
 CODESTREAM_SIGNATURE = b"\xff\x4f\xff\x51"
 _SIZ = struct.Struct(">HHIIIIIIIIH")
 _SOT, _COD, _COC, _SIZ_MARKER = 0xFF90, 0xFF52, 0xFF53, 0xFF51
-_MOST_COMPONENTS, _MOST_TILES = 16384, 65535
-_MOST_BITS = 38
+_MAX_COMPONENTS, _MAX_TILES = 16384, 65535
+_MAX_BITS = 38
 # A tile takes two markers and what the first of them tells; decoders reserve kilobytes for each.
-_BYTES_OF_TILE, _FEW_TILES = 14, 64
-_MOST_SEGMENTS, _MOST_BOXES = 4096, 256
-_MOST_LEVELS, _MOST_PROGRESSION = 32, 4
+_MIN_TILE_BYTES, _FEW_TILES = 14, 64
+_MAX_SEGMENTS, _MAX_BOXES = 4096, 256
+_MAX_LEVELS, _MAX_PROGRESSION = 32, 4
 # Exponents of a code-block's sides, less 2.
-_MOST_SIDE, _MOST_AREA = 8, 8
+_MAX_SIDE, _MAX_AREA = 8, 8
 _DENSEST = 10_000
 
 
-def check_jpeg2000(data: memoryview) -> Announced:
+def check_jpeg2000(data: memoryview) -> Declared:
     """What a JPEG 2000 file or codestream announces; raises CorruptImageError where that cannot be."""
     if bytes(data[:4]) == CODESTREAM_SIGNATURE:
         return _check_codestream(data)
     header, codestream = _find_boxes(data)
-    announced = _check_codestream(codestream)
-    _check_jp2_header(header, announced)
-    return announced
+    declared = _check_codestream(codestream)
+    _check_jp2_header(header, declared)
+    return declared
 
 
 # -- codestream ------------------------------------------------------------------------------------------------------
 
 
-def _check_codestream(data: memoryview) -> Announced:
+def _check_codestream(data: memoryview) -> Declared:
     check(bytes(data[:4]) == CODESTREAM_SIGNATURE, "JPEG 2000: its codestream does not begin with an image's size")
     check(len(data) >= 4 + _SIZ.size, "JPEG 2000: it is cut short within its header")
     length, _, right, bottom, left, top, *tiles, components = _SIZ.unpack_from(data, 4)
-    check(0 < components <= _MOST_COMPONENTS, f"JPEG 2000: it has {components} components")
+    check(0 < components <= _MAX_COMPONENTS, f"JPEG 2000: it has {components} components")
     check(
         length == _SIZ.size + 3 * components and len(data) >= 4 + length,
         f"JPEG 2000: its size is told in {length} bytes for {components} components",
@@ -53,12 +53,12 @@ def _check_codestream(data: memoryview) -> Announced:
     )
     _check_tiles((right, bottom), (left, top), tiles, len(data))
     bits = _check_components(data, 4 + _SIZ.size, components)
-    announced = Announced(bottom - top, right - left, components, bits)
-    check_density(announced, len(data), _DENSEST, "JPEG 2000")
+    declared = Declared(bottom - top, right - left, components, bits)
+    check_density(declared, len(data), _DENSEST, "JPEG 2000")
     for marker, segment in _segments(data, 4 + length):
         if marker in (_COD, _COC):
             _check_coding(marker, segment, components)
-    return announced
+    return declared
 
 
 def _check_tiles(end: tuple[int, int], start: tuple[int, int], tiles: list[int], available: int) -> None:
@@ -69,9 +69,9 @@ def _check_tiles(end: tuple[int, int], start: tuple[int, int], tiles: list[int],
         f"JPEG 2000: its first tile, of {height}x{width} pixels at {top}, {left}, holds nothing of the image",
     )
     count = -(-(end[0] - left) // width) * -(-(end[1] - top) // height)
-    check(count <= _MOST_TILES, f"JPEG 2000: it has {count} tiles")
+    check(count <= _MAX_TILES, f"JPEG 2000: it has {count} tiles")
     check(
-        count <= max(available // _BYTES_OF_TILE, _FEW_TILES),
+        count <= max(available // _MIN_TILE_BYTES, _FEW_TILES),
         f"JPEG 2000: {available} bytes cannot hold the {count} tiles that the header tells",
     )
 
@@ -81,7 +81,7 @@ def _check_components(data: memoryview, position: int, count: int) -> int:
     most = 0
     for at in range(position, position + 3 * count, 3):
         bits = (data[at] & 0x7F) + 1
-        check(bits <= _MOST_BITS, f"JPEG 2000: a component has {bits} bits")
+        check(bits <= _MAX_BITS, f"JPEG 2000: a component has {bits} bits")
         check(data[at + 1] > 0 and data[at + 2] > 0, "JPEG 2000: a component is subsampled by 0")
         most = max(most, bits)
     return most
@@ -89,7 +89,7 @@ def _check_components(data: memoryview, position: int, count: int) -> int:
 
 def _segments(data: memoryview, position: int) -> Iterator[tuple[int, memoryview]]:
     """The marker segments of the main header behind the image's size: marker and contents."""
-    for _ in range(_MOST_SEGMENTS):
+    for _ in range(_MAX_SEGMENTS):
         check(position + 4 <= len(data), "JPEG 2000: it is cut short within its header")
         marker, length = struct.unpack_from(">HH", data, position)
         if marker == _SOT:
@@ -98,7 +98,7 @@ def _segments(data: memoryview, position: int) -> Iterator[tuple[int, memoryview
         check(length >= 2 and position + 2 + length <= len(data), "JPEG 2000: it is cut short within its header")
         yield marker, data[position + 4 : position + 2 + length]
         position += 2 + length
-    check(False, f"JPEG 2000: its header has more than {_MOST_SEGMENTS} segments")
+    check(False, f"JPEG 2000: its header has more than {_MAX_SEGMENTS} segments")
 
 
 def _check_coding(marker: int, segment: memoryview, components: int) -> None:
@@ -106,7 +106,7 @@ def _check_coding(marker: int, segment: memoryview, components: int) -> None:
     if marker == _COD:
         check(len(segment) >= 10, "JPEG 2000: its coding style is cut short")
         style, progression, layers, _ = struct.unpack_from(">BBHB", segment)
-        check(progression <= _MOST_PROGRESSION, f"JPEG 2000: its progression is of the unknown kind {progression}")
+        check(progression <= _MAX_PROGRESSION, f"JPEG 2000: its progression is of the unknown kind {progression}")
         check(layers > 0, "JPEG 2000: it has no layers")
         parameters = segment[5:]
     else:
@@ -115,9 +115,9 @@ def _check_coding(marker: int, segment: memoryview, components: int) -> None:
         check(int.from_bytes(segment[:index], "big") < components, "JPEG 2000: it codes a component that it has not")
         style, parameters = segment[index], segment[index + 1 :]
     levels, width, height, _, transform = parameters[:5]
-    check(levels <= _MOST_LEVELS, f"JPEG 2000: it has {levels} levels")
+    check(levels <= _MAX_LEVELS, f"JPEG 2000: it has {levels} levels")
     check(
-        max(width, height) <= _MOST_SIDE and width + height <= _MOST_AREA,
+        max(width, height) <= _MAX_SIDE and width + height <= _MAX_AREA,
         f"JPEG 2000: its code-blocks are of 2**{height + 2} x 2**{width + 2} values",
     )
     check(transform <= 1, f"JPEG 2000: its wavelets are of the unknown kind {transform}")
@@ -138,7 +138,7 @@ def boxes(data: memoryview, kind: str) -> Iterator[tuple[bytes, memoryview]]:
         CorruptImageError: one reaches beyond the end, or there are too many.
     """
     position = 0
-    for _ in range(_MOST_BOXES):
+    for _ in range(_MAX_BOXES):
         if position + 8 > len(data):
             return
         length, name = struct.unpack_from(">I4s", data, position)
@@ -152,7 +152,7 @@ def boxes(data: memoryview, kind: str) -> Iterator[tuple[bytes, memoryview]]:
         check(start <= position + length, f"{kind}: a box is of {length} bytes")
         yield name, data[start : position + length]
         position += length
-    check(False, f"{kind}: it has more than {_MOST_BOXES} boxes")
+    check(False, f"{kind}: it has more than {_MAX_BOXES} boxes")
 
 
 def _find_boxes(data: memoryview) -> tuple[memoryview, memoryview]:
@@ -169,16 +169,16 @@ def _find_boxes(data: memoryview) -> tuple[memoryview, memoryview]:
     raise AssertionError("unreachable")
 
 
-def _check_jp2_header(header: memoryview, announced: Announced) -> None:
-    channels = announced.channels
+def _check_jp2_header(header: memoryview, declared: Declared) -> None:
+    channels = declared.channels
     found = dict(boxes(header, "JPEG 2000"))
     image = found.get(b"ihdr", memoryview(b""))
     check(len(image) >= 14, "JPEG 2000: its header box is missing or cut short")
     height, width, components = struct.unpack_from(">IIH", image)
     check(
-        (height, width, components) == (announced.height, announced.width, announced.channels),
+        (height, width, components) == (declared.height, declared.width, declared.channels),
         f"JPEG 2000: its header tells {height}x{width} pixels of {components} components, its codestream "
-        f"{announced.height}x{announced.width} of {announced.channels}",
+        f"{declared.height}x{declared.width} of {declared.channels}",
     )
     if b"pclr" in found:
         channels = _check_palette(found[b"pclr"])

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from penstock.kernels.codecs.headers.announced import Announced, check, check_density
+from penstock.kernels.codecs.headers.declared import Declared, check, check_density
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = struct.Struct(">I4sIIBBBBB")
@@ -21,12 +21,12 @@ _KINDS = {0: (1, (1, 2, 4, 8, 16)), 2: (3, (8, 16)), 3: (1, (1, 2, 4, 8)), 4: (2
 _DEFLATE_RATIO = 1032
 _CHUNK = struct.Struct(">I4s").unpack_from
 # Around a chunk's data: its length and name, and its checksum.
-_AROUND = 12
+_CHUNK_OVERHEAD = 12
 _END, _DATA, _FRAME = b"IEND", b"IDAT", b"fcTL"
 _ANIMATION = frozenset((b"acTL", _FRAME, b"fdAT"))
 
 
-def check_png(data: memoryview) -> Announced:
+def check_png(data: memoryview) -> Declared:
     """What a PNG announces; raises CorruptImageError where that cannot be."""
     check(len(data) >= len(SIGNATURE) + _HEADER.size, "PNG: it is cut short within its header")
     length, name, width, height, bits, colour, compression, filters, interlace = _HEADER.unpack_from(
@@ -37,13 +37,13 @@ def check_png(data: memoryview) -> Announced:
     channels, depths = _KINDS.get(colour, (0, ()))
     check(bits in depths, f"PNG: there are no {bits} bits in the colour type {colour}")
     check(compression == 0 and filters == 0 and interlace < 2, "PNG: its compression, filter or interlacing is unknown")
-    announced = Announced(height, width, channels, bits)
-    check_density(announced, len(data), _DEFLATE_RATIO, "PNG")
+    declared = Declared(height, width, channels, bits)
+    check_density(declared, len(data), _DEFLATE_RATIO, "PNG")
     names = []
     for name, start, end in _chunks(data):
         check(end <= len(data), f"PNG: its chunk {name!r} at byte {start} reaches beyond its {len(data)} bytes")
         names.append(name)
-    return announced._replace(doubtful=not _is_first_frame(names) and not _ANIMATION.isdisjoint(names))
+    return declared._replace(crash_prone=not _is_first_frame(names) and not _ANIMATION.isdisjoint(names))
 
 
 def without_animation(encoded: np.ndarray) -> np.ndarray:
@@ -67,9 +67,9 @@ def _is_first_frame(names: list[bytes]) -> bool:
 def _chunks(data: memoryview) -> Iterator[tuple[bytes, int, int]]:
     """Each chunk's name, where it begins, and where it ends."""
     position, size = len(SIGNATURE), len(data)
-    while position + _AROUND <= size:
+    while position + _CHUNK_OVERHEAD <= size:
         length, name = _CHUNK(data, position)
-        end = position + _AROUND + length
+        end = position + _CHUNK_OVERHEAD + length
         yield name, position, end
         if name == _END:
             return

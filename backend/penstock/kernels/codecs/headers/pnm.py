@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from penstock.kernels.codecs.headers.announced import Announced, check, check_density
+from penstock.kernels.codecs.headers.declared import Declared, check, check_density
 
 SIGNATURES = (b"P1", b"P2", b"P3", b"P4", b"P5", b"P6")
 _BITMAPS, _COLOURS = (b"P1", b"P4"), (b"P3", b"P6")
@@ -18,7 +18,7 @@ _NUMBER = re.compile(_GAP + rb"(\d{1,10})(?=[\s#]|$)")
 _RATIO = 4
 
 
-def check_pnm(data: memoryview) -> Announced:
+def check_pnm(data: memoryview) -> Declared:
     """What a PBM, PGM or PPM announces; raises CorruptImageError where that cannot be."""
     start = bytes(data[:_LONGEST_HEADER])
     kind, position, numbers = start[:2], 2, []
@@ -33,6 +33,6 @@ def check_pnm(data: memoryview) -> Announced:
     maximum = 1 if kind in _BITMAPS else numbers[2]
     check(0 < maximum < 1 << 16, f"PNM: its greatest value is {maximum}")
     bits = 1 if kind in _BITMAPS else 8 if maximum < 256 else 16
-    announced = Announced(height, width, 3 if kind in _COLOURS else 1, bits)
-    check_density(announced, len(data), _RATIO, "PNM")
-    return announced
+    declared = Declared(height, width, 3 if kind in _COLOURS else 1, bits)
+    check_density(declared, len(data), _RATIO, "PNM")
+    return declared

@@ -8,14 +8,14 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from penstock.kernels.codecs.headers.announced import Announced, check, check_density
+from penstock.kernels.codecs.headers.declared import Declared, check, check_density
 
 SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _WIDTH, _HEIGHT, _BITS, _SAMPLES, _ROWS_PER_STRIP, _PLANES = 256, 257, 258, 277, 278, 284
 _TILE_WIDTH, _TILE_HEIGHT = 322, 323
-_BYTES_OF = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
+_TYPE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 _NUMBERS = {1: "B", 3: "H", 4: "I", 13: "I", 16: "Q"}
-_MOST_ENTRIES, _MOST_SAMPLES, _MOST_BITS = 4096, 64, 64
+_MAX_ENTRIES, _MAX_SAMPLES, _MAX_BITS = 4096, 64, 64
 _LARGEST = (1 << 31) - 1
 _DENSEST = 10_000
 
@@ -29,7 +29,7 @@ class _Layout(NamedTuple):
     entry: int
 
 
-def check_tiff(data: memoryview) -> Announced:
+def check_tiff(data: memoryview) -> Declared:
     """What a TIFF's first image announces; raises CorruptImageError where that cannot be."""
     order = "<" if bytes(data[:2]) == b"II" else ">"
     big = data[2 if order == "<" else 3] == ord("+")
@@ -46,41 +46,41 @@ def _read_directory(data: memoryview, layout: _Layout, pointer: int) -> dict[int
     """For each tag the type and number of its values, and where they are."""
     (directory,) = struct.unpack_from(layout.order + layout.offset, data, pointer)
     (count,) = struct.unpack_from(layout.order + layout.number, data, directory)
-    check(0 < count <= _MOST_ENTRIES, f"TIFF: its directory has {count} entries")
+    check(0 < count <= _MAX_ENTRIES, f"TIFF: its directory has {count} entries")
     first = directory + struct.calcsize(layout.order + layout.number)
     tags: dict[int, tuple[int, int, int]] = {}
     for entry in range(first, first + count * layout.entry, layout.entry):
         tag, kind, number = struct.unpack_from(layout.order + "HH" + layout.offset, data, entry)
         room = struct.calcsize(layout.order + layout.offset)
         place = entry + layout.entry - room
-        if _BYTES_OF.get(kind, 0) * number > room:
+        if _TYPE_BYTES.get(kind, 0) * number > room:
             (place,) = struct.unpack_from(layout.order + layout.offset, data, place)
         tags.setdefault(tag, (kind, number, place))
     return tags
 
 
-def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, int, int]]) -> Announced:
+def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, int, int]]) -> Declared:
     def numbers(tag: int, default: int) -> list[int]:
         kind, count, place = tags.get(tag, (0, 0, 0))
         if not count:
             return [default]
-        check(kind in _NUMBERS and count <= _MOST_SAMPLES, f"TIFF: its tag {tag} holds {count} values of type {kind}")
+        check(kind in _NUMBERS and count <= _MAX_SAMPLES, f"TIFF: its tag {tag} holds {count} values of type {kind}")
         return list(struct.unpack_from(f"{layout.order}{count}{_NUMBERS[kind]}", data, place))
 
     width, height = numbers(_WIDTH, 0)[0], numbers(_HEIGHT, 0)[0]
     check(0 < width <= _LARGEST and 0 < height <= _LARGEST, f"TIFF: its size is {height}x{width}")
     samples, bits = numbers(_SAMPLES, 1)[0], max(numbers(_BITS, 1))
-    check(0 < samples <= _MOST_SAMPLES, f"TIFF: its pixels have {samples} samples")
-    check(0 < bits <= _MOST_BITS, f"TIFF: its samples have {bits} bits")
+    check(0 < samples <= _MAX_SAMPLES, f"TIFF: its pixels have {samples} samples")
+    check(0 < bits <= _MAX_BITS, f"TIFF: its samples have {bits} bits")
     check(numbers(_ROWS_PER_STRIP, 1)[0] > 0, "TIFF: its strips have no rows")
     check(numbers(_PLANES, 1)[0] in (1, 2), "TIFF: its planes are arranged in an unknown way")
-    announced = Announced(height, width, samples, bits)
-    check_density(announced, len(data), _DENSEST, "TIFF")
+    declared = Declared(height, width, samples, bits)
+    check_density(declared, len(data), _DENSEST, "TIFF")
     if _TILE_WIDTH in tags or _TILE_HEIGHT in tags:
-        _check_tile(numbers(_TILE_WIDTH, 0)[0], numbers(_TILE_HEIGHT, 0)[0], announced, len(data))
-    return announced
+        _check_tile(numbers(_TILE_WIDTH, 0)[0], numbers(_TILE_HEIGHT, 0)[0], declared, len(data))
+    return declared
 
 
-def _check_tile(width: int, height: int, image: Announced, available: int) -> None:
+def _check_tile(width: int, height: int, image: Declared, available: int) -> None:
     check(0 < width <= _LARGEST and 0 < height <= _LARGEST, f"TIFF: its tiles are of {height}x{width} pixels")
     check_density(image._replace(height=height, width=width), available, _DENSEST, "TIFF")

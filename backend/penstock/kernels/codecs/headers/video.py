@@ -57,7 +57,7 @@ def _largest(sizes: Iterator[tuple[int, int]]) -> tuple[int, int] | None:
 
 # -- MP4 and MOV -------------------------------------------------------------------------------------------------------
 
-_MOST_BOXES = 10_000
+_MAX_BOXES = 10_000
 _TO_ENTRIES = (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd")
 # Version, flags and count come before the entries; in an entry the size lies behind its box's header.
 _ENTRIES_AT, _SIZE_AT = 8, 24
@@ -84,7 +84,7 @@ def _entries(data: memoryview, path: tuple[bytes, ...]) -> Iterator[tuple[int, i
 def _boxes(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
     """The boxes that follow each other, as far as they make sense."""
     position = 0
-    for _ in range(_MOST_BOXES):
+    for _ in range(_MAX_BOXES):
         if position + 8 > len(data):
             return
         length, name = struct.unpack_from(">I4s", data, position)
@@ -122,7 +122,7 @@ def _ivf_size(data: memoryview) -> tuple[int, int] | None:
 _EBML = b"\x1a\x45\xdf\xa3"
 _TO_SIZES = (0x18538067, 0x1654AE6B, 0xAE, 0xE0)  # Segment, Tracks, TrackEntry, Video
 _PIXEL_WIDTH, _PIXEL_HEIGHT = 0xB0, 0xBA
-_MOST_ELEMENTS = 10_000
+_MAX_ELEMENTS = 10_000
 
 
 def _matroska_size(data: memoryview) -> tuple[int, int] | None:
@@ -143,7 +143,7 @@ def _track_sizes(data: memoryview, path: tuple[int, ...]) -> Iterator[tuple[int,
 def _elements(data: memoryview) -> Iterator[tuple[int, memoryview]]:
     """The elements that follow each other, as far as they make sense."""
     position = 0
-    for _ in range(_MOST_ELEMENTS):
+    for _ in range(_MAX_ELEMENTS):
         if position >= len(data):
             return
         identifier, position = _variable(data, position, keep_marker=True)

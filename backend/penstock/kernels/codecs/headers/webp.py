@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from penstock.kernels.codecs.headers.announced import Announced, check
+from penstock.kernels.codecs.headers.declared import Declared, check
 
 SIGNATURE = b"RIFF"
 KIND = b"WEBP"
@@ -17,7 +17,7 @@ _VP8_START = b"\x9d\x01\x2a"
 _VP8L_SIGNATURE = 0x2F
 
 
-def check_webp(data: memoryview) -> Announced:
+def check_webp(data: memoryview) -> Declared:
     """What a WebP announces; raises CorruptImageError where that cannot be."""
     check(len(data) >= _FIRST_CHUNK + 8 + 10, "WebP: it is cut short within its header")
     chunk, body = bytes(data[_FIRST_CHUNK : _FIRST_CHUNK + 4]), data[_FIRST_CHUNK + 8 :]
@@ -37,7 +37,7 @@ def check_webp(data: memoryview) -> Announced:
         channels = 4
     check(width > 0 and height > 0, f"WebP: its size is {height}x{width}")
     _check_chunks(data)
-    return Announced(height, width, channels)
+    return Declared(height, width, channels)
 
 
 def _check_chunks(data: memoryview) -> None:

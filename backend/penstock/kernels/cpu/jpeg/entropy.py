@@ -48,8 +48,8 @@ DROPPED = np.full_like(KEPT, _NOWHERE)
 # first number of that many bits (in 16) that is no such code, and where its entry stands less the number.
 _LOOKUP = 10
 _CODES = 1 << _LOOKUP
-_MOST_CODES = 256
-_LIMITS = _CODES + _MOST_CODES
+_MAX_CODES = 256
+_LIMITS = _CODES + _MAX_CODES
 _OFFSETS = _LIMITS + 18
 TABLE = _OFFSETS + 18
 """Elements of a code table, uint32."""
@@ -76,7 +76,7 @@ def build_table(lengths, symbols, is_dc, table):  # type: ignore[no-untyped-def]
     for length in range(1, 17):
         table[_OFFSETS + length] = known - code
         for _ in range(lengths[length - 1]):
-            if known >= min(symbols.size, _MOST_CODES) or code >= 1 << length:
+            if known >= min(symbols.size, _MAX_CODES) or code >= 1 << length:
                 return False
             zeros, size = np.int64(symbols[known] >> 4), np.int64(symbols[known] & 15)
             if is_dc:
@@ -116,7 +116,7 @@ def _long_entry(table, base, bits):  # type: ignore[no-untyped-def]
     if length == 17:
         return np.uint32(_INVALID)
     known = (first >> (16 - length)) + np.int64(at(table, start + _OFFSETS + length))
-    return at(table, start + _CODES + (np.int64(known) & (_MOST_CODES - 1)))
+    return at(table, start + _CODES + (np.int64(known) & (_MAX_CODES - 1)))
 
 
 @njit(forceinline=True, **_OPTIONS)

@@ -117,7 +117,7 @@ class Memory(NamedTuple):
 
 
 _PLACE, _BITS, _COUNT, _LEFT, _RESTARTS = range(5)
-_MOST_BLOCKS = 6
+_MAX_BLOCKS = 6
 _WIDEST_UNIT, _ROWS_OF_STRIP = 16, 17 + 9 + 9
 
 
@@ -127,8 +127,8 @@ def memory_for(width: int) -> Memory:
     return Memory(
         np.zeros(5, np.uint64),
         np.zeros(3, np.int64),
-        np.zeros(_MOST_BLOCKS * BLOCK, np.int16),
-        np.zeros(_MOST_BLOCKS, np.uint64),
+        np.zeros(_MAX_BLOCKS * BLOCK, np.int16),
+        np.zeros(_MAX_BLOCKS, np.uint64),
         np.zeros(_ROWS_OF_STRIP * stride, np.uint8),
         np.zeros(stride, np.int16),
         np.zeros(stride, np.uint8),

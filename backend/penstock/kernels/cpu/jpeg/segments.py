@@ -20,7 +20,7 @@ _PREFIX = 0xFF
 _FRAME, _FRAME_OF_ANY_TABLES, _TABLES, _QUANTIZERS, _INTERVAL, _SCAN = 0xC0, 0xC1, 0xC4, 0xDB, 0xDD, 0xDA
 _APP0, _APP14, _APP15, _COMMENT = 0xE0, 0xEE, 0xEF, 0xFE
 _TABLES_OF_A_CLASS, _AC = 4, 16
-_MOST_COMPONENTS, _LARGEST_FACTOR = 3, 4
+_MAX_COMPONENTS, _LARGEST_FACTOR = 3, 4
 
 
 class Segments(NamedTuple):
@@ -55,10 +55,10 @@ def memory_for_segments() -> Segments:
     """Memory to read segments into."""
     return Segments(
         np.zeros(7, np.int64),
-        np.zeros((_MOST_COMPONENTS, 4), np.int64),
-        np.zeros(_MOST_COMPONENTS, np.int64),
-        np.zeros(_MOST_COMPONENTS, np.int64),
-        np.zeros(_MOST_COMPONENTS * 64, np.int16),
+        np.zeros((_MAX_COMPONENTS, 4), np.int64),
+        np.zeros(_MAX_COMPONENTS, np.int64),
+        np.zeros(_MAX_COMPONENTS, np.int64),
+        np.zeros(_MAX_COMPONENTS * 64, np.int16),
         np.zeros((_TABLES_OF_A_CLASS, 64), np.int16),
         np.zeros(2 * _TABLES_OF_A_CLASS * TABLE, np.uint32),
         np.zeros(3 * _TABLES_OF_A_CLASS, np.bool_),
@@ -132,7 +132,7 @@ def _read_frame(body, segments):  # type: ignore[no-untyped-def]
     if body.size < 6 or numbers[COMPONENTS]:
         return False
     count = np.int64(body[5])
-    if body[0] != 8 or body.size != 6 + 3 * count or (count != 1 and count != _MOST_COMPONENTS):
+    if body[0] != 8 or body.size != 6 + 3 * count or (count != 1 and count != _MAX_COMPONENTS):
         return False
     numbers[HEIGHT], numbers[WIDTH], numbers[COMPONENTS] = _two_bytes(body, 1), _two_bytes(body, 3), count
     for c in range(count):

@@ -9,12 +9,17 @@ import numpy as np
 from penstock.data_types import FLOAT, dtype_name
 from penstock.kernels.geometry import composed
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Workspace
+from penstock.schema.samples import random_arrays
 
 # The dimensions of a matrix have no names.
 LAYOUT = "**"
-_MOST_DIMENSIONS = 6
+_MAX_DIMENSIONS = 6
 
-INPUT = Input("input", doc="An affine matrix [M|t] of float, of shape (n, n + 1), to which the transform is applied.")
+INPUT = Input(
+    "input",
+    doc="An affine matrix [M|t] of float, of shape (n, n + 1), to which the transform is applied.",
+    example=random_arrays((2, 3)),
+)
 REVERSE_ORDER = Argument(
     "reverse_order", "bool", False, "The input's transform is applied to the operator's, not the operator's to it."
 )
@@ -55,8 +60,8 @@ class TransformOperator(MatrixOperator):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         own = self.matrix(sample)
         count = len(own)
-        if not 1 <= count <= _MOST_DIMENSIONS:
-            raise RuntimeError(f"Transforms have 1 to {_MOST_DIMENSIONS} dimensions, got {count}")
+        if not 1 <= count <= _MAX_DIMENSIONS:
+            raise RuntimeError(f"Transforms have 1 to {_MAX_DIMENSIONS} dimensions, got {count}")
         if sample.shapes and sample.shapes[0][0] != count:
             raise RuntimeError(
                 f"The input describes a {sample.shapes[0][0]}D transform but other arguments suggest a {count}D transform"

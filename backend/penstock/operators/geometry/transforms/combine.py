@@ -7,6 +7,7 @@ import functools
 from penstock.kernels.geometry import composed
 from penstock.operators.geometry.transforms._transform import REVERSE_ORDER, MatrixOperator
 from penstock.schema import Input, Sample, Schema, register_operator
+from penstock.schema.samples import random_arrays
 
 
 @register_operator
@@ -17,8 +18,10 @@ class Combine(MatrixOperator):
         name="transforms__Combine",
         devices=("cpu",),
         inputs=(
-            Input("input_0", doc="An affine matrix [M|t] of float, of shape (n, n + 1)."),
-            Input("input_1", doc="Another of the same shape; more may follow."),
+            Input(
+                "input_0", doc="An affine matrix [M|t] of float, of shape (n, n + 1).", example=random_arrays((2, 3))
+            ),
+            Input("input_1", doc="Another of the same shape; more may follow.", example=random_arrays((2, 3), low=-2)),
         ),
         variadic=True,
         arguments=(REVERSE_ORDER,),

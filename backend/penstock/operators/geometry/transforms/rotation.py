@@ -7,6 +7,7 @@ import numpy as np
 from penstock.kernels.geometry import affine, rotation_2d, rotation_3d
 from penstock.operators.geometry.transforms._transform import INPUT, REVERSE_ORDER, TransformOperator, vector
 from penstock.schema import Argument, Sample, Schema, register_operator
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -20,7 +21,14 @@ class Rotation(TransformOperator):
         min_inputs=0,
         arguments=(
             Argument(
-                "angle", "float", doc="In degrees.", required=True, tensor=True, zero_dimensional=True, per_frame=True
+                "angle",
+                "float",
+                doc="In degrees.",
+                required=True,
+                tensor=True,
+                zero_dimensional=True,
+                per_frame=True,
+                example=30.0,
             ),
             Argument(
                 "axis",
@@ -31,12 +39,19 @@ class Rotation(TransformOperator):
                 per_frame=True,
             ),
             Argument(
-                "center", "float[]", None, "What stays in place; default: the origin.", tensor=True, per_frame=True
+                "center",
+                "float[]",
+                None,
+                "What stays in place; default: the origin.",
+                tensor=True,
+                per_frame=True,
+                example=[3.0, 4.0],
             ),
             REVERSE_ORDER,
         ),
         sequences=True,
         constant=True,
+        examples=(Example(), Example({"axis": [0.0, 0.6, 0.8]})),
     )
 
     def matrix(self, sample: Sample) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 from penstock.kernels.geometry import affine
 from penstock.operators.geometry.transforms._transform import INPUT, REVERSE_ORDER, TransformOperator, vector
 from penstock.schema import Argument, Sample, Schema, register_operator
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -20,7 +21,13 @@ class Scale(TransformOperator):
         min_inputs=0,
         arguments=(
             Argument(
-                "center", "float[]", None, "What stays in place; default: the origin.", tensor=True, per_frame=True
+                "center",
+                "float[]",
+                None,
+                "What stays in place; default: the origin.",
+                tensor=True,
+                per_frame=True,
+                example=[3.0, 4.0],
             ),
             Argument(
                 "ndim",
@@ -37,10 +44,12 @@ class Scale(TransformOperator):
                 tensor=True,
                 uniform=True,
                 per_frame=True,
+                example=[2.0, 0.5],
             ),
         ),
         sequences=True,
         constant=True,
+        examples=(Example(), Example({"scale": [2.0], "ndim": 2})),
     )
 
     def matrix(self, sample: Sample) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from penstock.kernels.geometry import affine
 from penstock.operators.geometry.transforms._transform import INPUT, REVERSE_ORDER, TransformOperator, vector
 from penstock.schema import Argument, Sample, Schema, register_operator
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -32,7 +33,13 @@ class Shear(TransformOperator):
                 per_frame=True,
             ),
             Argument(
-                "center", "float[]", None, "What stays in place; default: the origin.", tensor=True, per_frame=True
+                "center",
+                "float[]",
+                None,
+                "What stays in place; default: the origin.",
+                tensor=True,
+                per_frame=True,
+                example=[3.0, 4.0],
             ),
             REVERSE_ORDER,
             Argument(
@@ -48,6 +55,7 @@ class Shear(TransformOperator):
         ),
         sequences=True,
         constant=True,
+        examples=(Example({"shear": [0.1, 0.2]}), Example({"angles": [10.0, -20.0]})),
     )
 
     def setup(self) -> None:

@@ -26,6 +26,7 @@ class Translation(TransformOperator):
                 tensor=True,
                 uniform=True,
                 per_frame=True,
+                example=[3.0, -4.0],
             ),
             REVERSE_ORDER,
         ),

@@ -1,0 +1,269 @@
+// The backend as Triton knows it: these functions are what it looks for in this library.
+
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "interpreter.h"
+#include "request.h"
+#include "server.h"
+#include "triton.h"
+
+using namespace penstock;
+
+namespace {
+
+constexpr uint32_t kMajor = 1, kMinor = 19;
+constexpr const char* kModule = "penstock.serving.in_process";
+constexpr const char* kPlaces = "/python.txt";
+
+#define RETURN_IF_ERROR(call) \
+  if (TRITONSERVER_Error* error = (call)) return error
+
+TRITONSERVER_Error* failure(const std::string& message) {
+  return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_INTERNAL, message.c_str());
+}
+
+uint64_t now() {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+// A message's JSON; the message is gone then.
+TRITONSERVER_Error* take_json(TRITONSERVER_Message* message, std::string* json) {
+  const char* base = nullptr;
+  size_t size = 0;
+  TRITONSERVER_Error* error = TRITONSERVER_MessageSerializeToJson(message, &base, &size);
+  if (error == nullptr) json->assign(base, size);
+  take_error(TRITONSERVER_MessageDelete(message));
+  return error;
+}
+
+// Calls a function of ours in Python; the result is nullptr with an error raised where it fails.
+template <typename... Arguments>
+Reference call(const char* name, const char* format, Arguments... arguments) {
+  Reference module(PyImport_ImportModule(kModule));
+  return Reference(module ? PyObject_CallMethod(module.get(), name, format, arguments...) : nullptr);
+}
+
+TRITONSERVER_Error* check_version() {
+  uint32_t major = 0, minor = 0;
+  RETURN_IF_ERROR(TRITONBACKEND_ApiVersion(&major, &minor));
+  if (major == kMajor && minor >= kMinor) return nullptr;
+  return failure(
+      "this Triton has version " + std::to_string(major) + "." + std::to_string(minor) + " of the interface for backends, and penstock needs " +
+      std::to_string(kMajor) + "." + std::to_string(kMinor) + " or a later 1.x: use Triton 2.51 or later, or `penstock serve --backend stub`");
+}
+
+// The model of a folder: its configuration and where it lies.
+struct ModelPlace {
+  std::string config, folder;
+  long long version = 0;
+};
+
+TRITONSERVER_Error* read_place(TRITONBACKEND_Model* model, ModelPlace* place) {
+  TRITONSERVER_Message* message = nullptr;
+  RETURN_IF_ERROR(TRITONBACKEND_ModelConfig(model, 1, &message));
+  RETURN_IF_ERROR(take_json(message, &place->config));
+  TRITONBACKEND_ArtifactType type = TRITONBACKEND_ARTIFACT_FILESYSTEM;
+  const char* location = nullptr;
+  RETURN_IF_ERROR(TRITONBACKEND_ModelRepository(model, &type, &location));
+  place->folder = location;
+  uint64_t version = 0;
+  RETURN_IF_ERROR(TRITONBACKEND_ModelVersion(model, &version));
+  place->version = static_cast<long long>(version);
+  return nullptr;
+}
+
+// An instance of a model.
+struct Instance {
+  PyObject* object;
+  bool batched;
+};
+
+// One execution of an instance.
+class Execution {
+ public:
+  Execution(TRITONBACKEND_ModelInstance* instance, Instance* state) : instance_(instance), state_(state), begin_(now()) {}
+
+  // Hands the requests to Python. False where they could not even be handed over: they are Triton's as before.
+  bool run(TRITONBACKEND_Request** requests, uint32_t count) {
+    Held held;
+    for (uint32_t index = 0; index < count; ++index) {
+      Request* request = new_request(requests[index]);
+      if (request == nullptr) {
+        error_ = take_error();
+        give_back();
+        return false;
+      }
+      requests_.push_back(request);
+    }
+    Reference list(PyList_New(count));
+    for (uint32_t index = 0; index < count; ++index) {
+      Py_IncRef(&requests_[index]->base);
+      PyList_SetItem(list.get(), index, &requests_[index]->base);
+    }
+    Reference done(PyObject_CallMethod(state_->object, "execute", "(O)", list.get()));
+    if (!done) error_ = take_error();
+    return true;
+  }
+
+  // Sends the answers and reports how it went, without the interpreter.
+  void answer() {
+    const uint64_t computed = now();
+    for (Request* request : requests_) complete(request, error_);
+    const uint64_t end = now();
+    uint64_t samples = 0;
+    for (Request* request : requests_) {
+      samples += state_->batched ? count_samples(request->request) : 1;
+      take_error(TRITONBACKEND_ModelInstanceReportStatistics(
+          instance_, request->request, !request->failed, begin_, begin_, computed, end));
+    }
+    take_error(TRITONBACKEND_ModelInstanceReportBatchStatistics(instance_, samples, begin_, begin_, computed, end));
+  }
+
+  // Lets go of the requests; each is released when Python has let go of it, too.
+  void release() {
+    Held held;
+    for (Request* request : requests_) {
+      forget_answer(request);
+      Py_DecRef(&request->base);
+    }
+  }
+
+  const std::string& error() const { return error_; }
+
+ private:
+  void give_back() {
+    for (Request* request : requests_) {
+      take_error(TRITONBACKEND_ResponseFactoryDelete(request->factory));
+      request->request = nullptr;
+      Py_DecRef(&request->base);
+    }
+    requests_.clear();
+  }
+
+  TRITONBACKEND_ModelInstance* instance_;
+  Instance* state_;
+  uint64_t begin_;
+  std::vector<Request*> requests_;
+  std::string error_;
+};
+
+}  // namespace
+
+extern "C" {
+
+#define ENTRY __attribute__((visibility("default"))) TRITONSERVER_Error*
+
+ENTRY TRITONBACKEND_Initialize(TRITONBACKEND_Backend* backend) {
+  RETURN_IF_ERROR(check_version());
+  TRITONBACKEND_ArtifactType type = TRITONBACKEND_ARTIFACT_FILESYSTEM;
+  const char *folder = nullptr, *name = nullptr;
+  RETURN_IF_ERROR(TRITONBACKEND_BackendArtifacts(backend, &type, &folder));
+  RETURN_IF_ERROR(TRITONBACKEND_BackendName(backend, &name));
+  TRITONSERVER_Message* message = nullptr;
+  std::string config, library, executable;
+  RETURN_IF_ERROR(TRITONBACKEND_BackendConfig(backend, &message));
+  // The server keeps this message.
+  const char* base = nullptr;
+  size_t size = 0;
+  RETURN_IF_ERROR(TRITONSERVER_MessageSerializeToJson(message, &base, &size));
+  config.assign(base, size);
+  const std::string places = std::string(folder) + kPlaces;
+  std::ifstream file(places);
+  if (!std::getline(file, library) || !std::getline(file, executable)) {
+    return failure("'" + places + "' does not tell which Python to host: a line for its shared library, and one for its program");
+  }
+  std::string problem = start_python(library, executable);
+  if (problem.empty()) {
+    Held held;
+    Reference server(new_server_module());
+    if (!server || !call("start", "(Oss)", server.get(), name, config.c_str())) problem = take_error();
+  }
+  return problem.empty() ? nullptr : failure(problem);
+}
+
+ENTRY TRITONBACKEND_Finalize(TRITONBACKEND_Backend*) {
+  end_python();
+  return nullptr;
+}
+
+ENTRY TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model* model) {
+  bool complete = false;
+  RETURN_IF_ERROR(TRITONBACKEND_ModelAutoCompleteConfig(model, &complete));
+  if (!complete) return nullptr;
+  ModelPlace place;
+  RETURN_IF_ERROR(read_place(model, &place));
+  std::string completed;
+  {
+    Held held;
+    Reference told = call("complete", "(ssL)", place.config.c_str(), place.folder.c_str(), place.version);
+    if (!told) return failure(take_error());
+    completed = bytes_of(told.get());
+  }
+  TRITONSERVER_Message* message = nullptr;
+  RETURN_IF_ERROR(TRITONSERVER_MessageNewFromSerializedJson(&message, completed.data(), completed.size()));
+  TRITONSERVER_Error* error = TRITONBACKEND_ModelSetConfig(model, 1, message);
+  take_error(TRITONSERVER_MessageDelete(message));
+  return error;
+}
+
+ENTRY TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance* instance) {
+  TRITONBACKEND_Model* model = nullptr;
+  RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceModel(instance, &model));
+  ModelPlace place;
+  RETURN_IF_ERROR(read_place(model, &place));
+  const char* name = nullptr;
+  RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceName(instance, &name));
+  TRITONSERVER_InstanceGroupKind kind{};
+  RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceKind(instance, &kind));
+  int32_t device = -1;
+  if (kind == TRITONSERVER_INSTANCEGROUPKIND_GPU) RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceDeviceId(instance, &device));
+  auto* state = new Instance{nullptr, false};
+  {
+    Held held;
+    Reference made =
+        call("load", "(ssLsi)", place.config.c_str(), place.folder.c_str(), place.version, name, static_cast<int>(device));
+    Reference batched(made ? PyObject_GetAttrString(made.get(), "batched") : nullptr);
+    if (!batched) {
+      delete state;
+      return failure(take_error());
+    }
+    state->batched = PyObject_IsTrue(batched.get()) == 1;
+    state->object = made.release();
+  }
+  return TRITONBACKEND_ModelInstanceSetState(instance, state);
+}
+
+ENTRY TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance* instance) {
+  void* state = nullptr;
+  RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceState(instance, &state));
+  auto* own = static_cast<Instance*>(state);
+  if (own == nullptr) return nullptr;  // it never was loaded
+  std::string problem;
+  {
+    Held held;
+    Reference closed(PyObject_CallMethod(own->object, "close", nullptr));
+    if (!closed) problem = take_error();
+    Py_DecRef(own->object);
+    // What they held in common is given back with the last of them.
+    Reference tidied = call("tidy", nullptr);
+    if (!tidied) problem = take_error();
+  }
+  delete own;
+  return problem.empty() ? nullptr : failure(problem);
+}
+
+ENTRY TRITONBACKEND_ModelInstanceExecute(
+    TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requests, const uint32_t count) {
+  void* state = nullptr;
+  RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceState(instance, &state));
+  Execution execution(instance, static_cast<Instance*>(state));
+  if (!execution.run(requests, count)) return failure(execution.error());
+  execution.answer();
+  execution.release();
+  return nullptr;
+}
+
+}  // extern "C"

@@ -1,0 +1,162 @@
+// What is used here of CPython's stable interface, written down from its documentation: so no headers of Python are needed, and
+// one library serves every Python from 3.10 on. The functions are looked up when the interpreter is chosen, at run time.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace penstock {
+
+using Py_ssize_t = ptrdiff_t;
+
+struct PyTypeObject;
+struct PyThreadState;
+struct PyObject {
+  Py_ssize_t references;
+  PyTypeObject* type;
+};
+using PyCFunction = PyObject* (*)(PyObject* self, PyObject* arguments);
+struct PyMethodDef {
+  const char* name;
+  PyCFunction function;
+  int flags;
+  const char* doc;
+};
+struct PyModuleDef {
+  PyObject base;
+  PyObject* (*init)();
+  Py_ssize_t index;
+  PyObject* copy;
+  const char* name;
+  const char* doc;
+  Py_ssize_t size;
+  PyMethodDef* methods;
+  void *slots, *traverse, *clear, *free;
+};
+struct PyType_Slot {
+  int slot;
+  void* function;
+};
+struct PyType_Spec {
+  const char* name;
+  int size;
+  int item_size;
+  unsigned flags;
+  PyType_Slot* slots;
+};
+struct Py_buffer {
+  void* data;
+  PyObject* owner;
+  Py_ssize_t size, item_size;
+  int readonly, rank;
+  char* format;
+  Py_ssize_t *shape, *strides, *suboffsets;
+  void* internal;
+};
+
+constexpr int METH_VARARGS = 1, METH_NOARGS = 4, METH_O = 8;
+constexpr int Py_bf_getbuffer = 1, Py_tp_dealloc = 52, Py_tp_methods = 64;
+constexpr unsigned Py_TPFLAGS_DEFAULT = 1u << 18;
+constexpr int PyBUF_SIMPLE = 0;
+constexpr int PYTHON_API_VERSION = 1013;
+
+// Each is a pointer to the function of that name: (type, name, arguments).
+#define PENSTOCK_PYTHON_FUNCTIONS(F)                                                  \
+  F(wchar_t*, Py_DecodeLocale, (const char*, size_t*))                                \
+  F(void, Py_SetProgramName, (const wchar_t*))                                        \
+  F(void, Py_InitializeEx, (int))                                                     \
+  F(int, Py_IsInitialized, ())                                                        \
+  F(PyThreadState*, PyEval_SaveThread, ())                                            \
+  F(void, PyEval_RestoreThread, (PyThreadState*))                                     \
+  F(int, PyGILState_Ensure, ())                                                       \
+  F(void, PyGILState_Release, (int))                                                  \
+  F(void, Py_IncRef, (PyObject*))                                                     \
+  F(void, Py_DecRef, (PyObject*))                                                     \
+  F(PyObject*, PyImport_ImportModule, (const char*))                                  \
+  F(PyObject*, PyModule_Create2, (PyModuleDef*, int))                                 \
+  F(int, PyModule_AddObjectRef, (PyObject*, const char*, PyObject*))                  \
+  F(PyObject*, PyType_FromSpec, (PyType_Spec*))                                       \
+  F(PyObject*, PyType_GenericAlloc, (PyTypeObject*, Py_ssize_t))                      \
+  F(void, PyObject_Free, (void*))                                                     \
+  F(PyObject*, PyObject_GetAttrString, (PyObject*, const char*))                      \
+  F(PyObject*, PyObject_CallFunction, (PyObject*, const char*, ...))                  \
+  F(PyObject*, PyObject_CallMethod, (PyObject*, const char*, const char*, ...))       \
+  F(PyObject*, PyObject_Str, (PyObject*))                                             \
+  F(int, PyObject_IsTrue, (PyObject*))                                                \
+  F(int, PyArg_ParseTuple, (PyObject*, const char*, ...))                             \
+  F(PyObject*, Py_BuildValue, (const char*, ...))                                     \
+  F(int, PyObject_GetBuffer, (PyObject*, Py_buffer*, int))                            \
+  F(int, PyBuffer_FillInfo, (Py_buffer*, PyObject*, void*, Py_ssize_t, int, int))     \
+  F(void, PyBuffer_Release, (Py_buffer*))                                             \
+  F(void, PyErr_Fetch, (PyObject**, PyObject**, PyObject**))                          \
+  F(void, PyErr_NormalizeException, (PyObject**, PyObject**, PyObject**))             \
+  F(void, PyErr_SetString, (PyObject*, const char*))                                  \
+  F(void, PyErr_Clear, ())                                                            \
+  F(PyObject*, PyErr_Occurred, ())                                                    \
+  F(PyObject*, PyList_New, (Py_ssize_t))                                              \
+  F(Py_ssize_t, PyList_Size, (PyObject*))                                             \
+  F(PyObject*, PyList_GetItem, (PyObject*, Py_ssize_t))                               \
+  F(int, PyList_SetItem, (PyObject*, Py_ssize_t, PyObject*))                          \
+  F(int, PyList_Append, (PyObject*, PyObject*))                                       \
+  F(PyObject*, PyTuple_New, (Py_ssize_t))                                             \
+  F(Py_ssize_t, PyTuple_Size, (PyObject*))                                            \
+  F(PyObject*, PyTuple_GetItem, (PyObject*, Py_ssize_t))                              \
+  F(int, PyTuple_SetItem, (PyObject*, Py_ssize_t, PyObject*))                         \
+  F(PyObject*, PyDict_New, ())                                                        \
+  F(int, PyDict_SetItem, (PyObject*, PyObject*, PyObject*))                           \
+  F(PyObject*, PyUnicode_DecodeUTF8, (const char*, Py_ssize_t, const char*))          \
+  F(const char*, PyUnicode_AsUTF8AndSize, (PyObject*, Py_ssize_t*))                   \
+  F(PyObject*, PyLong_FromLongLong, (long long))                                      \
+  F(long long, PyLong_AsLongLong, (PyObject*))                                        \
+  F(PyObject*, PyFloat_FromDouble, (double))                                          \
+  F(double, PyFloat_AsDouble, (PyObject*))                                            \
+  F(PyObject*, PyBool_FromLong, (long))
+
+// Its objects that have names: (what it is here, how the library calls it).
+#define PENSTOCK_PYTHON_OBJECTS(F)                  \
+  F(PyObject, none, _Py_NoneStruct)                 \
+  F(PyObject*, runtime_error, PyExc_RuntimeError)   \
+  F(PyObject*, value_error, PyExc_ValueError)       \
+  F(PyObject*, buffer_error, PyExc_BufferError)     \
+  F(int, utf8_mode, Py_UTF8Mode)
+
+#define PENSTOCK_DECLARE_FUNCTION(type, name, arguments) extern type(*name) arguments;
+#define PENSTOCK_DECLARE_OBJECT(type, name, symbol) extern type* name;
+PENSTOCK_PYTHON_FUNCTIONS(PENSTOCK_DECLARE_FUNCTION)
+PENSTOCK_PYTHON_OBJECTS(PENSTOCK_DECLARE_OBJECT)
+#undef PENSTOCK_DECLARE_FUNCTION
+#undef PENSTOCK_DECLARE_OBJECT
+
+// Loads the shared library of an interpreter, so that its extension modules find it too; returns what went wrong, or nothing.
+std::string load_python(const std::string& library);
+
+// A reference to a Python object that is given back at the end of a scope. Only where the interpreter is held.
+class Reference {
+ public:
+  Reference() = default;
+  explicit Reference(PyObject* owned) : object_(owned) {}
+  Reference(Reference&& other) noexcept : object_(other.release()) {}
+  Reference& operator=(Reference&& other) noexcept {
+    reset(other.release());
+    return *this;
+  }
+  ~Reference() { reset(nullptr); }
+
+  PyObject* get() const { return object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+  PyObject* release() {
+    PyObject* given = object_;
+    object_ = nullptr;
+    return given;
+  }
+  void reset(PyObject* owned) {
+    PyObject* before = object_;
+    object_ = owned;
+    if (before != nullptr) Py_DecRef(before);
+  }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+}  // namespace penstock

@@ -1,0 +1,145 @@
+#include "interpreter.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace penstock {
+namespace {
+
+constexpr const char* kModule = "penstock.serving.in_process";
+
+// What a thread of Triton's is to Python. Kept from call to call: what Python code has stored for the thread is still there.
+class ThreadState {
+ public:
+  ~ThreadState() {
+    if (state_ == nullptr) return;
+    PyEval_RestoreThread(state_);
+    PyGILState_Release(before_);
+  }
+  void enter() {
+    if (state_ == nullptr) {
+      before_ = PyGILState_Ensure();
+    } else {
+      PyEval_RestoreThread(state_);
+    }
+  }
+  void leave() { state_ = PyEval_SaveThread(); }
+
+ private:
+  PyThreadState* state_ = nullptr;
+  int before_ = 0;
+};
+
+thread_local ThreadState thread_state;
+
+// The thread that Python takes for the main one: it starts the interpreter, waits, and ends it. Never destroyed: at the end of the
+// process, threads may still be about.
+class MainThread {
+ public:
+  std::string start(const std::string& library, const std::string& executable) {
+    std::lock_guard<std::mutex> alone(in_turn_);
+    if (users_ == 0) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      done_ = started_ = false;
+      thread_ = std::thread([this, library, executable] { run(library, executable); });
+      changed_.wait(lock, [this] { return started_; });
+      if (!failure_.empty()) {
+        lock.unlock();
+        thread_.join();
+        return failure_;
+      }
+    }
+    ++users_;
+    return "";
+  }
+
+  void end() {
+    std::lock_guard<std::mutex> alone(in_turn_);
+    if (users_ == 0 || --users_ > 0) return;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      done_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  void run(const std::string& library, const std::string& executable) {
+    std::string failure = load_python(library);
+    if (failure.empty()) failure = initialize(executable);
+    std::unique_lock<std::mutex> lock(mutex_);
+    failure_ = failure;
+    started_ = true;
+    changed_.notify_all();
+    if (!failure.empty()) return;
+    changed_.wait(lock, [this] { return done_; });
+    Held held;
+    Reference module(PyImport_ImportModule(kModule));
+    Reference told(module ? PyObject_CallMethod(module.get(), "end", nullptr) : nullptr);
+    if (!told) take_error();
+  }
+
+  static std::string initialize(const std::string& executable) {
+    // The library may be here twice, under two names for the backend: the interpreter is one all the same.
+    if (!Py_IsInitialized()) {
+      // Python keeps the name, so it stays.
+      Py_SetProgramName(Py_DecodeLocale(executable.c_str(), nullptr));
+      *utf8_mode = 1;
+      Py_InitializeEx(0);  // 0: signals are the server's
+      PyEval_SaveThread();
+    }
+    Held held;
+    Reference module(PyImport_ImportModule(kModule));
+    return module ? "" : "'" + executable + "' cannot be served from: " + take_error();
+  }
+
+  std::mutex in_turn_, mutex_;
+  std::condition_variable changed_;
+  std::thread thread_;
+  std::string failure_;
+  int users_ = 0;
+  bool started_ = false, done_ = false;
+};
+
+MainThread& main_thread() {
+  static MainThread* only = new MainThread;
+  return *only;
+}
+
+}  // namespace
+
+std::string start_python(const std::string& library, const std::string& executable) {
+  return main_thread().start(library, executable);
+}
+
+void end_python() { main_thread().end(); }
+
+Held::Held() { thread_state.enter(); }
+Held::~Held() { thread_state.leave(); }
+
+std::string bytes_of(PyObject* value) {
+  Py_ssize_t size = 0;
+  const char* data = value == nullptr ? nullptr : PyUnicode_AsUTF8AndSize(value, &size);
+  if (data == nullptr) {
+    PyErr_Clear();
+    return "";
+  }
+  return std::string(data, static_cast<size_t>(size));
+}
+
+std::string take_error() {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  Reference own_type(type), own_value(value), own_trace(trace);
+  if (type == nullptr) return "an unknown error";
+  Reference name(PyObject_GetAttrString(type, "__name__"));
+  Reference told(value == nullptr ? nullptr : PyObject_Str(value));
+  std::string message = bytes_of(name.get()) + ": " + bytes_of(told.get());
+  PyErr_Clear();
+  return message;
+}
+
+}  // namespace penstock

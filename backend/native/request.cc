@@ -1,0 +1,418 @@
+#include "request.h"
+
+#include <cstring>
+#include <vector>
+
+#include "interpreter.h"
+
+namespace penstock {
+
+std::string take_error(TRITONSERVER_Error* error) {
+  if (error == nullptr) return "";
+  std::string message = TRITONSERVER_ErrorMessage(error);
+  TRITONSERVER_ErrorDelete(error);
+  return message;
+}
+
+namespace {
+
+// Raises an error of Triton's, if it is one.
+bool succeeded(TRITONSERVER_Error* error) {
+  if (error == nullptr) return true;
+  PyErr_SetString(*runtime_error, take_error(error).c_str());
+  return false;
+}
+
+}  // namespace
+
+// -- answers ------------------------------------------------------------------------------------------------------------
+
+struct Output {
+  std::string name;
+  int data_type = 0;
+  std::vector<int64_t> shape;
+  Py_buffer data{};
+};
+
+// An answer, or why there is none.
+struct Answer {
+  std::vector<Output> outputs;
+  int code = -1;  // of an error
+  std::string message;
+
+  ~Answer() {
+    for (Output& output : outputs) {
+      if (output.data.owner != nullptr) PyBuffer_Release(&output.data);
+    }
+  }
+};
+
+namespace {
+
+// (name, data type, shape, data) as an output; false with an error raised.
+bool read_output(PyObject* given, Output* output) {
+  PyObject *name = nullptr, *shape = nullptr, *data = nullptr;
+  if (!PyArg_ParseTuple(given, "OiOO", &name, &output->data_type, &shape, &data)) return false;
+  output->name = bytes_of(name);
+  const Py_ssize_t rank = PyTuple_Size(shape);
+  for (Py_ssize_t axis = 0; axis < rank; ++axis) output->shape.push_back(PyLong_AsLongLong(PyTuple_GetItem(shape, axis)));
+  return PyErr_Occurred() == nullptr && PyObject_GetBuffer(data, &output->data, PyBUF_SIMPLE) == 0;
+}
+
+void replace_answer(Request* self, Answer* answer) {
+  delete self->answer;
+  self->answer = answer;
+  self->failed = answer != nullptr && answer->code >= 0;
+}
+
+// Copies an output into memory of Triton's.
+TRITONSERVER_Error* fill(TRITONBACKEND_Response* response, const Output& output) {
+  TRITONBACKEND_Output* target = nullptr;
+  const auto rank = static_cast<uint32_t>(output.shape.size());
+  if (auto* error = TRITONBACKEND_ResponseOutput(
+          response, &target, output.name.c_str(), output.data_type, output.shape.data(), rank)) {
+    return error;
+  }
+  void* memory = nullptr;
+  TRITONSERVER_MemoryType kind = TRITONSERVER_MEMORY_CPU;
+  int64_t device = 0;
+  const auto size = static_cast<uint64_t>(output.data.size);
+  if (auto* error = TRITONBACKEND_OutputBuffer(target, &memory, size, &kind, &device)) return error;
+  if (kind == TRITONSERVER_MEMORY_GPU) {
+    const std::string message = "the output '" + output.name + "' is wanted in memory of a GPU, which penstock cannot write to yet";
+    return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNSUPPORTED, message.c_str());
+  }
+  if (size > 0) std::memcpy(memory, output.data.data, size);
+  return nullptr;
+}
+
+TRITONSERVER_Error* fill(TRITONBACKEND_Response* response, const Answer& answer) {
+  if (answer.code >= 0) return TRITONSERVER_ErrorNew(answer.code, answer.message.c_str());
+  for (const Output& output : answer.outputs) {
+    if (auto* error = fill(response, output)) return error;
+  }
+  return nullptr;
+}
+
+// Sends an answer, without the interpreter; false where the client gets an error.
+bool send(TRITONBACKEND_ResponseFactory* factory, const Answer& answer, uint32_t flags) {
+  TRITONBACKEND_Response* response = nullptr;
+  std::string lost = take_error(TRITONBACKEND_ResponseNewFromFactory(&response, factory));
+  TRITONSERVER_Error* refusal = nullptr;
+  if (lost.empty()) {
+    refusal = fill(response, answer);
+    lost = take_error(TRITONBACKEND_ResponseSend(response, flags, refusal));
+  }
+  const bool answered = refusal == nullptr && lost.empty();
+  if (refusal != nullptr) TRITONSERVER_ErrorDelete(refusal);
+  if (!lost.empty()) take_error(TRITONSERVER_LogMessage(2, "penstock", 0, ("an answer is lost: " + lost).c_str()));
+  return answered;
+}
+
+}  // namespace
+
+void complete(Request* request, const std::string& otherwise) {
+  if (request->answer == nullptr && request->begun) {
+    take_error(TRITONBACKEND_ResponseFactorySendFlags(request->factory, TRITONSERVER_RESPONSE_COMPLETE_FINAL));
+  } else if (request->answer == nullptr) {
+    Answer refusal;
+    refusal.code = TRITONSERVER_ERROR_INTERNAL;
+    refusal.message = otherwise.empty() ? "the model gave no answer" : otherwise;
+    request->failed = true;
+    send(request->factory, refusal, TRITONSERVER_RESPONSE_COMPLETE_FINAL);
+  } else if (!send(request->factory, *request->answer, TRITONSERVER_RESPONSE_COMPLETE_FINAL)) {
+    request->failed = true;
+  }
+}
+
+void forget_answer(Request* request) {
+  delete request->answer;
+  request->answer = nullptr;
+}
+
+// -- memory of inputs ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+PyTypeObject* request_type = nullptr;
+PyTypeObject* memory_type = nullptr;
+
+// A piece of an input in Triton's memory, readable through Python's buffer protocol; keeps the request.
+struct Memory {
+  PyObject base;
+  PyObject* request;
+  const void* address;
+  Py_ssize_t size;
+  TRITONSERVER_MemoryType kind;
+  int64_t device;
+};
+
+int memory_get_buffer(PyObject* object, Py_buffer* view, int flags) {
+  auto* self = reinterpret_cast<Memory*>(object);
+  if (self->kind == TRITONSERVER_MEMORY_GPU) {
+    PyErr_SetString(*buffer_error, "the memory is that of a GPU");
+    return -1;
+  }
+  return PyBuffer_FillInfo(view, object, const_cast<void*>(self->address), self->size, 1, flags);
+}
+
+// place(): (address, size, device), where device is -1 for the host's memory.
+PyObject* memory_place(PyObject* object, PyObject*) {
+  auto* self = reinterpret_cast<Memory*>(object);
+  const long long device = self->kind == TRITONSERVER_MEMORY_GPU ? self->device : -1;
+  return Py_BuildValue("(LLL)", reinterpret_cast<long long>(self->address), static_cast<long long>(self->size), device);
+}
+
+void memory_dealloc(PyObject* object) {
+  PyTypeObject* type = object->type;
+  Py_DecRef(reinterpret_cast<Memory*>(object)->request);
+  PyObject_Free(object);
+  Py_DecRef(reinterpret_cast<PyObject*>(type));
+}
+
+PyObject* new_memory(Request* request, TRITONBACKEND_Input* input, uint32_t index) {
+  const void* address = nullptr;
+  uint64_t size = 0;
+  TRITONSERVER_MemoryType kind = TRITONSERVER_MEMORY_CPU;
+  int64_t device = 0;
+  if (!succeeded(TRITONBACKEND_InputBuffer(input, index, &address, &size, &kind, &device))) return nullptr;
+  auto* memory = reinterpret_cast<Memory*>(PyType_GenericAlloc(memory_type, 0));
+  if (memory == nullptr) return nullptr;
+  memory->request = &request->base;
+  Py_IncRef(memory->request);
+  memory->address = address;
+  memory->size = static_cast<Py_ssize_t>(size);
+  memory->kind = kind;
+  memory->device = device;
+  return &memory->base;
+}
+
+// -- what a request asks ------------------------------------------------------------------------------------------------
+
+Request* request_of(PyObject* object) { return reinterpret_cast<Request*>(object); }
+
+PyObject* request_id(PyObject* self, PyObject*) {
+  const char* id = "";
+  return succeeded(TRITONBACKEND_RequestId(request_of(self)->request, &id)) ? text(id == nullptr ? "" : id) : nullptr;
+}
+
+PyObject* parameter(TRITONSERVER_ParameterType type, const void* value) {
+  switch (type) {
+    case TRITONSERVER_PARAMETER_STRING:
+      return text(static_cast<const char*>(value));
+    case TRITONSERVER_PARAMETER_INT:
+      return PyLong_FromLongLong(*static_cast<const int64_t*>(value));
+    case TRITONSERVER_PARAMETER_BOOL:
+      return PyBool_FromLong(*static_cast<const bool*>(value));
+    case TRITONSERVER_PARAMETER_DOUBLE:
+      return PyFloat_FromDouble(*static_cast<const double*>(value));
+  }
+  Py_IncRef(none);
+  return none;
+}
+
+PyObject* request_parameters(PyObject* self, PyObject*) {
+  TRITONBACKEND_Request* request = request_of(self)->request;
+  uint32_t count = 0;
+  if (!succeeded(TRITONBACKEND_RequestParameterCount(request, &count))) return nullptr;
+  Reference found(PyDict_New());
+  for (uint32_t index = 0; index < count; ++index) {
+    const char* name = nullptr;
+    TRITONSERVER_ParameterType type = TRITONSERVER_PARAMETER_STRING;
+    const void* value = nullptr;
+    if (!succeeded(TRITONBACKEND_RequestParameter(request, index, &name, &type, &value))) return nullptr;
+    Reference key(text(name)), given(parameter(type, value));
+    if (!key || !given || PyDict_SetItem(found.get(), key.get(), given.get()) < 0) return nullptr;
+  }
+  return found.release();
+}
+
+PyObject* request_outputs(PyObject* self, PyObject*) {
+  TRITONBACKEND_Request* request = request_of(self)->request;
+  uint32_t count = 0;
+  if (!succeeded(TRITONBACKEND_RequestOutputCount(request, &count))) return nullptr;
+  Reference names(PyList_New(count));
+  for (uint32_t index = 0; index < count; ++index) {
+    const char* name = nullptr;
+    if (!succeeded(TRITONBACKEND_RequestOutputName(request, index, &name))) return nullptr;
+    PyList_SetItem(names.get(), index, text(name));
+  }
+  return names.release();
+}
+
+PyObject* request_is_cancelled(PyObject* self, PyObject*) {
+  bool cancelled = false;
+  return succeeded(TRITONBACKEND_RequestIsCancelled(request_of(self)->request, &cancelled)) ? PyBool_FromLong(cancelled)
+                                                                                            : nullptr;
+}
+
+// input(name): (data type, shape, the pieces of its memory), or None where the request leaves it out.
+PyObject* request_input(PyObject* object, PyObject* name) {
+  Request* self = request_of(object);
+  TRITONBACKEND_Input* input = nullptr;
+  if (!take_error(TRITONBACKEND_RequestInput(self->request, bytes_of(name).c_str(), &input)).empty()) {
+    Py_IncRef(none);
+    return none;
+  }
+  int data_type = 0;
+  const int64_t* extents = nullptr;
+  uint32_t rank = 0, pieces = 0;
+  uint64_t size = 0;
+  if (!succeeded(TRITONBACKEND_InputProperties(input, nullptr, &data_type, &extents, &rank, &size, &pieces))) {
+    return nullptr;
+  }
+  Reference shape(PyTuple_New(rank)), memory(PyList_New(pieces));
+  for (uint32_t axis = 0; axis < rank; ++axis) PyTuple_SetItem(shape.get(), axis, PyLong_FromLongLong(extents[axis]));
+  for (uint32_t index = 0; index < pieces; ++index) {
+    PyObject* piece = new_memory(self, input, index);
+    if (piece == nullptr) return nullptr;
+    PyList_SetItem(memory.get(), index, piece);
+  }
+  return Py_BuildValue("(iOO)", data_type, shape.get(), memory.get());
+}
+
+// -- and what it is told ------------------------------------------------------------------------------------------------
+
+// answer([(name, data type, shape, data), ...]): sent when the execution is over, or by flush().
+PyObject* request_answer(PyObject* self, PyObject* outputs) {
+  const Py_ssize_t count = PyList_Size(outputs);
+  if (count < 0) return nullptr;
+  auto* answer = new Answer;
+  answer->outputs.resize(static_cast<size_t>(count));
+  for (Py_ssize_t index = 0; index < count; ++index) {
+    if (!read_output(PyList_GetItem(outputs, index), &answer->outputs[static_cast<size_t>(index)])) {
+      delete answer;
+      return nullptr;
+    }
+  }
+  replace_answer(request_of(self), answer);
+  Py_IncRef(none);
+  return none;
+}
+
+// refuse(code, message): likewise.
+PyObject* request_refuse(PyObject* self, PyObject* arguments) {
+  int code = 0;
+  PyObject* message = nullptr;
+  if (!PyArg_ParseTuple(arguments, "iO", &code, &message)) return nullptr;
+  auto* answer = new Answer;
+  answer->code = code;
+  answer->message = bytes_of(message);
+  replace_answer(request_of(self), answer);
+  Py_IncRef(none);
+  return none;
+}
+
+// flush(): sends the answer now; more may follow.
+PyObject* request_flush(PyObject* object, PyObject*) {
+  Request* self = request_of(object);
+  if (self->answer != nullptr) {
+    {
+      Let others;
+      send(self->factory, *self->answer, 0);
+    }
+    forget_answer(self);
+  }
+  self->begun = true;
+  Py_IncRef(none);
+  return none;
+}
+
+void request_dealloc(PyObject* object) {
+  Request* self = request_of(object);
+  PyTypeObject* type = object->type;
+  delete self->answer;
+  if (self->request != nullptr) {
+    Let others;  // Triton has locks of its own
+    take_error(TRITONBACKEND_ResponseFactoryDelete(self->factory));
+    take_error(TRITONBACKEND_RequestRelease(self->request, TRITONSERVER_REQUEST_RELEASE_ALL));
+  }
+  PyObject_Free(object);
+  Py_DecRef(reinterpret_cast<PyObject*>(type));
+}
+
+PyMethodDef request_methods[] = {
+    {"id", request_id, METH_NOARGS, nullptr},
+    {"parameters", request_parameters, METH_NOARGS, nullptr},
+    {"outputs", request_outputs, METH_NOARGS, nullptr},
+    {"is_cancelled", request_is_cancelled, METH_NOARGS, nullptr},
+    {"input", request_input, METH_O, nullptr},
+    {"answer", request_answer, METH_O, nullptr},
+    {"refuse", request_refuse, METH_VARARGS, nullptr},
+    {"flush", request_flush, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot request_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(request_dealloc)},
+    {Py_tp_methods, request_methods},
+    {0, nullptr},
+};
+PyType_Spec request_spec = {"penstock.Request", sizeof(Request), 0, Py_TPFLAGS_DEFAULT, request_slots};
+
+PyMethodDef memory_methods[] = {
+    {"place", memory_place, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot memory_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(memory_dealloc)},
+    {Py_tp_methods, memory_methods},
+    {Py_bf_getbuffer, reinterpret_cast<void*>(memory_get_buffer)},
+    {0, nullptr},
+};
+PyType_Spec memory_spec = {"penstock.Memory", sizeof(Memory), 0, Py_TPFLAGS_DEFAULT, memory_slots};
+
+}  // namespace
+
+bool prepare_request_types() {
+  if (request_type == nullptr) request_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&request_spec));
+  if (memory_type == nullptr) memory_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&memory_spec));
+  return request_type != nullptr && memory_type != nullptr;
+}
+
+Request* new_request(TRITONBACKEND_Request* request) {
+  auto* made = reinterpret_cast<Request*>(PyType_GenericAlloc(request_type, 0));
+  if (made == nullptr) return nullptr;
+  if (!succeeded(TRITONBACKEND_ResponseFactoryNew(&made->factory, request))) {
+    Py_DecRef(&made->base);
+    return nullptr;
+  }
+  made->request = request;
+  return made;
+}
+
+PyObject* elements(PyObject*, PyObject* data) {
+  Py_buffer view{};
+  if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return nullptr;
+  Reference places(PyList_New(0));
+  const auto* bytes = static_cast<const unsigned char*>(view.data);
+  Py_ssize_t position = 0;
+  // Each has its length before it, in four bytes, the lowest first.
+  while (places && position < view.size) {
+    uint32_t length = 0;
+    if (view.size - position >= 4) std::memcpy(&length, bytes + position, 4);
+    if (view.size - position < 4 || view.size - position - 4 < static_cast<Py_ssize_t>(length)) {
+      PyErr_SetString(*value_error, "its byte strings are cut off");
+      places.reset(nullptr);
+      break;
+    }
+    const Py_ssize_t begin = position + 4;
+    position = begin + static_cast<Py_ssize_t>(length);
+    for (const Py_ssize_t place : {begin, position}) {
+      Reference number(PyLong_FromLongLong(place));
+      PyList_Append(places.get(), number.get());
+    }
+  }
+  PyBuffer_Release(&view);
+  return places.release();
+}
+
+uint64_t count_samples(TRITONBACKEND_Request* request) {
+  TRITONBACKEND_Input* input = nullptr;
+  const int64_t* shape = nullptr;
+  uint32_t rank = 0;
+  if (!take_error(TRITONBACKEND_RequestInputByIndex(request, 0, &input)).empty()) return 1;
+  take_error(TRITONBACKEND_InputProperties(input, nullptr, nullptr, &shape, &rank, nullptr, nullptr));
+  return rank > 0 && shape[0] > 0 ? static_cast<uint64_t>(shape[0]) : 1;
+}
+
+}  // namespace penstock

@@ -1,0 +1,40 @@
+"""``penstock index``: where the records of a data set begin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+# By the ending of a file's name.
+_FORMATS = {".tar": "webdataset", ".rec": "mxnet", ".tfrecord": "tfrecord", ".tfrecords": "tfrecord"}
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("index", type=click.Path(dir_okay=False, path_type=Path), required=False)
+@click.option(
+    "--format", "kind", type=click.Choice(sorted(set(_FORMATS.values()))), help="Default: by the file's name."
+)
+def command(file: Path, index: Path | None, kind: str | None) -> None:
+    """Write the index that a reader of a data set takes as `index_path`.
+
+    FILE is a tar archive (`fn.readers.webdataset`), a TFRecord file (`fn.readers.tfrecord`), or a RecordIO file
+    (`fn.readers.mxnet`). INDEX is FILE with the ending .idx, unless it is given.
+
+    \b
+      penstock index train-0001.tar
+      penstock index train.rec train.idx
+      penstock index shard-00001-of-01024 shard.idx --format tfrecord
+    """
+    from penstock.operators.readers.indexing import write_index
+
+    kind = kind or _FORMATS.get(file.suffix)
+    if kind is None:
+        raise click.UsageError(f"Cannot tell from the name what '{file}' is: say so with --format")
+    index = index or file.with_suffix(".idx")
+    try:
+        count = write_index(kind, str(file), str(index))
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{index}: {count} lines")

@@ -1,0 +1,57 @@
+"""What DALI's scripts ``wds2idx`` and ``rec2idx`` offer to programs that import them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from types import TracebackType
+from typing import ClassVar
+
+from penstock.operators.readers.indexing import write_index
+
+
+class IndexCreator:
+    """Writes the index of a file.
+
+    >>> with IndexCreator("train.tar", "train.idx") as creator:  # doctest: +SKIP
+    ...     creator.create_index()
+    """
+
+    reader: ClassVar[str]
+
+    def __init__(self, uri: str, idx_path: str, verbose: bool = True) -> None:
+        self.uri = uri
+        self.idx_path = idx_path
+        self.verbose = verbose
+
+    def __enter__(self) -> IndexCreator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def open(self) -> None:
+        """Files are opened only while the index is written."""
+
+    def close(self) -> None:
+        """As :meth:`open`."""
+
+    def reset(self) -> None:
+        """As :meth:`open`."""
+
+    def create_index(self) -> None:
+        """Writes the index; raises ValueError where the file is damaged."""
+        count = write_index(self.reader, self.uri, self.idx_path)
+        if self.verbose:
+            print(f"{self.idx_path}: {count} lines")
+
+    @classmethod
+    def main(cls) -> None:
+        """The program: a file and its index, which is beside it where it is not named."""
+        parser = argparse.ArgumentParser(description=f"Writes an index for `fn.readers.{cls.reader}`.")
+        parser.add_argument("file")
+        parser.add_argument("index", nargs="?")
+        given = parser.parse_args()
+        cls(given.file, given.index or f"{os.path.splitext(given.file)[0]}.idx").create_index()

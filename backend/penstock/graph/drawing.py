@@ -1,0 +1,219 @@
+"""Graphs as pictures: operators in layers from top to bottom, as an SVG that needs nothing to be drawn with."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING
+
+from penstock.graph.listing import arguments, title
+
+if TYPE_CHECKING:
+    from penstock.graph.nodes import DataNode, OpNode
+
+_FILLS = {"cpu": "#dcebfa", "gpu": "#dcf3dc", "mixed": "#faf0cd", "output": "#f1f1f1"}
+_FONT, _CHARACTER = 12, 7.3
+_HEIGHT, _BETWEEN, _LAYERS = 40.0, 26.0, 34.0
+_MARGIN = 8.0
+_LONGEST = 60
+_SWEEPS = 4
+
+
+@dataclass(eq=False)
+class _Box:
+    """A node of the picture; one without lines is where an edge crosses a layer.
+
+    Attributes:
+        lines: of text: what it is, and its name.
+        layer: its row, from the top.
+        x: its middle.
+        sources: what is drawn into it: the box, and how the edge is called.
+    """
+
+    lines: tuple[str, ...] = ()
+    fill: str = ""
+    hint: str = ""
+    link: str = ""
+    changed: bool = False
+    layer: int = 0
+    x: float = 0.0
+    sources: list[tuple[_Box, str]] = field(default_factory=list)
+
+    @property
+    def width(self) -> float:
+        return max((len(line) for line in self.lines), default=0) * _CHARACTER + 18 if self.lines else 2.0
+
+    @property
+    def y(self) -> float:
+        return _MARGIN + self.layer * (_HEIGHT + _LAYERS)
+
+
+def to_svg(
+    operators: Sequence[OpNode],
+    outputs: Sequence[DataNode],
+    changed: Collection[str] = (),
+    links: Mapping[str, str] | None = None,
+) -> str:
+    """The graph as an SVG element.
+
+    Args:
+        operators: each after those that it depends on.
+        outputs: of the pipeline.
+        changed: the names of operators to be marked.
+        links: where a click on an operator leads, by its name.
+    """
+    boxes = _boxes(operators, outputs, changed, links or {})
+    for box in boxes:
+        box.layer = max((source.layer + 1 for source, _ in box.sources), default=0)
+    _lower(boxes)
+    layers = _layers(boxes)
+    _order(layers)
+    width = _place(layers)
+    height = max((box.y for layer in layers for box in layer), default=0.0) + _HEIGHT + _MARGIN
+    crossing = [box for layer in layers for box in layer]
+    edges = "".join(_edge(source, box, name) for box in crossing for source, name in box.sources)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="penstock-graph" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="monospace" font-size="{_FONT}">'
+        f'<rect width="100%" height="100%" fill="white"/>{edges}{"".join(map(_drawn, boxes))}</svg>'
+    )
+
+
+# -- what there is to draw ---------------------------------------------------------------------------------------------
+
+
+def _boxes(
+    operators: Sequence[OpNode], outputs: Sequence[DataNode], changed: Collection[str], links: Mapping[str, str]
+) -> list[_Box]:
+    of_operator: dict[OpNode, _Box] = {}
+    for op in operators:
+        name, what = op.name, title(op)
+        lines = (_shortened(what),) if name.startswith("__") else (_shortened(what), _shortened(name))
+        given = [f"{key}={value}" for key, value in arguments(op)]
+        hint = "\n".join([f"{what} '{name}' on {op.device}", *given])
+        box = _Box(lines, _FILLS[op.device], hint, links.get(name, ""), name in changed)
+        named = [(node, "") for node in op.inputs] + [(node, key) for key, node in sorted(op.argument_inputs.items())]
+        # Arguments of a fused operator's steps bear their position before their names.
+        box.sources = [(of_operator[node.source], key.rpartition(":")[2]) for node, key in named if node.source]
+        of_operator[op] = box
+    ends = [
+        _Box(("output", _shortened(node.name)), _FILLS["output"], sources=[(of_operator[node.source], "")])
+        for node in outputs
+        if node.source
+    ]
+    return [*of_operator.values(), *ends]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+# -- where it goes -----------------------------------------------------------------------------------------------------
+
+
+def _lower(boxes: Sequence[_Box]) -> None:
+    """Brings what depends on nothing down to what uses it."""
+    highest_use: dict[_Box, int] = {}
+    for box in reversed(boxes):
+        if box in highest_use:
+            box.layer = max(box.layer, highest_use[box] - 1) if not box.sources else box.layer
+        for source, _ in box.sources:
+            highest_use[source] = min(highest_use.get(source, box.layer), box.layer)
+
+
+def _layers(boxes: Sequence[_Box]) -> list[list[_Box]]:
+    """The boxes by layer; edges over several layers go through one of no size in each."""
+    layers: dict[int, list[_Box]] = defaultdict(list)
+    for box in boxes:
+        layers[box.layer].append(box)
+    for box in boxes:
+        through = []
+        for source, name in box.sources:
+            for number in range(source.layer + 1, box.layer):
+                source = _Box(layer=number, sources=[(source, "")])
+                layers[number].append(source)
+            through.append((source, name))
+        box.sources = through
+    return [layers[number] for number in sorted(layers)]
+
+
+def _order(layers: Sequence[list[_Box]]) -> None:
+    """Puts the boxes of each layer in the order of what they are drawn from, and of what they are drawn to, in turns."""
+    users: dict[_Box, list[_Box]] = defaultdict(list)
+    for layer in layers:
+        for box in layer:
+            for source, _ in box.sources:
+                users[source].append(box)
+    for sweep in range(_SWEEPS):
+        downwards = sweep % 2 == 0
+        for layer in layers if downwards else reversed(layers):
+            place = {box: number for row in layers for number, box in enumerate(row)}
+            near = {box: [s for s, _ in box.sources] if downwards else users[box] for box in layer}
+            middle = {
+                box: sum(place[other] for other in near[box]) / len(near[box]) if near[box] else place[box]
+                for box in layer
+            }
+            layer.sort(key=middle.__getitem__)
+
+
+def _place(layers: Sequence[Sequence[_Box]]) -> float:
+    """Gives each box its x, above the middle of what it is drawn from as far as its neighbours let it; the picture's width."""
+    for layer in layers:
+        left = _MARGIN
+        excess = []
+        for box in layer:
+            middles = [source.x for source, _ in box.sources]
+            wanted = sum(middles) / len(middles) if middles else 0.0
+            box.x = max(left + box.width / 2, wanted)
+            left = box.x + box.width / 2 + _BETWEEN
+            if middles:
+                excess.append(box.x - wanted)
+        # What was pushed to the right pulls its row back to the left, as far as there is room.
+        pull = sum(excess) / len(excess) if excess else 0.0
+        room = layer[0].x - layer[0].width / 2 - _MARGIN
+        for box in layer:
+            box.x -= max(0.0, min(pull, room))
+    return max((box.x + box.width / 2 for layer in layers for box in layer), default=0.0) + _MARGIN
+
+
+# -- how it looks ------------------------------------------------------------------------------------------------------
+
+
+def _drawn(box: _Box) -> str:
+    left = box.x - box.width / 2
+    stroke = 'stroke="#d9480f" stroke-width="2.5"' if box.changed else 'stroke="#888"'
+    radius = 18 if box.fill == _FILLS["output"] else 4
+    top = box.y + _HEIGHT / 2 + (4 if len(box.lines) == 1 else -3)
+    rows = "".join(
+        f'<text x="{box.x:.1f}" y="{top + 15 * number:.1f}" text-anchor="middle" '
+        f'fill="{"#666" if number else "#111"}">{escape(line)}</text>'
+        for number, line in enumerate(box.lines)
+    )
+    shape = (
+        f'<rect x="{left:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{_HEIGHT:.0f}" rx="{radius}" '
+        f'fill="{box.fill}" {stroke}/>'
+    )
+    drawn = f"<g><title>{escape(box.hint)}</title>{shape}{rows}</g>" if box.hint else f"<g>{shape}{rows}</g>"
+    return f'<a href="{escape(box.link)}">{drawn}</a>' if box.link else drawn
+
+
+def _edge(source: _Box, box: _Box, name: str) -> str:
+    top = source.y + (_HEIGHT if source.lines else _HEIGHT / 2)
+    bottom = box.y + (0 if box.lines else _HEIGHT / 2)
+    bend = (bottom - top) / 2
+    dashes = ' stroke-dasharray="4 3"' if name else ""
+    path = (
+        f'<path d="M{source.x:.1f} {top:.1f} C{source.x:.1f} {top + bend:.1f} {box.x:.1f} {bottom - bend:.1f} '
+        f'{box.x:.1f} {bottom:.1f}" fill="none" stroke="#888"{dashes}/>'
+    )
+    point = f"{box.x - 4:.1f},{bottom - 7:.1f} {box.x + 4:.1f},{bottom - 7:.1f} {box.x:.1f},{bottom:.1f}"
+    head = f'<polygon points="{point}" fill="#888"/>' if box.lines else ""
+    middle = (source.x + box.x) / 2 + 4
+    label = (
+        f'<text x="{middle:.1f}" y="{(top + bottom) / 2 + 4:.1f}" fill="#999" font-size="10">{escape(name)}</text>'
+        if name
+        else ""
+    )
+    return path + head + label

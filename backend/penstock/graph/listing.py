@@ -1,0 +1,82 @@
+"""Graphs as text: a line for each operator, written as the call that made it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.graph.nodes import DataNode, OpNode
+
+_WIDTH = 110
+# Of a longer graph, this many operators are listed at either end.
+_EDGE = 30
+# The arguments of arithmetic, which are written as its operands.
+_EXPRESSION = (_DESCRIPTION, _INTEGERS, _REALS) = ("expression_desc", "integer_constants", "real_constants")
+_OPERAND = re.compile(r"([&$])(\d+)(?::(\w+))?")
+
+
+def listing(operators: Sequence[OpNode], outputs: Sequence[DataNode]) -> str:
+    """The operators, each with its outputs, inputs and arguments, and what comes out at the end.
+
+    >>> from penstock import Pipeline, fn
+    >>> with Pipeline(batch_size=1) as pipe:
+    ...     pipe.set_outputs(fn.flip(fn.external_source(name="image"), name="mirrored"))
+    >>> print(listing(pipe.graph.operators, pipe.graph.outputs))
+    image = fn.external_source()
+    mirrored = fn.flip(image)
+    return mirrored
+    """
+    shown = [_line(op) for op in operators]
+    if len(shown) > 2 * _EDGE:
+        shown[_EDGE:-_EDGE] = [f"... {len(shown) - 2 * _EDGE} more operators"]
+    return "\n".join([*shown, f"return {', '.join(map(_use, outputs))}"])
+
+
+def title(op: OpNode) -> str:
+    """What an operator is called in pictures and listings: as it was called, or what it stands for."""
+    if op.steps:
+        return " + ".join(title(step).partition(".")[2] for step in op.steps)
+    return op.display_name.removeprefix("penstock.")
+
+
+def arguments(op: OpNode) -> Iterator[tuple[str, str]]:
+    """The constant arguments that were given, as text."""
+    return ((name, _value(value)) for name, value in op.arguments.items() if name not in _EXPRESSION)
+
+
+def _line(op: OpNode) -> str:
+    given = _operands(op) if _DESCRIPTION in op.arguments else [*map(_use, op.inputs)]
+    given += [f"{name.rpartition(':')[2]}={_use(node)}" for name, node in op.argument_inputs.items()]
+    given += [f"{name}={value}" for name, value in arguments(op)]
+    given += [] if op.device == "cpu" else [f"device='{op.device}'"]
+    call = f"{title(op)}({', '.join(given)})"
+    line = f"{', '.join(node.name for node in op.outputs)} = {call}" if op.outputs else call
+    return line if len(line) <= _WIDTH else line[: _WIDTH - 4] + "...)"
+
+
+def _operands(op: OpNode) -> list[str]:
+    """What an expression is made of: nodes, and constants where they stand among these."""
+    operands = []
+    for kind, number, dtype in _OPERAND.findall(op.arguments[_DESCRIPTION]):
+        if kind == "&":
+            operands.append(_use(op.inputs[int(number)]))
+        else:
+            constants = op.arguments[_REALS if "float" in dtype else _INTEGERS]
+            operands.append(_value(constants[int(number)]))
+    return operands
+
+
+def _use(node: DataNode) -> str:
+    made_on = "cpu" if node.source is None or node.source.device == "cpu" else "gpu"
+    return node.name if node.device == made_on else f"{node.name}.{node.device}()"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value, value))}]"
+    return f"{value:g}" if isinstance(value, float) else repr(value)

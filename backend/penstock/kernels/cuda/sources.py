@@ -1,0 +1,83 @@
+"""The sources of kernels: a `.cu` file, with the structs and constants that it shares with Python in front."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from penstock.kernels.borders import BORDERS
+from penstock.kernels.cuda.structs import Struct, cuda_type, declarations
+from penstock.tensors.cuda import require_cupy
+
+_FOLDER = Path(__file__).parent
+# Kernels tell products from sums themselves (fmaf), so that what is fused gives what is not, bit for bit.
+_OPTIONS = ("-std=c++17", "--fmad=false")
+# Of a block.
+THREADS = 256
+# What all kernels know.
+_COMMON: dict[str, int] = {"THREADS": THREADS, **{f"BORDER_{name.upper()}": i for i, name in enumerate(BORDERS)}}
+
+
+class Kernel(Protocol):
+    """A kernel for one device, as CuPy has it."""
+
+    max_dynamic_shared_size_bytes: int
+
+    def __call__(
+        self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[object, ...], *, shared_mem: int = ...
+    ) -> None: ...
+
+
+class KernelSource:
+    """A `.cu` file beside a module.
+
+    Args:
+        module: the module's ``__file__``.
+        structs: what its kernels read, beyond numbers.
+        constants: further names that it uses; integers are of type int, numpy's scalars of their own.
+    """
+
+    def __init__(self, module: str, *structs: Struct, **constants: int | np.generic) -> None:
+        self.path = Path(module).with_suffix(".cu")
+        self.structs = structs
+        self._constants = constants
+
+    def kernel(self, instance: str, preamble: str = "") -> Kernel:
+        """The kernel ``instance`` (e.g. ``window<uint8, float>``), compiled for the current device.
+
+        Args:
+            preamble: source that goes in front of the file, for generated functions.
+        """
+        return _kernel_on(require_cupy("a CUDA kernel").cuda.Device().id, self, instance, preamble)
+
+    def text(self, preamble: str = "") -> str:
+        """The whole source, with what it includes."""
+        own = re.sub(r'#include "(\w+\.cuh)"', lambda found: (_FOLDER / found[1]).read_text(), self.path.read_text())
+        return "".join(
+            [
+                _constants(_COMMON),
+                (_FOLDER / "common.cuh").read_text(),
+                preamble,
+                _constants(self._constants),
+                declarations(self.structs),
+                own,
+            ]
+        )
+
+
+@functools.cache
+def _kernel_on(_device: int, source: KernelSource, instance: str, preamble: str) -> Kernel:
+    module = require_cupy().RawModule(code=source.text(preamble), options=_OPTIONS, name_expressions=(instance,))
+    kernel: Kernel = module.get_function(instance)
+    return kernel
+
+
+def _constants(constants: dict[str, int] | dict[str, int | np.generic]) -> str:
+    return "".join(
+        f"const {'int' if isinstance(value, int) else cuda_type(value.dtype)} {name} = {value};\n"
+        for name, value in constants.items()
+    )

@@ -1,0 +1,76 @@
+"""Where signals are loud, on GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.kernels.cuda.launch import launch, locate, scratch
+from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.structs import Int64, Pointer, cuda_type, records
+
+
+class _Signal(NamedTuple):
+    """One signal.
+
+    Attributes:
+        power, peaks: of each element, and the highest of each tile.
+        begin, length: int32 each.
+        size, tiles, tile: elements, tiles, and the elements of a tile, a multiple of ``_STEP``.
+    """
+
+    source: Pointer
+    power: Pointer
+    peaks: Pointer
+    begin: Pointer
+    length: Pointer
+    size: Int64
+    tiles: Int64
+    tile: Int64
+    window: Int64
+
+
+# Elements that a thread sums one after the other.
+_RUN = 8
+SOURCE = KernelSource(__file__, _Signal, RUN=_RUN)
+# What a block takes at a time; a tile is as many of these as its window is worth, which it reads first.
+_STEP = THREADS * _RUN
+
+
+def find_loud_regions(jobs: Sequence[tuple[Any, int, Any, Any]], ratio: float, reference: float | None) -> None:
+    """The part of each signal from the first to the last element up to which the window's mean square is high enough.
+
+    In two launches, whatever the signals' lengths.
+
+    Args:
+        jobs: ``(signal, window, begin, length)`` for each sample; the last two are int32, to be filled: the part
+            begins with the first element's window.
+        ratio: the threshold as a fraction of the reference.
+        reference: None: the highest mean square of each signal.
+    """
+    located = [(locate(signal), window, locate(begin), locate(length)) for signal, window, begin, length in jobs]
+    if not located:
+        return
+    tiles = [-(-window // _STEP) * _STEP for _, window, _, _ in located]
+    counts = [-(-signal.size // tile) for (signal, *_), tile in zip(located, tiles)]
+    powers = scratch([(signal.size,) for signal, *_ in located], np.float32)
+    peaks = scratch([(count,) for count in counts], np.float32)
+    entries = [
+        _Signal(
+            *(signal.address, power.address, peak.address, begin.address, length.address),
+            *(signal.size, count, tile, window),
+        )
+        for (signal, window, begin, length), power, peak, count, tile in zip(located, powers, peaks, counts, tiles)
+    ]
+    descriptors = records(_Signal, entries)
+    launch(SOURCE.kernel(f"moving_power<{cuda_type(located[0][0].dtype)}>"), descriptors, counts)
+    launch(
+        SOURCE.kernel("loud_region"),
+        descriptors,
+        [1] * len(located),
+        np.float64(ratio),
+        np.float64(0 if reference is None else reference),
+        np.int32(reference is None),
+    )

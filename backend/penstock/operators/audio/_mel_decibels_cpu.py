@@ -1,0 +1,92 @@
+"""Bands of short-time spectra in decibels, which may be normalized: from a signal to the result, nothing leaves the cache.
+
+Gives what the kernels that it is made of give one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.audio import used_widths
+from penstock.kernels.cpu.decibels import Logarithm, inverse_unit, scaled_decibels
+from penstock.kernels.cpu.fft import TILE, Transform, band_tile, tile_scratch
+from penstock.kernels.cpu.moments import Standard, standardize_row
+from penstock.kernels.cpu.simd import load, store
+
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+
+
+@njit(**_OPTIONS)
+def _fill_tiles(signal, transform, starts, weights, frames, tiles):  # type: ignore[no-untyped-def]
+    """The bands as (tiles, bands, ``TILE``), zeros past the last frame: all is written in the order of memory."""
+    bands = starts, used_widths(starts.size, weights), weights
+    scratch, size = tile_scratch(transform), starts.size * TILE
+    # Nothing writes to some of the last tile's columns.
+    tiles[tiles.size - size :] = 0
+    for t in range(0, frames, TILE):
+        band_tile(signal, transform, bands, t, min(TILE, frames - t), scratch, tiles[t * starts.size :])
+
+
+@njit(**_OPTIONS)
+def _gather_row(tiles, band, bands, row):  # type: ignore[no-untyped-def]
+    """One band of all tiles."""
+    for t in range(0, row.size, TILE):
+        store(row, t, load(tiles, t * bands + band * TILE, TILE))
+
+
+@njit(**_OPTIONS)
+def _decibels(signal, transform, starts, weights, logarithm, frames, tiles, out):  # type: ignore[no-untyped-def]
+    _fill_tiles(signal, transform, starts, weights, frames, tiles)
+    relative, reference, smallest, factor = logarithm
+    scale, row = inverse_unit(tiles, relative, reference), np.empty(tiles.size // starts.size, np.float32)
+    for band in range(starts.size):
+        _gather_row(tiles, band, starts.size, row)
+        scaled_decibels(row, scale, smallest, factor, out[band * frames : (band + 1) * frames])
+
+
+@njit(**_OPTIONS)
+def _standardized(signal, transform, starts, weights, logarithm, standard, frames, tiles, out):  # type: ignore[no-untyped-def]
+    _fill_tiles(signal, transform, starts, weights, frames, tiles)
+    relative, reference, smallest, factor = logarithm
+    ddof, epsilon, gain, shift = standard
+    scale, row = inverse_unit(tiles, relative, reference), np.empty(tiles.size // starts.size, np.float32)
+    levels = np.empty(frames, np.float32)
+    for band in range(starts.size):
+        _gather_row(tiles, band, starts.size, row)
+        scaled_decibels(row, scale, smallest, factor, levels)
+        target = out[band * frames : (band + 1) * frames]
+        standardize_row(levels, 0, frames, ddof, epsilon, gain, shift, target)
+
+
+def tiles_size(bands: int, frames: int) -> int:
+    """How many float32 :func:`mel_decibels` works in."""
+    return bands * -(-frames // TILE) * TILE
+
+
+def mel_decibels(
+    signal: np.ndarray,
+    transform: Transform,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    logarithm: Logarithm,
+    standard: Standard | None,
+    tiles: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """:func:`~penstock.kernels.cpu.fft.band_power`, :func:`~penstock.kernels.cpu.decibels.to_decibels`, and where it is
+    given the ``standard`` of each row.
+
+    Args:
+        signal, transform, starts, weights: see :func:`~penstock.kernels.cpu.fft.band_power`.
+        logarithm, standard: see there.
+        tiles: what is worked in, float32 of :func:`tiles_size`.
+        out: float32 (bands, frames), contiguous.
+    """
+    bands = signal, tuple(transform), starts, weights.reshape(-1), tuple(logarithm)
+    if standard is None:
+        _decibels(*bands, out.shape[1], tiles, out.reshape(-1))
+    else:
+        _standardized(*bands, tuple(standard), out.shape[1], tiles, out.reshape(-1))

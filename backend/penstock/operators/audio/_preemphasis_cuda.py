@@ -1,0 +1,57 @@
+"""The preemphasis filter on GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.kernels.cuda.launch import blocks_for, launch, locate
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Float, Int64, Pointer, cuda_type, records
+
+
+class _Preemphasis(NamedTuple):
+    """One signal.
+
+    Attributes:
+        before: the element that stands before the first; -1: 0 does.
+    """
+
+    source: Pointer
+    target: Pointer
+    length: Int64
+    before: Int64
+    coefficient: Float
+
+
+SOURCE = KernelSource(__file__, _Preemphasis)
+
+
+def preemphasize(jobs: Sequence[tuple[Any, float, Any]], border: str) -> None:
+    """``(source, coefficient, target)`` for each sample, in one launch; arrays are taken as one row.
+
+    Args:
+        jobs: the samples.
+        border: what stands before the first element: ``zero``, that element (``clamp``), or the next (``reflect``).
+    """
+    located = [(locate(source), coefficient, locate(target)) for source, coefficient, target in jobs]
+    located = [job for job in located if job[2].size]
+    if not located:
+        return
+    entries = [
+        _Preemphasis(source.address, target.address, target.size, _element_before(border, target.size), coefficient)
+        for source, coefficient, target in located
+    ]
+    source, _, target = located[0]
+    work = "double" if source.dtype == np.float64 else "float"
+    function = SOURCE.kernel(f"preemphasize<{cuda_type(source.dtype)}, {work}, {cuda_type(target.dtype)}>")
+    counts = [blocks_for(job[2].size) for job in located]
+    launch(function, records(_Preemphasis, entries), counts)
+
+
+def _element_before(border: str, count: int) -> int:
+    if border == "clamp":
+        return 0
+    return 1 if border == "reflect" and count > 1 else -1

@@ -1,0 +1,78 @@
+"""Resampling of audio on GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.kernels.cuda.launch import launch, locate
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Double, Float, Int32, Int64, Pointer, cuda_type, records
+
+# Of a block.
+_OUTPUTS = 256
+
+
+class _Resampling(NamedTuple):
+    """One signal.
+
+    Attributes:
+        size, length: of the input and the output, in samples of all channels.
+        step: from output to output, in samples of the input.
+    """
+
+    source: Pointer
+    target: Pointer
+    size: Int64
+    length: Int64
+    channels: Int64
+    step: Double
+
+
+class _Levels(NamedTuple):
+    """How numbers between -1 and 1 (of unsigned types: 0 and 1) lie in the types of input and output.
+
+    Attributes:
+        change: 1: from signed to unsigned; -1: from unsigned to signed.
+    """
+
+    in_scale: Float
+    out_scale: Float
+    change: Int32
+
+
+SOURCE = KernelSource(__file__, _Resampling, _Levels, OUTPUTS=_OUTPUTS)
+
+
+def resample_signals(jobs: Sequence[tuple[Any, float, Any]], lobes: int, table: np.ndarray) -> None:
+    """``(source, scale, target)`` for each sample, in one launch; scales are samples of the target for each one.
+
+    Args:
+        jobs: the samples, (time) or (time, channels); integers stand for numbers between -1 and 1.
+        lobes: of the filter, to each side.
+        table: the filter (see :func:`penstock.kernels.cpu.audio.sinc_table`).
+    """
+    located = [(locate(source), scale, locate(target)) for source, scale, target in jobs]
+    located = [job for job in located if job[2].size]
+    if not located:
+        return
+    entries = [
+        _Resampling(
+            source.address, target.address, source.shape[0], target.shape[0], math.prod(source.shape[1:]), 1 / scale
+        )
+        for source, scale, target in located
+    ]
+    source, _, target = located[0]
+    change = (target.dtype.kind == "u") - (source.dtype.kind == "u")
+    levels = records(_Levels, [_Levels(1 / _most(source.dtype), _most(target.dtype), change)])
+    function = SOURCE.kernel(f"resample_signals<{cuda_type(source.dtype)}, {cuda_type(target.dtype)}>")
+    counts = [-(-job[2].shape[0] // _OUTPUTS) for job in located]
+    launch(function, records(_Resampling, entries), counts, table, np.int32(lobes), levels)
+
+
+def _most(dtype: np.dtype) -> int:
+    """What stands for 1."""
+    return 1 if dtype.kind == "f" else int(np.iinfo(dtype).max)

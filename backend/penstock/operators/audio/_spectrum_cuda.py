@@ -1,0 +1,145 @@
+"""Power spectra of the frames of signals on GPU, with a Fourier transform of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from penstock.kernels.cuda.launch import launch, locate, scratch
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, records
+
+_MAX_PASSES = 24
+
+
+class _Signal(NamedTuple):
+    """One signal; steps are in the target."""
+
+    source: Pointer
+    target: Pointer
+    length: Int64
+    frames: Int64
+    bin_step: Int64
+    frame_step: Int64
+
+
+class _Transform(NamedTuple):
+    """What is the same for all signals.
+
+    Attributes:
+        step, start: from frame to frame; where the first one begins in the signal.
+        window, points: elements of a frame, and of its real transform.
+        size, lanes: elements of the complex transform; frames of a block.
+    """
+
+    step: Int64
+    start: Int64
+    window: Int32
+    points: Int32
+    size: Int32
+    lanes: Int32
+    reflect: Int32
+    magnitude: Int32
+    passes: Int32
+    radices: Annotated[Sequence[int], Repeated(np.int32, _MAX_PASSES)]
+
+
+SOURCE = KernelSource(__file__, _Signal, _Transform)
+_COMPLEX_BYTES = 8
+# Frames of a block: as many as make its memory accesses whole, while several blocks fit a multiprocessor's memory.
+_MAX_LANES, _COMFORTABLE_BYTES, _SHARED_BYTES = 8, 32 * 1024, 48 * 1024
+# What larger transforms take of the device's memory, and how many blocks keep it busy.
+_SCRATCH_BYTES, _MAX_BLOCKS = 256 * 1024 * 1024, 1024
+
+
+@dataclass(frozen=True)
+class Framing:
+    """How a signal is cut into frames, and what is made of them.
+
+    Attributes:
+        step: from one frame's begin to the next.
+        start: where the first frame begins; negative: before the signal.
+        count: elements of the transform; frames are padded with zeros.
+        reflect: past its ends the signal is reflected, instead of silent.
+        magnitude: the root of the power.
+        time_first: targets are (time, frequency), instead of (frequency, time).
+    """
+
+    step: int
+    start: int
+    count: int
+    reflect: bool
+    magnitude: bool
+    time_first: bool
+
+
+def power_spectra(jobs: Sequence[tuple[Any, Any]], window: np.ndarray, framing: Framing) -> None:
+    """``(signal, target)`` for each sample, float32, in one launch."""
+    located = [(locate(source), locate(target)) for source, target in jobs]
+    located = [job for job in located if job[1].size]
+    if not located:
+        return
+    f = framing
+    size = f.count if f.count % 2 else f.count // 2
+    # A block needs its frames twice: before and after a pass.
+    frame_bytes = 2 * size * _COMPLEX_BYTES
+    lanes = _MAX_LANES
+    while lanes > 1 and lanes * frame_bytes > _COMFORTABLE_BYTES:
+        lanes //= 2
+    entries, counts = [], []
+    for source, target in located:
+        frames, bins = target.shape if f.time_first else target.shape[::-1]
+        steps = (1, bins) if f.time_first else (frames, 1)
+        entries.append(_Signal(source.address, target.address, source.size, frames, *steps))
+        counts.append(-(-frames // lanes))
+    radices = radices_of(size)
+    padded = [*radices, *[0] * (_MAX_PASSES - len(radices))]
+    transform = _Transform(
+        f.step, f.start, len(window), f.count, size, lanes, f.reflect, f.magnitude, len(radices), padded
+    )
+    block_bytes, groups = lanes * frame_bytes, sum(counts)
+    in_shared = block_bytes <= _SHARED_BYTES
+    blocks = groups if in_shared else min(groups, _MAX_BLOCKS, max(_SCRATCH_BYTES // block_bytes, 1))
+    room = None if in_shared else scratch([(blocks * block_bytes,)], np.uint8)[0]
+    launch(
+        SOURCE.kernel(f"power_spectra<{'true' if in_shared else 'false'}>"),
+        records(_Signal, entries),
+        counts,
+        records(_Transform, [transform]),
+        roots_of_unity(f.count),
+        window,
+        room,
+        np.int64(groups),
+        shared=block_bytes if in_shared else 0,
+        blocks=blocks,
+    )
+
+
+@cache
+def roots_of_unity(count: int) -> np.ndarray:
+    """``exp(-2 pi i k / count)`` as pairs of float32."""
+    angles = -2 * np.pi * np.arange(count) / count
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+
+def radices_of(size: int) -> list[int]:
+    """Factors of the transform's size, of which 4 and other small ones have fast code; all others are primes."""
+    radices = []
+    for factor in (4, 2, 3, 5):
+        while size % factor == 0:
+            radices.append(factor)
+            size //= factor
+    factor = 7
+    while size > 1:
+        if factor * factor > size:
+            factor = size
+        if size % factor == 0:
+            radices.append(factor)
+            size //= factor
+        else:
+            factor += 2
+    return radices

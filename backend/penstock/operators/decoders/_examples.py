@@ -1,0 +1,83 @@
+"""Encoded samples, for sweeps and documentation: made by the libraries that decoders need."""
+
+from __future__ import annotations
+
+import io
+from functools import cache
+
+import numpy as np
+
+from penstock.schema.samples import Samples, pictures, signals
+
+_NOT_A_FILE = np.frombuffer(b"These bytes are no file of any known format.", np.uint8)
+
+
+def encoded_images(layout: str = "") -> Samples:
+    """Images as JPEG and PNG files."""
+
+    def make(index: int) -> np.ndarray:
+        from PIL import Image
+
+        file = io.BytesIO()
+        Image.fromarray(pictures("HWC").make(index)).save(file, ("jpeg", "png")[index % 2])
+        return np.frombuffer(file.getvalue(), np.uint8)
+
+    return Samples(make, bad=_NOT_A_FILE)
+
+
+def encoded_sounds(layout: str = "") -> Samples:
+    """Stereo signals as WAV files."""
+
+    def make(index: int) -> np.ndarray:
+        import soundfile
+
+        file = io.BytesIO()
+        signal = signals().make(index)
+        soundfile.write(file, np.stack([signal, signal[::-1]], axis=1), 8000, format="wav")
+        return np.frombuffer(file.getvalue(), np.uint8)
+
+    return Samples(make, bad=_NOT_A_FILE)
+
+
+def encoded_videos(layout: str = "") -> Samples:
+    """Videos of 6 frames."""
+    return Samples(_encoded_video, bad=_NOT_A_FILE)
+
+
+# x264 does not give the same bytes each time.
+@cache
+def _encoded_video(index: int) -> np.ndarray:
+    import av
+
+    file = io.BytesIO()
+    frames = pictures("FHWC", F=(6,), H=(32,), W=(48,)).make(index)
+    with av.open(file, "w", format="mp4") as container:
+        stream = container.add_stream("libx264", rate=25)
+        stream.height, stream.width = frames.shape[1:3]
+        for frame in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        container.mux(stream.encode())
+    return np.frombuffer(file.getvalue(), np.uint8)
+
+
+def npy_files(layout: str = "") -> Samples:
+    """Arrays as NPY files."""
+
+    def make(index: int) -> np.ndarray:
+        file = io.BytesIO()
+        np.save(file, pictures("HWC").make(index))
+        return np.frombuffer(file.getvalue(), np.uint8)
+
+    return Samples(make, bad=_NOT_A_FILE)
+
+
+def lz4_blocks(layout: str = "") -> Samples:
+    """Blocks of 600 bytes, compressed."""
+
+    def make(index: int) -> np.ndarray:
+        import lz4.block
+
+        block = pictures("HWC", H=(10,), W=(20,)).make(index).tobytes()
+        return np.frombuffer(lz4.block.compress(block, store_size=False), np.uint8)
+
+    return Samples(make, bad=_NOT_A_FILE)

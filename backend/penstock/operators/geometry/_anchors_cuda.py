@@ -1,0 +1,84 @@
+"""Boxes matched to anchors, on GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, scratch
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Float, Int32, Pointer, Repeated, records
+
+
+class _Matching(NamedTuple):
+    """One sample.
+
+    Attributes:
+        boxes, labels: left, top, right, bottom of each box, and its label.
+        targets, target_labels: of each anchor.
+        best: for each box the anchor that it overlaps most.
+    """
+
+    boxes: Pointer
+    labels: Pointer
+    targets: Pointer
+    target_labels: Pointer
+    best: Pointer
+    box_count: Int32
+
+
+class _Encoding(NamedTuple):
+    """What is the same for all samples: see :func:`encode_boxes`."""
+
+    means: Annotated[Sequence[float], Repeated(np.float32, 4)]
+    deviations: Annotated[Sequence[float], Repeated(np.float32, 4)]
+    criteria: Float
+    scale: Float
+    offset: Int32
+
+
+SOURCE = KernelSource(__file__, _Matching, _Encoding)
+
+
+@dataclass(slots=True)
+class Matching:
+    """One sample: float32 boxes and int32 labels, and for each anchor what it is to learn. All are on the GPU."""
+
+    boxes: Located
+    labels: Located
+    targets: Located
+    target_labels: Located
+
+
+def encode_boxes(
+    matchings: Sequence[Matching],
+    anchors: Located,
+    criteria: float,
+    scale: float,
+    offset: tuple[Sequence[float], Sequence[float]] | None,
+) -> None:
+    """Matches boxes to anchors and fills all targets, in a launch for boxes and one for anchors.
+
+    Args:
+        matchings: the samples.
+        anchors: float32 (n, 4) on the GPU.
+        criteria: the overlap above which an anchor is matched.
+        scale: boxes and anchors are multiplied with it before offsets are taken.
+        offset: means and deviations by which offsets from anchors are normalized; None: boxes come out as they are.
+    """
+    counts = [matching.labels.size for matching in matchings]
+    best = scratch([(count,) for count in counts], np.int32)
+    rows = [
+        _Matching(m.boxes.address, m.labels.address, m.targets.address, m.target_labels.address, own.address, count)
+        for m, own, count in zip(matchings, best, counts)
+    ]
+    descriptors = records(_Matching, rows)
+    means, deviations = ((0.0,) * 4, (1.0,) * 4) if offset is None else offset
+    encoding = records(_Encoding, [_Encoding(means, deviations, criteria, scale, offset is not None)])
+    number = anchors.shape[0]
+    launch(SOURCE.kernel("match_boxes"), descriptors, counts, anchors, np.int32(number))
+    blocks = [blocks_for(number)] * len(counts)
+    launch(SOURCE.kernel("encode_boxes"), descriptors, blocks, anchors, np.int32(number), encoding)

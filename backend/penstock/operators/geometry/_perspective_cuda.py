@@ -1,0 +1,133 @@
+"""Images under a homography, on GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from penstock.kernels.axes import image_view
+from penstock.kernels.borders import BORDERS
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, scratch
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, cuda_type, records
+
+_MAX_FILLS = 4
+# Of a block.
+_BLOCK_PIXELS = 1024
+_NO_MATRIX = np.zeros(9)
+
+
+class _Perspective(NamedTuple):
+    """One image.
+
+    Attributes:
+        matrix_at: where the prepared matrix is; 0: it is ``matrix``.
+        matrix: from the centres of output pixels to positions counted from the first centre.
+        pixels: of the target.
+        fill: of each inner element.
+    """
+
+    source: Pointer
+    target: Pointer
+    matrix_at: Pointer
+    matrix: Annotated[np.ndarray, Repeated(np.float64, 9)]
+    pixels: Int64
+    height: Int32
+    width: Int32
+    inner: Int32
+    out_height: Int32
+    out_width: Int32
+    taps: Int32
+    coarse: Int32
+    border: Int32
+    fill: Annotated[np.ndarray, Repeated(np.float32, _MAX_FILLS)]
+
+
+class _Given(NamedTuple):
+    """A matrix that a user gave, of type float, and what becomes of it."""
+
+    source: Pointer
+    target: Pointer
+    to_centres: Int32
+    inverted: Int32
+
+
+SOURCE = KernelSource(__file__, _Perspective, _Given, BLOCK_PIXELS=_BLOCK_PIXELS)
+
+
+@dataclass(slots=True)
+class Perspective:
+    """What happens to one image.
+
+    Attributes:
+        source, target: arrays on the GPU.
+        axis: the dimension of height, which that of width follows.
+        matrix: 3x3, from the centres of output pixels to input coordinates counted from the first pixel's centre: an
+            array in host memory, or one of :func:`prepared_matrices`.
+        taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
+        coarse: positions between pixels are rounded to multiples of 1/32.
+        fill: beyond a constant border: one value for each element of a pixel.
+    """
+
+    source: Any
+    target: Any
+    axis: int
+    matrix: np.ndarray | Located
+    taps: int
+    coarse: bool
+    fill: np.ndarray
+
+
+def warp_images(jobs: Sequence[Perspective], border: str) -> None:
+    """Fills all targets, of the sources' type, in one launch; ``border`` is one of ``BORDERS``."""
+    located = [(job, locate(job.source), locate(job.target)) for job in jobs]
+    located = [item for item in located if item[2].size]
+    if not located:
+        return
+    entries = []
+    for job, source, target in located:
+        out_height, out_width = target.shape[job.axis : job.axis + 2]
+        height, width, inner = image_view(source.shape, job.axis)[1:]
+        fill = np.zeros(_MAX_FILLS, np.float32)
+        fill[: len(job.fill)] = job.fill
+        entries.append(
+            _Perspective(
+                source.address,
+                target.address,
+                job.matrix.address if isinstance(job.matrix, Located) else 0,
+                _NO_MATRIX if isinstance(job.matrix, Located) else job.matrix.reshape(9),
+                target.size // inner,
+                height,
+                width,
+                inner,
+                out_height,
+                out_width,
+                job.taps,
+                job.coarse,
+                BORDERS.index(border),
+                fill,
+            )
+        )
+    function = SOURCE.kernel(f"warp_perspective<{cuda_type(located[0][1].dtype)}>")
+    counts = [blocks_for(entry.pixels, _BLOCK_PIXELS) for entry in entries]
+    launch(function, records(_Perspective, entries), counts)
+
+
+def prepared_matrices(matrices: Sequence[Any], to_centres: bool, inverted: bool) -> list[Located]:
+    """Matrices of float32 on the GPU as :class:`Perspective` takes them, in one launch.
+
+    Args:
+        matrices: 3x3.
+        to_centres: they count from the corner of the first pixel.
+        inverted: they map input to output coordinates.
+    """
+    given = [locate(matrix) for matrix in matrices]
+    prepared = scratch([(3, 3)] * len(given), np.float64)
+    entries = [_Given(one.address, other.address, to_centres, inverted) for one, other in zip(given, prepared)]
+    # A thread for each matrix.
+    counts = [blocks_for(len(given)), *[0] * (len(given) - 1)]
+    launch(SOURCE.kernel("prepare"), records(_Given, entries), counts)
+    return prepared

@@ -1,0 +1,96 @@
+"""Correlation of images with any window, on GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.kernels.axes import image_view
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, packed
+from penstock.kernels.cuda.structs import Float, Int32, Pointer, cuda_type, records
+from penstock.kernels.cuda.tiles import Tiles, Tiling, tile_source, tiles_of, tiling_for
+
+
+class _Correlation(NamedTuple):
+    """One sample.
+
+    Attributes:
+        window, fill: on the GPU; 0: the window is in the table, the fill is ``outside``.
+        place: of the window in the table.
+    """
+
+    tiles: Tiles
+    window: Pointer
+    fill: Pointer
+    window_height: Int32
+    window_width: Int32
+    place: Int32
+    outside: Float
+
+
+SOURCE = tile_source(__file__, _Correlation)
+
+
+@dataclass(slots=True)
+class Correlation:
+    """What happens to one sample.
+
+    Attributes:
+        source, target: arrays on the GPU.
+        axis: the dimension of height, which that of width follows.
+        window: float32 (height, width): an array in host memory, or located on the GPU.
+        anchor: the window's element (y, x) that lies on the output's position.
+        fill: what lies beyond a constant border: a number in host memory, or a scalar of the source's
+            type, located on the GPU.
+    """
+
+    source: Any
+    target: Any
+    axis: int
+    window: np.ndarray | Located
+    anchor: tuple[int, int]
+    fill: float | Located = 0.0
+
+
+def correlate_images(jobs: Sequence[Correlation], border: str) -> None:
+    """Fills all targets; ``border`` is one of ``BORDERS``."""
+    located = [replace(job, source=locate(job.source), target=locate(job.target)) for job in jobs]
+    tiles = [(job, _tiling(job)) for job in located if job.target.size]
+    for tiled in (True, False):
+        some = [(job, tiling) for job, tiling in tiles if (tiling is not None) == tiled]
+        if some:
+            _launch("correlate_tiles" if tiled else "correlate", some, border)
+
+
+def _tiling(job: Correlation) -> Tiling | None:
+    height, width = job.window.shape
+    return tiling_for(image_view(job.target.shape, job.axis), (height, width), 1, height * (-(-width // 4) * 4), -1)
+
+
+def _launch(name: str, jobs: Sequence[tuple[Correlation, Tiling | None]], border: str) -> None:
+    table, places = packed([job.window for job, _ in jobs if not isinstance(job.window, Located)], np.float32)
+    place, entries = iter(places), []
+    for job, tiling in jobs:
+        views = (image_view(job.source.shape, job.axis), image_view(job.target.shape, job.axis))
+        window = job.window.address if isinstance(job.window, Located) else 0
+        height, width = job.window.shape
+        fill, outside = (job.fill.address, 0.0) if isinstance(job.fill, Located) else (0, job.fill)
+        entries.append(
+            _Correlation(
+                tiles_of(job.source, job.target, *views, job.anchor, border, tiling),
+                window,
+                fill,
+                height,
+                width,
+                0 if window else next(place),
+                outside,
+            )
+        )
+    types = f"{cuda_type(jobs[0][0].source.dtype)}, {cuda_type(jobs[0][0].target.dtype)}"
+    counts = [tiling.blocks if tiling else blocks_for(job.target.size) for job, tiling in jobs]
+    shared = max(tiling.shared if tiling else 0 for _, tiling in jobs)
+    function = SOURCE.kernel(f"{name}<{types}>")
+    launch(function, records(_Correlation, entries), counts, table, shared=shared)

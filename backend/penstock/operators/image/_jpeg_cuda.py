@@ -1,0 +1,106 @@
+"""The losses of JPEG, on GPU, without encoding anything."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from penstock.kernels.cuda.launch import blocks_for, launch, locate, scratch
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, records
+
+# Of a block of values; blocks that a block of threads transforms, eight threads each; pixels that become RGB together.
+_SIDE, _TOGETHER, _ROW = 8, 32, 4
+
+
+class _Image(NamedTuple):
+    """One image.
+
+    Attributes:
+        planes: Y, Cb and Cr, in whole blocks.
+        rows: of ``_ROW`` pixels.
+        blocks_y, blocks_x: of 8x8 values of Y.
+        chroma_y, chroma_x: of Cb and of Cr.
+        steps: of quantization, of Y and of chroma.
+    """
+
+    source: Pointer
+    target: Pointer
+    planes: Pointer
+    rows: Int64
+    height: Int32
+    width: Int32
+    blocks_y: Int32
+    blocks_x: Int32
+    chroma_y: Int32
+    chroma_x: Int32
+    steps: Annotated[np.ndarray, Repeated(np.uint8, 2 * _SIDE * _SIDE)]
+
+
+SOURCE = KernelSource(__file__, _Image, SIDE=_SIDE, TOGETHER=_TOGETHER, ROW=_ROW)
+
+
+# The tables of the standard's annex K (ITU-T T.81), for quality 50.
+_LUMA = (
+    (16, 11, 10, 16, 24, 40, 51, 61),
+    (12, 12, 14, 19, 26, 58, 60, 55),
+    (14, 13, 16, 24, 40, 57, 69, 56),
+    (14, 17, 22, 29, 51, 87, 80, 62),
+    (18, 22, 37, 56, 68, 109, 103, 77),
+    (24, 35, 55, 64, 81, 104, 113, 92),
+    (49, 64, 78, 87, 103, 121, 120, 101),
+    (72, 92, 95, 98, 112, 100, 103, 99),
+)
+_CHROMA = (
+    (17, 18, 24, 47, 99, 99, 99, 99),
+    (18, 21, 26, 66, 99, 99, 99, 99),
+    (24, 26, 56, 99, 99, 99, 99, 99),
+    (47, 66, 99, 99, 99, 99, 99, 99),
+    *[(99,) * _SIDE] * 4,
+)
+
+
+@functools.cache
+def quantization_steps(quality: int) -> np.ndarray:
+    """What coefficients of Y and of chroma are rounded to multiples of, uint8 (2, 64), for a quality from 1 to 100."""
+    percent = 5000 // quality if quality < 50 else 200 - 2 * quality
+    steps = (np.array([_LUMA, _CHROMA]).reshape(2, -1) * percent + 50) // 100
+    return np.clip(steps, 1, 255).astype(np.uint8)
+
+
+def distort_images(jobs: Sequence[tuple[Any, int, Any]]) -> None:
+    """``(source, quality, target)`` for each RGB image of uint8, in one launch each for blocks and for pixels."""
+    located = [(locate(source), quality, locate(target)) for source, quality, target in jobs]
+    located = [job for job in located if job[2].size]
+    if not located:
+        return
+    extents = [_blocks(*target.shape[:2]) for _, _, target in located]
+    numbers = [y * x + 2 * chroma_y * chroma_x for y, x, chroma_y, chroma_x in extents]
+    planes = scratch([(number * _SIDE * _SIDE,) for number in numbers], np.uint8)
+    rows_of = [target.shape[0] * blocks_for(target.shape[1], _ROW) for _, _, target in located]
+    entries = [
+        _Image(
+            source.address,
+            target.address,
+            plane.address,
+            rows,
+            target.shape[0],
+            target.shape[1],
+            *blocks,
+            quantization_steps(quality).reshape(-1),
+        )
+        for (source, quality, target), plane, blocks, rows in zip(located, planes, extents, rows_of)
+    ]
+    descriptors = records(_Image, entries)
+    launch(SOURCE.kernel("quantize"), descriptors, [blocks_for(number, _TOGETHER) for number in numbers])
+    launch(SOURCE.kernel("to_rgb"), descriptors, [blocks_for(rows) for rows in rows_of])
+
+
+def _blocks(height: int, width: int) -> tuple[int, int, int, int]:
+    """How many blocks of 8x8 values Y has, and how many each of Cb and Cr, in y and in x."""
+    halves = ((height + 1) // 2, (width + 1) // 2)
+    y, x, chroma_y, chroma_x = (blocks_for(extent, _SIDE) for extent in (height, width, *halves))
+    return y, x, chroma_y, chroma_x

@@ -1,0 +1,119 @@
+"""The extreme of the values under a rectangle, on GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from penstock.kernels.axes import image_view
+from penstock.kernels.borders import BORDERS
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, scratch
+from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, cuda_type, records
+from penstock.kernels.cuda.tiles import Tiles, Tiling, tile_source, tiles_of, tiling_for
+
+
+class _Rectangle(NamedTuple):
+    """One sample, made by tiles.
+
+    Attributes:
+        neutral: changes nothing.
+    """
+
+    tiles: Tiles
+    mask_height: Int32
+    mask_width: Int32
+    neutral: Float
+
+
+class _Line(NamedTuple):
+    """One axis of a sample seen as (outer, n, inner)."""
+
+    source: Pointer
+    target: Pointer
+    outer: Int64
+    size: Int64
+    inner: Int64
+    length: Int32
+    anchor: Int32
+    border: Int32
+
+
+SOURCE = tile_source(__file__, _Rectangle, _Line)
+
+
+@dataclass(slots=True)
+class Morphology:
+    """What happens to one sample.
+
+    Attributes:
+        source, target: arrays on the GPU.
+        axis: the dimension of height, which that of width follows.
+        lengths, anchor: of the rectangle, (height, width), and which of its elements lies on the output's position.
+    """
+
+    source: Any
+    target: Any
+    axis: int
+    lengths: tuple[int, int]
+    anchor: tuple[int, int]
+
+
+def take_extremes(extreme: str, jobs: Sequence[Morphology], border: str) -> None:
+    """Fills all targets, of the sources' type.
+
+    Args:
+        extreme: ``Greatest`` or ``Least``.
+        jobs: the samples.
+        border: one of ``BORDERS``.
+    """
+    located = [replace(job, source=locate(job.source), target=locate(job.target)) for job in jobs]
+    tiles = [(job, _tiling(job)) for job in located if job.target.size]
+    tiled = [(job, tiling) for job, tiling in tiles if tiling]
+    if tiled:
+        _take_by_tiles(extreme, tiled, border)
+    others = [job for job, tiling in tiles if not tiling]
+    if others:
+        _take_by_lines(extreme, others, border)
+
+
+def _tiling(job: Morphology) -> Tiling | None:
+    return tiling_for(image_view(job.target.shape, job.axis), job.lengths, 1, 0, 1)
+
+
+def _take_by_tiles(extreme: str, jobs: Sequence[tuple[Morphology, Tiling]], border: str) -> None:
+    neutral = -math.inf if extreme == "Greatest" else math.inf
+    entries = [
+        _Rectangle(
+            tiles_of(job.source, job.target, tiling.view, tiling.view, job.anchor, border, tiling),
+            *job.lengths,
+            neutral,
+        )
+        for job, tiling in jobs
+    ]
+    function = SOURCE.kernel(f"extreme_tiles<{cuda_type(jobs[0][0].source.dtype)}, {extreme}>")
+    shared = max(tiling.shared for _, tiling in jobs)
+    launch(function, records(_Rectangle, entries), [tiling.blocks for _, tiling in jobs], shared=shared)
+
+
+def _take_by_lines(extreme: str, jobs: Sequence[Morphology], border: str) -> None:
+    """In a launch for each axis along which a rectangle is not a single element."""
+    passes = [number for number in (0, 1) if any(job.lengths[number] > 1 for job in jobs)] or [0]
+    sources = [job.source for job in jobs]
+    for number in passes:
+        last = number == passes[-1]
+        targets = [job.target for job in jobs] if last else scratch([s.shape for s in sources], sources[0].dtype)
+        entries = [
+            _entry(source, target, job.axis + number, job.lengths[number], job.anchor[number], border)
+            for job, source, target in zip(jobs, sources, targets)
+        ]
+        function = SOURCE.kernel(f"extreme<{cuda_type(sources[0].dtype)}, {extreme}>")
+        launch(function, records(_Line, entries), [blocks_for(target.size) for target in targets])
+        sources = targets
+
+
+def _entry(source: Located, target: Located, axis: int, length: int, anchor: int, border: str) -> _Line:
+    shape = source.shape
+    extents = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+    return _Line(source.address, target.address, *extents, length, anchor, BORDERS.index(border))

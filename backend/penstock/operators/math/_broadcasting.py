@@ -1,0 +1,53 @@
+"""Shapes of operands that are computed element by element."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+# Operands whose dimensions alternate more often between repeated and own extents are refused, as they are in DALI.
+_MAX_GROUPS = 6
+
+
+def broadcast(shapes: Sequence[tuple[int, ...]], sample: int) -> tuple[int, ...]:
+    """The shape of the result: dimensions are aligned from the end, extents of 1 are repeated.
+
+    Args:
+        shapes: of the operands.
+        sample: the index of the sample, for messages.
+
+    Raises:
+        RuntimeError: extents differ and none is 1, or dimensions alternate too often.
+    """
+    rank = max(map(len, shapes))
+    extents = []
+    for back in range(1, rank + 1):
+        found = {shape[-back] for shape in shapes if len(shape) >= back} - {1}
+        if len(found) > 1:
+            raise RuntimeError(_mismatch(shapes, back, sample))
+        extents.append(found.pop() if found else 1)
+    result = tuple(reversed(extents))
+    groups = _count_groups(shapes, result)
+    if groups > _MAX_GROUPS:
+        raise RuntimeError(
+            "Broadcasting pattern too complex. Can't operate with simplified shapes with more than "
+            f"{_MAX_GROUPS} groups of dimensions. Got {groups} groups."
+        )
+    return result
+
+
+def _count_groups(shapes: Sequence[tuple[int, ...]], result: tuple[int, ...]) -> int:
+    """How many runs of dimensions there are in which the same operands are repeated; extents of 1 are no matter."""
+    rank = len(result)
+    aligned = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    patterns = [tuple(shape[axis] == 1 for shape in aligned) for axis in range(rank) if result[axis] != 1]
+    return sum(1 for _ in itertools.groupby(patterns))
+
+
+def _mismatch(shapes: Sequence[tuple[int, ...]], back: int, sample: int) -> str:
+    lines = [
+        f"{' x '.join(map(str, shape))} (d={len(shape) - back}, belonging to sample_idx={sample})"
+        for shape in shapes
+        if len(shape) >= back
+    ]
+    return "\n".join(["Can't broadcast shapes:", *lines])

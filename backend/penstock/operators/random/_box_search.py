@@ -1,0 +1,250 @@
+"""The search for a window that suits the boxes in it, free of the GIL."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.philox import canonical, draw_below
+
+__all__ = ["Rules", "place", "search"]
+
+_NONE: Final = np.float32(0)
+_HALF: Final = np.float32(0.5)
+
+
+class Rules(NamedTuple):
+    """What a window must be like.
+
+    Attributes:
+        thresholds: overlaps, one of which is drawn in each round; float32.
+        whole: whether the whole image is one more outcome of that draw.
+        attempts: windows drawn for one threshold.
+        most: windows drawn in all, or -1.
+        first: whether the first window of a round that fits counts, or the last.
+        union: whether overlap is intersection over union, or over the box.
+        every: whether every box must overlap enough, or one.
+        prune: least fraction of a box that is kept; negative to go by centres.
+        scaling: least and largest extent, in fractions of the image; float32.
+    """
+
+    thresholds: np.ndarray
+    whole: bool
+    attempts: int
+    most: int
+    first: bool
+    union: bool
+    every: bool
+    prune: np.float32
+    scaling: np.ndarray
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def search(
+    boxes: np.ndarray,
+    rules: Rules,
+    ratios: np.ndarray,
+    crop: np.ndarray,
+    size: np.ndarray,
+    key: np.uint64,
+    stream: np.uint64,
+    start: np.uint64,
+    window: np.ndarray,
+    kept: np.ndarray,
+) -> tuple[bool, int]:
+    """Draws windows until one overlaps the boxes enough: whether one did, and how many were drawn.
+
+    Args:
+        boxes: float32 of shape (n, 2 * ndim): starts, then ends, in fractions of the image.
+        rules: what the window must be like.
+        ratios: ranges of the aspect ratios of all pairs of axes, float32 of shape (pairs, 2).
+        crop: the window's extents in pixels; empty to draw them.
+        size: the image's extents in pixels; may be empty where ``crop`` is.
+        key, stream, start: the random stream.
+        window: float32 of 2 * ndim, zeros: becomes the window, or the best where none overlaps enough.
+        kept: bool of n, False: becomes which boxes lie in it.
+    """
+    n, tries = start, 0
+    best = np.float32(-1)
+    drawn = np.empty_like(window)
+    options = len(rules.thresholds) + (1 if rules.whole else 0)
+    while rules.most < 0 or tries < rules.most:
+        choice, n = draw_below(key, stream, n, np.uint64(options))
+        if choice == len(rules.thresholds):
+            window[: len(window) // 2], window[len(window) // 2 :], kept[:] = 0, 1, True
+            return True, tries
+        threshold = rules.thresholds[choice]
+        found = False
+        for _ in range(rules.attempts):
+            tries += 1
+            if len(crop):
+                n = draw_place(crop, size, key, stream, n, drawn)
+            else:
+                fits, n = draw_window(rules.scaling, ratios, size, key, stream, n, drawn)
+                if not fits:
+                    continue
+            overlap = overlap_with(boxes, drawn, rules.union, rules.every)
+            if overlap < threshold and overlap <= best:
+                continue
+            window[:], best = drawn, overlap
+            count = keep(boxes, drawn, rules.prune, kept)
+            if overlap >= threshold:
+                found = len(boxes) == 0 or count > 0
+            if found and rules.first:
+                return True, tries
+        if found:
+            return True, tries
+    return False, tries
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def draw_place(
+    crop: np.ndarray, size: np.ndarray, key: np.uint64, stream: np.uint64, n: np.uint64, window: np.ndarray
+) -> np.uint64:
+    """A window of fixed extents at any place; the position after the draws."""
+    ndim = len(crop)
+    for axis in range(ndim):
+        room = size[axis] - crop[axis]
+        offset, n = draw_below(key, stream, n, np.uint64(abs(room) + 1))
+        whole = np.float32(size[axis])
+        window[axis] = np.float32(min(room, 0) + np.int64(offset)) / whole
+        window[ndim + axis] = window[axis] + np.float32(crop[axis]) / whole
+    return n
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def draw_window(
+    scaling: np.ndarray,
+    ratios: np.ndarray,
+    size: np.ndarray,
+    key: np.uint64,
+    stream: np.uint64,
+    n: np.uint64,
+    window: np.ndarray,
+) -> tuple[bool, np.uint64]:
+    """A window of any extents at any place: whether its aspect ratios fit, and the position after the draws."""
+    ndim = len(window) // 2
+    low, range_ = scaling[0], scaling[1] - scaling[0]
+    for axis in range(ndim):
+        unit, n = canonical(key, stream, n, _NONE)
+        window[ndim + axis] = unit * range_ + low
+    if not adjust(window, ratios, size):
+        return False, n
+    for axis in range(ndim):
+        unit, n = canonical(key, stream, n, _NONE)
+        extent = window[ndim + axis]
+        window[axis] = unit * (np.float32(1) - extent)
+        window[ndim + axis] = window[axis] + extent
+    return True, n
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def adjust(window: np.ndarray, ratios: np.ndarray, size: np.ndarray) -> bool:
+    """Whether the extents, the window's second half, meet the ranges of aspect ratios once fixed ones are enforced.
+
+    The first half serves as scratch.
+    """
+    ndim = len(window) // 2
+    largest = _NONE
+    for axis in range(ndim):
+        pixels = window[ndim + axis] * np.float32(size[axis]) if len(size) else window[ndim + axis]
+        window[axis], largest = pixels, max(largest, pixels)
+    fixed, pair = False, 0
+    for one in range(ndim):
+        for other in range(one + 1, ndim):
+            low, high = ratios[pair, 0], ratios[pair, 1]
+            pair += 1
+            if low == high:
+                fixed = True
+                window[one] = min(window[one], window[other] * low)
+                window[other] = min(window[other], window[one] / low)
+            elif not low <= window[one] / window[other] <= high:
+                return False
+    if fixed:
+        now = _NONE
+        for axis in range(ndim):
+            now = max(now, window[axis])
+        for axis in range(ndim):
+            extent = window[axis] * largest / now
+            window[ndim + axis] = extent / np.float32(size[axis]) if len(size) else extent
+    return True
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def shared_with(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
+    """The area (volume) of box ``i`` that lies in the window."""
+    ndim = boxes.shape[1] // 2
+    shared = np.float32(1)
+    for axis in range(ndim):
+        shared *= max(min(boxes[i, ndim + axis], window[ndim + axis]) - max(boxes[i, axis], window[axis]), _NONE)
+    return shared
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def volume(boxes: np.ndarray, i: int) -> np.float32:
+    """The area (volume) of box ``i``."""
+    ndim = boxes.shape[1] // 2
+    whole = np.float32(1)
+    for axis in range(ndim):
+        whole *= boxes[i, ndim + axis] - boxes[i, axis]
+    return whole
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def share_inside(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
+    """The fraction of box ``i`` that lies in the window; 0 of an empty one."""
+    whole = volume(boxes, i)
+    return shared_with(boxes, i, window) / whole if whole > 0 else _NONE
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def overlap_with(boxes: np.ndarray, window: np.ndarray, union: bool, every: bool) -> np.float32:
+    """By how much the window overlaps the boxes: the least, or the most where one box is enough; 1 without boxes."""
+    if len(boxes) == 0:
+        return np.float32(1)
+    least, most = np.float32(np.inf), np.float32(-np.inf)
+    ndim = len(window) // 2
+    whole = np.float32(1)
+    for axis in range(ndim):
+        whole *= window[ndim + axis] - window[axis]
+    for i in range(len(boxes)):
+        if union:
+            shared = shared_with(boxes, i, window)
+            overlap = shared / (volume(boxes, i) + whole - shared) if shared > 0 else _NONE
+        else:
+            overlap = share_inside(boxes, i, window)
+        least, most = min(least, overlap), max(most, overlap)
+    return least if every else most
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def keep(boxes: np.ndarray, window: np.ndarray, prune: np.float32, kept: np.ndarray) -> int:
+    """Notes which boxes are not dropped, and counts them."""
+    ndim, count = len(window) // 2, 0
+    for i in range(len(boxes)):
+        if prune >= 0:
+            inside = bool(shared_with(boxes, i, window) > 0 and share_inside(boxes, i, window) >= prune)
+        else:
+            inside = True
+            for axis in range(ndim):
+                centre = (boxes[i, axis] + boxes[i, ndim + axis]) * _HALF
+                inside = bool(inside and window[axis] <= centre < window[ndim + axis])
+        kept[i] = inside
+        count += int(inside)
+    return count
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def place(boxes: np.ndarray, window: np.ndarray, indices: np.ndarray, out: np.ndarray) -> None:
+    """The boxes of ``indices`` clipped to the window, in fractions of it: starts, then ends."""
+    ndim = len(window) // 2
+    for row, index in enumerate(indices):
+        for axis in range(ndim):
+            anchor, end = window[axis], window[ndim + axis]
+            extent = end - anchor
+            first = (max(boxes[index, axis], anchor) - anchor) / extent
+            last = (min(boxes[index, ndim + axis], end) - anchor) / extent
+            out[row, axis] = min(max(first, _NONE), np.float32(1))
+            out[row, ndim + axis] = min(max(last, _NONE), np.float32(1))

@@ -1,0 +1,32 @@
+"""Indices of data sets: where the records of a file begin."""
+
+from __future__ import annotations
+
+import importlib
+import os
+
+from penstock.storage import ANYWHERE
+
+
+def write_index(reader: str, path: str, index_path: str) -> int:
+    """Writes the index of a file, and returns how many lines it has.
+
+    Nothing is written where the file is damaged.
+
+    Args:
+        reader: whose files: ``webdataset``, ``tfrecord`` or ``mxnet``.
+        path: of the file.
+        index_path: of its index; what is there is replaced.
+
+    Raises:
+        ValueError: the file is damaged, or of another format.
+
+    >>> write_index("webdataset", "train.tar", "train.idx")  # doctest: +SKIP
+    1000
+    """
+    lines = list(importlib.import_module(f"penstock.operators.readers.{reader}").index_lines(ANYWHERE, path))
+    partial = f"{index_path}.partial"
+    with open(partial, "w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
+    os.replace(partial, index_path)
+    return len(lines)

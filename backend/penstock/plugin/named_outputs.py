@@ -1,0 +1,116 @@
+"""What the iterators of PyTorch and PaddlePaddle share: for each pipeline a dictionary of its outputs by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.pipeline import Pipeline
+from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy
+
+Batch = dict[str, Any]
+
+
+class NamedOutputsIterator(BaseIterator):
+    """Gives batches as a list with one ``{name: data}`` for each pipeline; the frameworks' iterators say what the data are.
+
+    Args:
+        pipelines: one, or a list (one for each GPU), of equal batch size.
+        output_map: names for the pipeline's outputs, in their order.
+        dynamic_shape: accepted and not needed: shapes may change from batch to batch.
+        size, reader_name, auto_reset, fill_last_batch, last_batch_padded, last_batch_policy, prepare_first_batch: see
+            :class:`~penstock.plugin.base_iterator.BaseIterator`.
+
+    Raises:
+        AssertionError, ValueError, RuntimeError: see there.
+    """
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        output_map: Sequence[Any],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: str | bool | None = False,
+        fill_last_batch: bool | None = None,
+        dynamic_shape: bool | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+    ) -> None:
+        self.output_map = self._names(output_map)
+        if len(set(self.output_map)) != len(self.output_map):
+            raise AssertionError("output_map names should be distinct")
+        super().__init__(
+            pipelines,
+            size,
+            reader_name,
+            auto_reset,
+            fill_last_batch,
+            last_batch_padded,
+            last_batch_policy,
+            prepare_first_batch,
+        )
+
+    # -- what a framework fills in ---------------------------------------------------------------------------------
+
+    def _names(self, output_map: Sequence[Any]) -> list[str]:
+        """The names of the outputs, of what the user gave."""
+        return list(output_map)
+
+    def _data(self, pipe: Pipeline, name: str, batch: Any) -> Any:
+        """What the user gets for one output of a pipeline."""
+        raise NotImplementedError
+
+    def _first(self, count: int, data: Any) -> Any:
+        """The first samples of what the user gets."""
+        return data[:count]
+
+    # -- what is the same for all ------------------------------------------------------------------------------------
+
+    def _converted(self, outputs: list[tuple[Any, ...]]) -> list[Batch]:
+        return [self._batch(pipe, of_pipe) for pipe, of_pipe in zip(self._pipes, outputs)]
+
+    def _batch(self, pipe: Pipeline, outputs: tuple[Any, ...]) -> Batch:
+        if len(outputs) < len(self.output_map):
+            raise KeyError(self.output_map[len(outputs)])
+        if len(outputs) > len(self.output_map):
+            raise IndexError(
+                f"`output_map` has {len(self.output_map)} names, and the pipeline {len(outputs)} outputs: one name is needed "
+                "for each"
+            )
+        return {name: self._data(pipe, name, batch) for name, batch in zip(self.output_map, outputs)}
+
+    def _trimmed(self, batch: list[Batch], kept: Sequence[int]) -> list[Batch]:
+        return [
+            {name: self._first(count, data) for name, data in of_pipe.items()} for of_pipe, count in zip(batch, kept)
+        ]
+
+
+class DataAndLabels(NamedOutputsIterator):
+    """Mixed into a framework's iterator: one whose two outputs are called ``data`` and ``label``."""
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: str | bool | None = False,
+        fill_last_batch: bool | None = None,
+        dynamic_shape: bool | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+    ) -> None:
+        super().__init__(
+            pipelines,
+            ["data", "label"],
+            size,
+            reader_name,
+            auto_reset,
+            fill_last_batch,
+            dynamic_shape,
+            last_batch_padded,
+            last_batch_policy,
+            prepare_first_batch,
+        )

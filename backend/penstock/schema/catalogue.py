@@ -1,0 +1,48 @@
+"""The operators as users look them up: by family, with what each is for and where it runs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+from penstock.schema.declaration import Schema
+from penstock.schema.operator import Operator
+from penstock.schema.registry import all_schemas, operator_class
+
+GpuSupport: TypeAlias = Literal["", "by host", "kernels"]
+
+
+def public_operators() -> list[tuple[str, Schema]]:
+    """Each operator that users call by this name, with its family, in order of both."""
+    return sorted(_public(), key=lambda entry: (entry[0], entry[1].fn_path))
+
+
+def _public() -> Iterator[tuple[str, Schema]]:
+    for schema in all_schemas():
+        if not schema.hidden and not schema.absent and not schema.name.startswith("_"):
+            yield family(schema), schema
+
+
+def family(schema: Schema) -> str:
+    """The package in which the operator is declared; of operators from elsewhere, the module."""
+    module = operator_class(schema.name).__module__
+    return module.split(".")[2] if module.startswith("penstock.operators.") else module
+
+
+def gpu_support(schema: Schema) -> GpuSupport:
+    """How it runs on a GPU: with kernels of its own, or on the host with a copy each way."""
+    if not {"gpu", "mixed"} & set(schema.devices):
+        return ""
+    cls = operator_class(schema.name)
+    return "by host" if (cls.compute_batch, cls.run) == (Operator.compute_batch, Operator.run) else "kernels"
+
+
+def description(schema: Schema) -> str:
+    """What it does: the docstring of its class."""
+    return inspect.cleandoc(operator_class(schema.name).__doc__ or schema.name)
+
+
+def summary(schema: Schema) -> str:
+    """What it does, in the first line of its description."""
+    return description(schema).partition("\n")[0]

@@ -1,0 +1,144 @@
+"""Calls of an operator, worked out from its schema: the sweeps run them, and the documentation shows them.
+
+What types and defaults cannot tell, a schema's ``example`` and ``examples`` say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.data_types import FLOAT, INT16, DALIImageType, DALIInterpType
+from penstock.schema.arguments import Argument
+from penstock.schema.declaration import Schema
+from penstock.schema.input_operator import InputOperator
+from penstock.schema.registry import operator_class
+from penstock.schema.samples import Example, Samples
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call with all that it takes.
+
+    Attributes:
+        name: tells it from the others of the operator.
+        arguments: the constant ones.
+        inputs: the samples of each.
+    """
+
+    name: str
+    arguments: Mapping[str, Any]
+    inputs: tuple[Samples, ...]
+
+
+class NoExampleError(LookupError):
+    """No valid value of an argument can be told from its type; the message says what to declare."""
+
+
+def example_value(argument: Argument) -> Any:
+    """A valid value of an argument, other than its default: what it declares, or what its type and default suggest."""
+    if argument.example is not None:
+        return argument.example
+    if argument.choices:
+        return next((choice for choice in argument.choices if choice != argument.default), argument.default)
+    default = argument.default
+    if argument.is_list:
+        if not default:
+            raise _no_example(argument)
+        return [_other_value(argument, value) for value in default]
+    return _other_value(argument, default)
+
+
+def _other_value(argument: Argument, default: Any) -> Any:
+    kind = argument.type.removesuffix("[]")
+    if kind == "bool":
+        return not default
+    if kind == "DALIDataType":
+        return INT16 if default == FLOAT else FLOAT
+    if kind == "DALIImageType":
+        return DALIImageType.RGB if default != DALIImageType.RGB else DALIImageType.GRAY
+    if kind == "DALIInterpType":
+        return DALIInterpType.INTERP_NN if default != DALIInterpType.INTERP_NN else DALIInterpType.INTERP_LINEAR
+    if kind in ("int32", "int64", "uint32") and default is not None:
+        return default // 2 if default > 1 else default + 1
+    if kind == "float" and default is not None:
+        return default * 0.75 if default else 0.25
+    raise _no_example(argument)
+
+
+def _no_example(argument: Argument) -> NoExampleError:
+    return NoExampleError(f"Argument '{argument.name}' ({argument.type}) needs an `example` in its declaration")
+
+
+def why_unswept(schema: Schema) -> str:
+    """Why no call of an operator can be made up; empty where it can."""
+    if schema.absent:
+        return schema.absent
+    if schema.fuses is not None:
+        return "it stands for a chain of other operators, which a pass finds"
+    if issubclass(operator_class(schema.name), InputOperator):
+        return "the program feeds it"
+    if schema.touches_files:
+        return "it reads files"
+    return schema.unswept
+
+
+def examples(schema: Schema) -> Iterator[Call]:
+    """The calls that the schema declares: at least one, first the simplest."""
+    for number, example in enumerate(schema.examples or (Example(),)):
+        yield _call(schema, example, example.title or (f"example {number + 1}" if number else "example"))
+
+
+def _call(schema: Schema, example: Example, name: str, layout: str = "") -> Call:
+    """The call that an example stands for; its first input may have another layout."""
+    required = [
+        argument for argument in schema.arguments if argument.required and argument.name not in example.arguments
+    ]
+    arguments = {argument.name: example_value(argument) for argument in required} | dict(example.arguments)
+    count = max(len(example.inputs), schema.min_input_count)
+    declared = [schema.input(index) for index in range(count)]
+    if count:
+        layout = layout or example.layout or next(iter(declared[0].layouts), "")
+    makers = [*example.inputs, *(own.example for own in declared[len(example.inputs) :])]
+    return Call(name, arguments, tuple(make(_like(layout, own.layouts)) for make, own in zip(makers, declared)))
+
+
+def told_arguments(schema: Schema) -> list[Argument]:
+    """The operator's own arguments that users are told of, and that calls may give."""
+    return [a for a in schema.arguments if not (a.hidden or a.deprecated or a.exempt)]
+
+
+def argument_call(schema: Schema, argument: Argument) -> Call:
+    """A call that gives the argument: the first example that does, or the simplest with it.
+
+    Raises:
+        NoExampleError: its declaration must say what a valid value is.
+    """
+    declared = list(examples(schema))
+    given = next((call for call in declared if argument.name in call.arguments), None)
+    if given is not None:
+        return given
+    first = declared[0]
+    return Call(argument.name, {**first.arguments, argument.name: example_value(argument)}, first.inputs)
+
+
+def choice_calls(schema: Schema) -> Iterator[Call]:
+    """A call for each value of each argument that has a choice of values."""
+    for argument in told_arguments(schema):
+        for choice in argument.choices:
+            call = argument_call(schema, argument)
+            yield Call(f"{argument.name}={choice}", {**call.arguments, argument.name: choice}, call.inputs)
+
+
+def layout_call(schema: Schema, layout: str) -> Call:
+    """The first example whose first input is in that layout, or the simplest in it."""
+    declared = schema.examples or (Example(),)
+    return _call(schema, next((own for own in declared if own.layout == layout), declared[0]), layout, layout)
+
+
+def _like(layout: str, accepted: tuple[str, ...]) -> str:
+    """The layout, where it is accepted, or else the first that is one of frames where the layout is."""
+    if not accepted or layout in accepted:
+        return layout
+    return next((own for own in accepted if own.startswith("F") == layout.startswith("F")), accepted[0])

@@ -1,0 +1,80 @@
+"""`InputOperator`: the base of operators that are fed by the program, such as `external_source`."""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from penstock.kernels.codecs.decoding import FREELY, Decoding
+from penstock.schema.operator import Operator
+from penstock.tensors import TensorList
+
+
+@dataclass(frozen=True)
+class FedBatch:
+    """A batch that was fed.
+
+    Attributes:
+        batch: the data.
+        ticket: identifies the batch to whoever fed it.
+    """
+
+    batch: TensorList
+    ticket: object = None
+
+
+class InputOperator(Operator):
+    """Returns the batches passed to :meth:`feed` by another part of the program, possibly on another thread.
+
+    Its argument ``blocking`` says whether a run waits for data.
+
+    Attributes:
+        decoding: how fed data is decoded, if at all. Set by the plan, as there is no workspace yet when data is fed.
+        multi_run: whether one fed batch may supply several runs, as a video does that is returned in sequences.
+        taken: the ticket of the batch that the last run returned.
+    """
+
+    decoding: Decoding = FREELY
+    multi_run: ClassVar[bool] = False
+
+    def setup(self) -> None:
+        # Guards the fed batches, and is notified when one arrives.
+        self._fed = threading.Condition()
+        self.taken: object = None
+
+    def feed(self, batch: TensorList, ticket: object = None) -> None:
+        """Queues a batch for a later run, which sets :attr:`taken` to its ticket."""
+        with self._fed:
+            self._add(FedBatch(batch, ticket))
+            self._fed.notify_all()
+
+    @abstractmethod
+    def _add(self, fed: FedBatch) -> None:
+        """Queues a fed batch."""
+
+    @abstractmethod
+    def drop(self) -> None:
+        """Discards everything that was fed."""
+
+    @property
+    @abstractmethod
+    def waiting(self) -> int:
+        """The number of queued batches."""
+
+    @abstractmethod
+    def has_data(self) -> bool:
+        """Whether a run would find data."""
+
+    def wait_for_data(self, cancelled: Callable[[], bool]) -> None:
+        """Waits for data if the operator is blocking, unless cancelled; see :meth:`wake`."""
+        if self.args["blocking"]:
+            with self._fed:
+                self._fed.wait_for(lambda: self.has_data() or cancelled())
+
+    def wake(self) -> None:
+        """Makes waiting threads check whether they were cancelled."""
+        with self._fed:
+            self._fed.notify_all()

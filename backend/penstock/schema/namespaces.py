@@ -1,0 +1,48 @@
+"""The submodules of `fn` and `ops`, which are made from the registry instead of files."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any, NoReturn
+
+from penstock.errors import nearest
+
+
+class _Family(ModuleType):
+    """A module of operators."""
+
+    def __getattr__(self, name: str) -> Any:
+        no_such_operator(self.__name__, name)
+
+
+def no_such_operator(module: str, name: str) -> NoReturn:
+    """Raises AttributeError, suggesting the closest operator of the module or its submodules."""
+    text = f"module {module!r} has no attribute {name!r}"
+    if name.startswith("__"):  # looked up by Python and its tools, not by users
+        raise AttributeError(text)
+    paths: dict[str, str] = {}
+    # The shortest path last, so that `fn.image` means `decoders.image`, not its experimental namesake.
+    for path in sorted((path for path in list(sys.modules) if path.startswith(module)), key=len, reverse=True):
+        family = sys.modules[path]
+        inner = path[len(module) + 1 :]
+        if path == module or (isinstance(family, _Family) and inner[0] != "_" and not inner.endswith("hidden")):
+            paths |= {member: f"{inner}.{member}" if inner else member for member in vars(family) if member[0] != "_"}
+    meant = nearest(name, paths)
+    raise AttributeError(f"{text}. Did you mean '{paths[meant]}'?" if meant else text)
+
+
+def submodule(root: str, path: str) -> ModuleType:
+    """The module ``root.path``, created if it does not exist, and importable."""
+    module = sys.modules[root]
+    for part in path.split(".") if path else ():
+        name = f"{module.__name__}.{part}"
+        child = sys.modules.get(name)
+        if child is None:
+            child = _Family(name, f"Operators of the family `{part}`.")
+            child.__path__ = []
+            sys.modules[name] = child
+        if not isinstance(getattr(module, part, None), ModuleType):
+            setattr(module, part, child)
+        module = child
+    return module

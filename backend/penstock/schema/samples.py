@@ -1,0 +1,132 @@
+"""Samples and examples: what an operator's declaration says of the data and the arguments that it takes.
+
+Samples are made up, of different extents, and the same each time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+Promise = Literal["batch", "devices", "empty batch", "isolation", "sequences", "saving", "tensor arguments"]
+"""What holds for every operator, unless its schema says in ``exempt`` why it does not:
+
+- ``batch``: a batch gives what its samples give one by one;
+- ``devices``: CPU and GPU agree;
+- ``empty batch``: a batch without samples gives one;
+- ``isolation``: a sample that fails does so alone;
+- ``sequences``: a sequence gives what its frames give;
+- ``saving``: a pipeline that was saved and loaded, in either format, gives the same;
+- ``tensor arguments``: an argument computed in the graph means what the constant does.
+"""
+
+# Extents of the first samples, by the letter of the dimension: different ones, and even, as mosaics are.
+_EXTENTS = {"F": (2, 3, 2), "D": (4, 3, 5), "H": (16, 24, 20), "W": (24, 18, 30), "C": (3, 3, 3)}
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What the samples of an input are.
+
+    Attributes:
+        make: makes the sample of an index.
+        layout: of all samples.
+        bad: one that the operator refuses.
+    """
+
+    make: Callable[[int], np.ndarray]
+    layout: str = ""
+    bad: np.ndarray | None = None
+
+    def spoilt(self, index: int) -> Samples:
+        """The same with a bad one among them, if there is such."""
+        bad = self.bad
+        return self if bad is None else replace(self, make=lambda i: bad if i == index else self.make(i))
+
+    def frame(self, number: int) -> Samples:
+        """Of each sequence the frame of that number."""
+        return Samples(lambda index: self.make(index)[number], self.layout[1:])
+
+
+MakeSamples = Callable[[str], Samples]
+"""Makes the samples of an input in one of its layouts, or of an input of any layout where that is empty."""
+
+
+def pictures(layout: str = "", **extents: tuple[int, ...]) -> Samples:
+    """Smooth images with some noise, or volumes or sequences of them, of uint8; ``extents`` by the layout's letters."""
+    layout = layout.replace("*", "") or "HWC"
+    sizes = _EXTENTS | extents
+
+    def make(index: int) -> np.ndarray:
+        shape = tuple(sizes[letter][index % len(sizes[letter])] for letter in layout)
+        rng = np.random.default_rng([index, *map(ord, layout)])
+        waves = sum(np.sin(places / (2 + axis) + index) for axis, places in enumerate(np.indices(shape)))
+        return (255 * ((waves / len(shape) + 1) * 0.35 + 0.3 * rng.random(shape))).astype(np.uint8)
+
+    return Samples(make, layout)
+
+
+def random_arrays(
+    *shapes: tuple[int, ...],
+    dtype: type[np.generic] = np.float32,
+    low: float = -1,
+    high: float = 1,
+    layout: str = "",
+) -> MakeSamples:
+    """Random numbers; the samples take the shapes in turn."""
+
+    def make(index: int) -> np.ndarray:
+        shape = shapes[index % len(shapes)]
+        return np.random.default_rng([index, *shape]).uniform(low, high, shape).astype(dtype)
+
+    return lambda _: Samples(make, layout)
+
+
+def fixed_arrays(*samples: Any, dtype: type[np.generic] = np.float32, layout: str = "") -> MakeSamples:
+    """These arrays, which the samples take in turn."""
+    arrays = [np.array(sample, dtype) for sample in samples]
+    return lambda _: Samples(lambda index: arrays[index % len(arrays)].copy(), layout)
+
+
+def signals(layout: str = "") -> Samples:
+    """Sounds of different lengths that rise in pitch, with some noise."""
+
+    def make(index: int) -> np.ndarray:
+        count = (3000, 1100, 2048)[index % 3]
+        times = np.arange(count) / 8000
+        noise = np.random.default_rng(index).uniform(-0.1, 0.1, count)
+        return (0.5 * np.sin(2 * math.pi * (300 + 100 * index + 2000 * times) * times) + noise).astype(np.float32)
+
+    return Samples(make)
+
+
+def boxes(layout: str = "") -> Samples:
+    """Boxes in fractions of an image, float of shape (n, 4): left, top, right, bottom."""
+
+    def make(index: int) -> np.ndarray:
+        rng = np.random.default_rng(index)
+        count = (3, 1, 5)[index % 3]
+        return np.hstack([rng.uniform(0, 0.4, (count, 2)), rng.uniform(0.5, 0.9, (count, 2))]).astype(np.float32)
+
+    return Samples(make)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A call that works.
+
+    Args:
+        arguments: the constant arguments; required ones that are not among them have the example of their declaration.
+        inputs: what makes the samples of the first inputs; the others have the example of their declaration.
+        layout: of the first input; by default the first that it declares.
+        title: what it shows.
+    """
+
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    inputs: tuple[MakeSamples, ...] = ()
+    layout: str = ""
+    title: str = ""

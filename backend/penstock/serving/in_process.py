@@ -1,0 +1,342 @@
+"""The backend `penstock` inside Triton's own process: what the shim of `backend/native` calls in the Python that it hosts.
+
+All models of the server share this interpreter, so nothing that one of them does may touch the others: what a model
+raises, be it SystemExit, goes back to the shim as that model's error.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import functools
+import gc
+import io
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+
+from penstock.data_types import numpy_dtype
+from penstock.errors import PenstockError
+from penstock.serving.entries import TRITON_TYPES
+from penstock.serving.instance import ModelInstance, completed, log_to_server
+from penstock.serving.metrics import Family
+from penstock.serving.metrics_page import SeriesOnPage
+from penstock.serving.refusals import Fault, Refusal
+from penstock.serving.requests import RequestError
+from penstock.serving.served_model import Answer, Outputs
+from penstock.serving.settings import SERVER_SETTINGS, declared
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+logger = logging.getLogger(__name__)
+
+# Triton's numbers for types of data, in the order of its documentation; for errors, levels of its log and kinds of metrics.
+_TYPES = [
+    "INVALID",
+    "BOOL",
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "UINT64",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "FP16",
+    "FP32",
+    "FP64",
+]
+_BYTES = 13
+_NUMPY_TYPES = {
+    _TYPES.index(name.removeprefix("TYPE_")): np.dtype(numpy_dtype(dtype)) for dtype, name in TRITON_TYPES.items()
+}
+_TYPE_NUMBERS = {dtype: number for number, dtype in _NUMPY_TYPES.items()}
+_CODES = {Fault.INTERNAL: 1, Fault.CANCELLED: 7}
+_INVALID_ARGUMENT = 3
+_LEVELS = ((logging.ERROR, 2), (logging.WARNING, 1), (logging.INFO, 0))
+_VERBOSE = 3
+# How long a thread may run Python while another one waits to: CPython's 5 ms are an answer's time, or several.
+_SWITCH_SECONDS = 0.0005
+_KINDS = {"COUNTER": 0, "GAUGE": 1, "HISTOGRAM": 2}
+
+
+class Memory(Protocol):
+    """A piece of an input's memory, which lives as long as this; readable as a buffer where it is the host's."""
+
+    def place(self) -> tuple[int, int, int]:
+        """Its address and size, and the GPU that it is on, or -1."""
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """What is in it."""
+
+
+class TritonRequest(Protocol):
+    """A request as the shim hands it over."""
+
+    def id(self) -> str:
+        """The client's name for it, or empty."""
+
+    def parameters(self) -> dict[str, Any]:
+        """What the client sent along."""
+
+    def outputs(self) -> list[str]:
+        """The names of the outputs that are asked for."""
+
+    def is_cancelled(self) -> bool:
+        """Whether nobody waits for it any more."""
+
+    def input(self, name: str) -> tuple[int, tuple[int, ...], list[Memory]] | None:
+        """An input's type, shape and memory; None where it is left out."""
+
+    def answer(self, outputs: list[tuple[str, int, tuple[int, ...], Any]]) -> None:
+        """Takes the answer: name, type, shape and memory of each output."""
+
+    def refuse(self, code: int, message: str) -> None:
+        """Takes a refusal instead."""
+
+    def flush(self) -> None:
+        """Sends what was taken at once; another may follow."""
+
+
+class Shim(Protocol):
+    """What the server offers beside requests."""
+
+    def log(self, level: int, text: str) -> None:
+        """Writes a line in its log."""
+
+    def metric(
+        self, kind: int, name: str, doc: str, labels: list[tuple[str, str]], bounds: list[float]
+    ) -> SeriesOnPage:
+        """Makes a series on its page of metrics."""
+
+    def elements(self, data: Any) -> list[int]:
+        """Where the byte strings in a tensor of them begin and end, one number behind the other."""
+
+
+_shim: Shim
+
+
+def _guarded(function: Callable[P, R]) -> Callable[P, R]:
+    """Logs where an error came from, unless it speaks for itself; what would end a program becomes an error like others."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except PenstockError:
+            raise
+        except Exception:
+            logger.exception("a model's code failed")
+            raise
+        except BaseException as error:
+            raise RuntimeError(f"the model's code raised {type(error).__name__}: {error}") from error
+
+    return call
+
+
+# -- what the shim calls -----------------------------------------------------------------------------------------------
+
+
+def start(shim: Shim, backend: str, config: str) -> None:
+    """Makes the interpreter ready for models.
+
+    Args:
+        shim: what the server offers.
+        backend: what configurations call the backend.
+        config: the server's settings for it, as JSON.
+    """
+    global _shim
+    _shim = shim
+    log_to_server(_log)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # What a model prints is to be seen when it is printed: the server's log is no terminal.
+            stream.reconfigure(line_buffering=True)
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    for name in ("fork", "forkpty"):
+        setattr(os, name, _refuse_fork)
+    _take_settings(backend, json.loads(config).get("cmdline", {}))
+
+
+@_guarded
+def complete(config: str, model_folder: str, version: int) -> str:
+    """A model's configuration with what it does not tell filled in; both are JSON."""
+    return json.dumps(completed(json.loads(config), Path(model_folder) / str(version)))
+
+
+@_guarded
+def load(config: str, model_folder: str, version: int, name: str, device_id: int) -> HostedInstance:
+    """An instance of a model, ready to be asked; ``device_id`` is -1 for the CPU."""
+    return HostedInstance(
+        json.loads(config), Path(model_folder) / str(version), name, None if device_id < 0 else device_id
+    )
+
+
+def tidy() -> None:
+    """Gives memory back to the system after an instance was closed."""
+    gc.collect()
+    with contextlib.suppress(AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def end() -> None:
+    """Does what Python does at the end of a program, but that it goes on: threads of strangers may still be about."""
+    atexit._run_exitfuncs()  # private: atexit has no public way to run its functions early
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+
+
+class HostedInstance:
+    """An instance of a model as the shim knows it."""
+
+    def __init__(self, config: Mapping[str, Any], folder: Path, name: str, device_id: int | None) -> None:
+        self._instance = ModelInstance(config, folder, name, device_id, _series)
+        self.batched = self._instance.batched
+
+    @_guarded
+    def execute(self, requests: Sequence[TritonRequest]) -> None:
+        """Answers requests: each gets its answer, and the shim sends it."""
+        self._instance.execute([_Request(request) for request in requests])
+
+    @_guarded
+    def close(self) -> None:
+        """Ends the model's threads."""
+        self._instance.close()
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+
+class _Request:
+    """A request, as a model sees it."""
+
+    __slots__ = ("_request",)
+
+    def __init__(self, request: TritonRequest) -> None:
+        self._request = request
+
+    @property
+    def id(self) -> str:
+        return self._request.id()
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return self._request.parameters()
+
+    @property
+    def wanted(self) -> Collection[str]:
+        return self._request.outputs()
+
+    def tensor(self, name: str) -> Any:
+        given = self._request.input(name)
+        if given is None:
+            return None
+        data_type, shape, memory = given
+        if data_type == _BYTES:
+            return _byte_strings(name, shape, _joined(memory))
+        return _joined(memory).view(_NUMPY_TYPES[data_type]).reshape(shape)
+
+    def is_cancelled(self) -> bool:
+        return self._request.is_cancelled()
+
+    def answer(self, answer: Answer) -> None:
+        if isinstance(answer, Refusal):
+            self._request.refuse(_CODES.get(answer.fault, _INVALID_ARGUMENT), answer.message)
+        else:
+            self._request.answer(_outputs(answer))
+
+    def stream(self, answers: Iterable[Answer]) -> None:
+        for answer in answers:
+            self.answer(answer)
+            self._request.flush()
+        self._request.flush()  # of no answer at all, too, it is known then that these were all
+
+
+def _joined(memory: Sequence[Memory]) -> np.ndarray:
+    """An input's bytes, without a copy where they are one piece on the host."""
+    pieces = [_on_host(piece) for piece in memory]
+    if len(pieces) == 1:
+        return pieces[0]
+    return np.concatenate(pieces) if pieces else np.empty(0, np.uint8)
+
+
+def _on_host(piece: Memory) -> np.ndarray:
+    address, size, device = piece.place()
+    if not size:
+        return np.empty(0, np.uint8)
+    if device < 0:
+        return np.frombuffer(memoryview(piece), np.uint8)
+    from penstock.tensors.cuda import require_cupy
+
+    cupy = require_cupy("inputs on the GPU")
+    copied = np.empty(size, np.uint8)
+    with cupy.cuda.Device(device):
+        cupy.cuda.runtime.memcpy(copied.ctypes.data, address, size, cupy.cuda.runtime.memcpyDeviceToHost)
+    return copied
+
+
+def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray) -> list[np.ndarray]:
+    """Each byte string as a view of the tensor's memory."""
+    try:
+        places = _shim.elements(data)
+    except ValueError as error:
+        raise RequestError(f"input '{name}' of type BYTES cannot be read: {error}") from None
+    if len(places) != 2 * np.prod(shape, dtype=np.int64):
+        raise RequestError(f"input '{name}' holds {len(places) // 2} byte strings, and its shape is {list(shape)}")
+    return [data[begin:stop] for begin, stop in zip(places[::2], places[1::2])]
+
+
+def _outputs(answer: Outputs) -> list[tuple[str, int, tuple[int, ...], Any]]:
+    return [_output(name, array) for name, array in answer.tensors.items()]
+
+
+def _output(name: str, array: Any) -> tuple[str, int, tuple[int, ...], Any]:
+    if not isinstance(array, np.ndarray):
+        array = array.get()
+    if array.dtype == np.object_:
+        framed = b"".join(len(item).to_bytes(4, "little") + item for item in array.reshape(-1))
+        return name, _BYTES, array.shape, framed
+    return name, _TYPE_NUMBERS[array.dtype], array.shape, np.ascontiguousarray(array)
+
+
+# -- the server --------------------------------------------------------------------------------------------------------
+
+_known_series: dict[tuple[str, tuple[tuple[str, str], ...]], SeriesOnPage] = {}
+
+
+def _series(family: Family, labels: Mapping[str, str]) -> SeriesOnPage:
+    """The series of these labels: there is one for good, whoever counts, so that counters go on when a model is loaded again."""
+    key = family.name, tuple(labels.items())
+    if key not in _known_series:
+        _known_series[key] = _shim.metric(
+            _KINDS[family.kind], family.name, family.doc, list(labels.items()), list(family.buckets)
+        )
+    return _known_series[key]
+
+
+def _log(level: int, text: str) -> None:
+    _shim.log(next((number for least, number in _LEVELS if level >= least), _VERBOSE), text)
+
+
+def _take_settings(backend: str, given: Mapping[str, str]) -> None:
+    """Adds the settings of Triton's command line to those of the environment, which `penstock serve` fills in."""
+    known = {item.name for item in declared()}
+    sections = json.loads(os.environ.get(SERVER_SETTINGS) or "{}")
+    own = {name: text for name, text in given.items() if name in known}
+    sections[backend] = own | sections.get(backend, {})
+    os.environ[SERVER_SETTINGS] = json.dumps(sections)
+
+
+def _refuse_fork() -> NoReturn:
+    raise RuntimeError(
+        "os.fork() would copy the whole server with its threads and locks: start a program with `subprocess`, or a process by "
+        "`multiprocessing.get_context('spawn')`"
+    )

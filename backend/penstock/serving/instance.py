@@ -1,0 +1,126 @@
+"""`ModelInstance`: one instance of a model, whoever hosts it: Triton's stub (`backend`) or Triton itself (`in_process`)."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from penstock.serving.completion import complete_configuration, is_batched
+from penstock.serving.configuration import check_libraries
+from penstock.serving.metrics_page import MakeSeries, MetricsPage, MetricsWriter
+from penstock.serving.model_imports import Imports
+from penstock.serving.requests import Request
+from penstock.serving.served_model import Answer, ServedModel, pipeline_of
+from penstock.serving.settings import settings_of
+
+
+class Asked(Request, Protocol):
+    """A request together with the way back to whoever sent it."""
+
+    def answer(self, answer: Answer) -> None:
+        """Gives the one answer; it is sent when the execution is over."""
+
+    def stream(self, answers: Iterable[Answer]) -> None:
+        """Sends a decoupled model's answers, each as soon as there is one, and tells that there are no more."""
+
+
+class ModelInstance:
+    """One instance of a model.
+
+    Args:
+        config: of the model, complete.
+        version_folder: e.g. ``model_repository/preprocess/1``.
+        name: of the instance, e.g. ``preprocess_0_1``.
+        device_id: the GPU that it runs on; None: CPU.
+        make_series: of the server's page of metrics.
+
+    Attributes:
+        batched: a request holds a batch of samples.
+        decoupled: a request may have any number of answers.
+
+    Raises:
+        ConfigurationError: the configuration is wrong, or does not fit the pipeline.
+    """
+
+    def __init__(
+        self, config: Mapping[str, Any], version_folder: Path, name: str, device_id: int | None, make_series: MakeSeries
+    ) -> None:
+        self.batched = bool(config["max_batch_size"])
+        self.decoupled = bool(config.get("model_transaction_policy", {}).get("decoupled", False))
+        self._imports = Imports()
+        with self._imports:
+            self._model = ServedModel.load(version_folder, config, device_id)
+        page = MetricsPage(make_series, config["name"], version_folder.name, name)
+        self._metrics = MetricsWriter(page, self._model.accounts.tally)
+
+    def execute(self, requests: Sequence[Asked]) -> None:
+        """Answers each request."""
+        if not self.decoupled:
+            for request, answer in zip(requests, self._model.answer(requests)):
+                request.answer(answer)
+        elif self._model.streams:
+            for request in requests:
+                with contextlib.closing(self._model.stream(request)) as answers:
+                    request.stream(answers)
+        else:
+            for request, answer in zip(requests, self._model.answer(requests)):
+                request.stream([answer])
+
+    def close(self) -> None:
+        """Ends the model's threads, and forgets its modules."""
+        self._metrics.close()
+        self._model.close()
+        self._imports.forget()
+
+
+def completed(config: dict[str, Any], version_folder: Path) -> dict[str, Any]:
+    """A model's configuration with its inputs, outputs, batch size and batching filled in; changed in place.
+
+    Raises:
+        ConfigurationError: it contradicts what the pipeline declares, or too little is known.
+    """
+    settings = settings_of(config)
+    with Imports() as imports:
+        pipeline = pipeline_of(version_folder, config, settings.without_limits())
+        try:
+            check_libraries(pipeline)
+            pipeline.build()
+            complete_configuration(
+                config, pipeline, settings, is_batched(config, _configuration_text(version_folder.parent))
+            )
+        finally:
+            pipeline.close()
+            imports.forget()
+    return config
+
+
+def _configuration_text(model_folder: Path) -> str:
+    path = model_folder / "config.pbtxt"
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+class LogHandler(logging.Handler):
+    """Hands what Penstock logs to the server's log.
+
+    Args:
+        write: takes a level of :mod:`logging` and a text.
+    """
+
+    def __init__(self, write: Callable[[int, str], None]) -> None:
+        super().__init__()
+        self._write = write
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes one record."""
+        self._write(record.levelno, self.format(record))
+
+
+def log_to_server(write: Callable[[int, str], None]) -> None:
+    """Sends Penstock's log to the server's from now on."""
+    package = logging.getLogger("penstock")
+    if not any(isinstance(handler, LogHandler) for handler in package.handlers):
+        package.addHandler(LogHandler(write))
+        package.setLevel(logging.INFO)

@@ -1,0 +1,166 @@
+"""`PipelineRunner`: runs a pipeline on what it is given, and proves that what comes out was made of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass
+
+from penstock.errors import PenstockError
+from penstock.pipeline import Pipeline
+from penstock.runtime import Result, Watch
+from penstock.schema import InputOperator
+from penstock.tensors import TensorList
+
+logger = logging.getLogger(__name__)
+
+
+class MixUpError(PenstockError):
+    """A pipeline gave something else than what was made of the batch that it was fed; nobody may see it."""
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """What one source was fed for one batch; told from others by identity.
+
+    Attributes:
+        source: the operator's name.
+        batch: counted from 1.
+    """
+
+    source: str
+    batch: int
+
+
+class PipelineRunner:
+    """Runs a pipeline on one batch at a time, and holds what each source gave against what it was fed.
+
+    After a run, whatever came of it, no source holds data. After a mix-up the pipeline is built anew.
+
+    Args:
+        pipeline: that nobody else runs or feeds.
+    """
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._batches = 0
+
+    @property
+    def sources(self) -> dict[str, InputOperator]:
+        """The pipeline's operators that take data, by name; those that no output needs are not among them."""
+        return self._pipeline.executor.input_operators
+
+    def run(self, batches: Mapping[str, TensorList], count: int, watch: Watch | None = None) -> Result:
+        """What the pipeline makes of a batch; samples that fail are among the result's failures.
+
+        Args:
+            batches: for each source its data; those for names that are no sources are left aside.
+            count: of the samples.
+            watch: over the run; it may stop it.
+
+        Raises:
+            MixUpError: something else came out than what went in.
+            OperatorError: the batch as a whole was refused.
+        """
+        sources = self.sources
+        tickets = self._tickets(sources)
+        try:
+            for name, source in sources.items():
+                source.feed(batches[name], tickets[name])
+            return self._run(tickets, count, watch)
+        finally:
+            self._empty(sources)
+
+    def stream(
+        self, batches: Mapping[str, TensorList], watching: Callable[[int], Watch] | None = None
+    ) -> Generator[Result, None, None]:
+        """What the pipeline makes of a sample that lasts for several runs, run after run, until all of it was given.
+
+        Args:
+            batches: for each source one sample; those that do not last hold for all samples that are made of the one that does,
+                or, where there are several, each for one in a batch of those.
+            watching: who watches over a run of so many samples; it may stop it, and the stream with it.
+
+        Raises:
+            MixUpError, OperatorError: as :meth:`run`.
+        """
+        sources = self.sources
+        tickets = self._tickets(sources)
+        multi_run = [source for source in sources.values() if source.multi_run]
+        try:
+            for name, source in sources.items():
+                if source.multi_run:
+                    source.feed(batches[name], tickets[name])
+            while any(source.has_data() for source in multi_run):
+                count = self._next_count(multi_run)
+                for name, source in sources.items():
+                    if not source.multi_run:
+                        source.drop()
+                        source.feed(_beside(batches[name], count), tickets[name])
+                result = self._run(tickets, count, watching(count) if watching else None, in_between=True)
+                yield result
+                if result.stopped:
+                    return
+        finally:
+            self._empty(sources)
+
+    def _tickets(self, sources: Iterable[str]) -> dict[str, Ticket]:
+        self._batches += 1
+        return {name: Ticket(name, self._batches) for name in sources}
+
+    def _next_count(self, multi_run: Iterable[InputOperator]) -> int:
+        """Of the samples of the next run; 1 where it will be an error."""
+        pending = [source.pending_batch_size() or 1 for source in multi_run]
+        return min(*pending, self._pipeline.executor.max_batch_size)
+
+    def _run(self, tickets: Mapping[str, Ticket], count: int, watch: Watch | None, in_between: bool = False) -> Result:
+        """Runs the pipeline on what its sources were fed, and checks what it gave."""
+        try:
+            result = self._pipeline.executor.run_once(isolate=True, watch=watch)
+            if result.ready is not None:
+                result.ready.synchronize()
+            if not result.stopped:
+                kept = {name: source for name, source in self.sources.items() if not (in_between and source.multi_run)}
+                _check(result, tickets, kept, count)
+        except MixUpError as error:
+            logger.error("%s The pipeline is built anew.", error)
+            self._pipeline.close()
+            raise
+        return result
+
+    def _empty(self, sources: Mapping[str, InputOperator]) -> None:
+        for source in sources.values():
+            source.drop()
+        if any(source.has_data() for source in sources.values()):
+            # One that keeps its data would give it to the next batch: the next run builds new ones.
+            self._pipeline.close()
+
+
+def _beside(batch: TensorList, count: int) -> TensorList:
+    """A batch of one sample as one of so many that are all the same memory; of one of more, so many."""
+    samples = list(batch.samples)
+    return type(batch).of_samples(samples * count if len(samples) == 1 else samples[:count], batch.layout())
+
+
+def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, InputOperator], count: int) -> None:
+    """Raises MixUpError unless each source gave what it was fed, and each output has a sample for each that was fed.
+
+    Args:
+        result: of the run.
+        tickets: of what each source was fed.
+        sources: those that must have given all of it.
+        count: of the samples.
+    """
+    for name, ticket in tickets.items():
+        taken = result.taken.get(name)
+        if taken is not ticket:
+            raise MixUpError(f"'{name}' gave {taken or 'nothing'} instead of {ticket}: nothing is answered with it.")
+        if name in sources and sources[name].waiting:
+            raise MixUpError(f"'{name}' kept data beyond {ticket}: nothing is answered with it.")
+    # Where every sample has failed, an operator that learns from its results what they are has made no output.
+    all_failed = len(result.failures) == count
+    for index, batch in enumerate(result.outputs):
+        if len(batch) != count and not all_failed:
+            raise MixUpError(
+                f"Output {index} has {len(batch)} samples where {count} were fed: nothing is answered with them."
+            )

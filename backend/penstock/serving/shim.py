@@ -1,0 +1,104 @@
+"""The shim: the library by which Triton hosts Python in its own process, compiled on the machine that serves.
+
+It is written against stable interfaces alone, CPython's and Triton's, of which it needs no headers: what was compiled once
+serves every Python from 3.10 on and every Triton from 2.51 on. So it is kept by what it was compiled from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from penstock.errors import PenstockError
+
+_NAME = "libtriton_penstock.so"
+_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wl,-z,nodelete")
+_COMPILERS = ("c++", "g++", "clang++")
+
+
+class ShimError(PenstockError):
+    """The shim is not here and cannot be made; the message tells why and the remedy."""
+
+
+def shim() -> Path:
+    """The library: the one that the package brings, else the one compiled from its sources, now if not before.
+
+    Raises:
+        ShimError: there is no C++ compiler, or it refuses.
+    """
+    brought = Path(__file__).parents[1] / "native" / _NAME
+    if brought.is_file():
+        return brought
+    sources = _sources()
+    library = _cache() / _fingerprint(sources) / _NAME
+    if not library.is_file():
+        _compile(sources, library)
+    return library
+
+
+def compile_to(library: Path) -> None:
+    """Compiles the shim into a file.
+
+    Raises:
+        ShimError: there is no C++ compiler, or it refuses.
+    """
+    _compile(_sources(), library)
+
+
+def _sources() -> list[Path]:
+    """What the shim is made of: of the package if that brings it, else of the checkout."""
+    package = Path(__file__).parents[1]
+    for folder in (package / "native", package.parent / "native"):
+        found = sorted(path for path in folder.glob("*") if path.suffix in (".h", ".cc"))
+        if found:
+            return found
+    raise ShimError("this penstock was installed without the sources of its backend library")
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock" / "native"
+
+
+def _fingerprint(sources: Sequence[Path]) -> str:
+    digest = hashlib.sha256(repr((_FLAGS, platform.machine())).encode())
+    for path in sources:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _compile(sources: Sequence[Path], library: Path) -> None:
+    compiler = _compiler()
+    library.parent.mkdir(parents=True, exist_ok=True)
+    # Beside, and then moved there: two that start at once do not see each other's half.
+    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+        made = Path(folder) / _NAME
+        files = [str(path) for path in sources if path.suffix == ".cc"]
+        command = [*compiler, *_FLAGS, "-o", str(made), *files, "-ldl"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise ShimError(f"`{' '.join(compiler)}` does not work: {error}") from error
+        if done.returncode:
+            raise ShimError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()[-2000:]}")
+        made.replace(library)
+
+
+def _compiler() -> list[str]:
+    """The command of a C++ compiler: the machine's, or the one in the wheel ``ziglang``."""
+    named = os.environ.get("CXX")
+    if named:
+        return named.split()
+    for name in _COMPILERS:
+        if shutil.which(name):
+            return [name]
+    probe = [sys.executable, "-m", "ziglang"]
+    if subprocess.run([*probe, "version"], capture_output=True, check=False).returncode == 0:
+        return [*probe, "c++"]
+    raise ShimError("there is no C++ compiler: install g++ or clang, or `pip install ziglang`")

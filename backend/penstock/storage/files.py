@@ -1,0 +1,127 @@
+"""The files that an operator may touch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import BinaryIO, Protocol
+
+import numpy as np
+
+from penstock.errors import ConfinedPathError
+from penstock.storage import local, remote
+from penstock.storage.paths import is_below, is_remote, join, without_file_protocol
+
+
+class Files:
+    """The files that an operator may touch: any, or only those in the folders that its pipeline is confined to.
+
+    Args:
+        roots: folders, and beginnings of remote paths (``s3://bucket/photos``). Relative paths start from the first of them.
+            None: any file, and relative paths start from the current folder.
+
+    >>> Files(["/models/resize"]).path("labels.txt")
+    '/models/resize/labels.txt'
+    """
+
+    def __init__(self, roots: Sequence[str] | None = None) -> None:
+        self._roots = None if roots is None else [without_file_protocol(root) for root in roots]
+        # Where links have led to: a file is where it really lies.
+        self._folders = [os.path.realpath(root) for root in self._roots or () if not is_remote(root)]
+        self._origins = [root.rstrip("/") for root in self._roots or () if is_remote(root)]
+
+    @property
+    def confined(self) -> bool:
+        """Whether there are files that it refuses."""
+        return self._roots is not None
+
+    def path(self, path: str) -> str:
+        """The path by which a file or folder may be opened: absolute and without links where files are confined.
+
+        Raises:
+            ConfinedPathError: it is outside of the folders.
+        """
+        if self._roots is None:
+            return path
+        path = without_file_protocol(path)
+        if is_remote(path):
+            if any(is_below(path, origin) for origin in self._origins):
+                return path
+        else:
+            real = os.path.realpath(join(next(iter(self._folders), "/"), path))
+            if any(os.path.commonpath([real, folder]) == folder for folder in self._folders):
+                return real
+        raise ConfinedPathError(
+            f"'{path}' is outside of what the pipeline is confined to: {', '.join(self._folders + self._origins)}. A "
+            "served model's parameter `allowed_paths` names more."
+        )
+
+    def check_argument(self, value: str | Sequence[str] | None) -> None:
+        """Raises ConfinedPathError for paths that are outside, whatever an operator joins them with."""
+        for path in [value] if isinstance(value, str) else value or ():
+            if is_remote(path) or os.path.isabs(path):
+                self.path(path)
+
+    def read(self, path: str) -> np.ndarray:
+        """The contents of a file, uint8 of shape (n,).
+
+        Raises:
+            OSError: it cannot be read.
+            ConfinedPathError: it is outside of the folders.
+
+        >>> ANYWHERE.read("photo.jpg").shape  # doctest: +SKIP
+        (257113,)
+        """
+        path = self.path(path)
+        return _store(path).read(path)
+
+    def read_text(self, path: str) -> str:
+        """The contents of a text file (UTF-8)."""
+        return self.read(path).tobytes().decode("utf-8", "surrogateescape")
+
+    def read_range(self, path: str, start: int, size: int) -> np.ndarray:
+        """``size`` bytes of a file from ``start`` on, uint8 of shape (size,).
+
+        Raises:
+            OSError: the file cannot be read, or is shorter.
+        """
+        path = self.path(path)
+        part = _store(path).read_range(path, start, size)
+        if part.size != size:
+            raise OSError(f"'{path}' ends before byte {start + size}")
+        return part
+
+    def size(self, path: str) -> int:
+        """The number of bytes in a file."""
+        path = self.path(path)
+        return _store(path).size(path)
+
+    def open(self, path: str) -> BinaryIO:
+        """A file to be read from anywhere; of a remote one, only what is read is fetched."""
+        path = self.path(path)
+        return _store(path).open_file(path)
+
+    def list_folder(self, path: str) -> tuple[list[str], list[str]]:
+        """The names of the files and of the folders in a folder, both sorted; raises OSError where it cannot be read."""
+        path = self.path(path)
+        entries = _store(path).list_folder(path)
+        files = sorted(name for name, is_folder in entries if not is_folder)
+        return files, sorted(name for name, is_folder in entries if is_folder)
+
+
+class _Store(Protocol):
+    """What :mod:`penstock.storage.local` and :mod:`penstock.storage.remote` offer."""
+
+    def read(self, path: str) -> np.ndarray: ...
+    def read_range(self, path: str, start: int, size: int) -> np.ndarray: ...
+    def size(self, path: str) -> int: ...
+    def open_file(self, path: str) -> BinaryIO: ...
+    def list_folder(self, path: str) -> list[tuple[str, bool]]: ...
+
+
+def _store(path: str) -> _Store:
+    return remote if is_remote(path) else local
+
+
+ANYWHERE = Files()
+"""For pipelines that are not confined."""

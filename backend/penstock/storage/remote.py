@@ -1,0 +1,207 @@
+"""Objects behind a protocol, by fsspec: requests that fail for a while, or hang, are made again."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+    from typing_extensions import Buffer
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+# Of a larger object, each piece is a request of its own, so that what is lost and asked for again is small.
+_PIECE: Final = 8 << 20
+# Errors of the object, not of the way to it: another try would end alike.
+_LASTING = (
+    FileNotFoundError,
+    PermissionError,
+    IsADirectoryError,
+    NotADirectoryError,
+    ValueError,
+    TypeError,
+    ImportError,
+)
+# Of the status codes that say that the request is wrong, those that say "later": time-out, too early, too many requests.
+_TEMPORARY_STATUS = (408, 425, 429)
+
+
+class StorageError(OSError):
+    """A remote object could not be read, although it was tried again."""
+
+
+@dataclass(frozen=True)
+class Retries:
+    """How often, and how long, a remote read is tried.
+
+    Attributes:
+        attempts: tries of one request.
+        timeout: seconds that a try may take, plus one for each MiB that is asked for.
+        first_pause: seconds before the second try; each pause is twice the one before, and up to a quarter shorter by chance.
+        max_pause: the longest pause, in seconds.
+    """
+
+    attempts: int = 6
+    timeout: float = 20.0
+    first_pause: float = 0.1
+    max_pause: float = 10.0
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1:
+            raise ValueError(f"There must be at least one attempt, got {self.attempts}")
+        if min(self.timeout, self.first_pause, self.max_pause) <= 0:
+            raise ValueError(f"Times must be positive, got {self}")
+
+    def pause(self, failures: int) -> float:
+        """Seconds to wait after so many failures."""
+        return min(self.first_pause * 2 ** (failures - 1), self.max_pause) * random.uniform(0.75, 1)
+
+
+_retries = Retries()
+
+
+def configure(retries: Retries) -> None:
+    """Sets how remote reads of this process are tried.
+
+    >>> configure(Retries(attempts=3, timeout=5))  # doctest: +SKIP
+    """
+    global _retries
+    _retries = retries
+
+
+def read(path: str) -> np.ndarray:
+    """The contents of an object, uint8 of shape (n,), which may be written to."""
+    pieces = [_first_piece(path)]
+    while len(pieces[-1]) == _PIECE:
+        pieces.append(_cat(path, len(pieces) * _PIECE, _PIECE))
+    return np.frombuffer(bytearray(b"").join(pieces), np.uint8)
+
+
+def read_range(path: str, start: int, size: int) -> np.ndarray:
+    """``size`` bytes of an object from ``start`` on; fewer where it ends before."""
+    return np.frombuffer(bytearray(_cat(path, start, size)), np.uint8)
+
+
+def size(path: str) -> int:
+    """The number of bytes in an object; raises StorageError where the store does not tell."""
+    told = _call(path, "info")["size"]
+    if told is None:
+        raise StorageError(f"The size of '{path}' is not told by its server")
+    return int(told)
+
+
+def open_file(path: str) -> BinaryIO:
+    """The object as a file that reads what it is asked for, about a MiB ahead."""
+    return cast("BinaryIO", io.BufferedReader(_RemoteFile(path), 1 << 20))
+
+
+def list_folder(path: str) -> list[tuple[str, bool]]:
+    """The names of what is in a folder, and whether each is a folder."""
+    listed = _call(path, "ls", detail=True)
+    return [(item["name"].rstrip("/").rpartition("/")[2], item["type"] == "directory") for item in listed]
+
+
+class _RemoteFile(io.RawIOBase):
+    """An object that is read range by range."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._size = size(path)
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer: Buffer) -> int:
+        target = memoryview(buffer)
+        wanted = min(len(target), self._size - self._position)
+        if wanted <= 0:
+            return 0
+        part = _cat(self._path, self._position, wanted)
+        target[: len(part)] = part
+        self._position += len(part)
+        return len(part)
+
+
+def _first_piece(path: str) -> bytes:
+    try:
+        return _cat(path, 0, _PIECE)
+    except (FileNotFoundError, PermissionError, ImportError, StorageError):
+        raise
+    except Exception:
+        # Stores refuse a range of what is empty, and some know no ranges.
+        return _call(path, "cat_file")
+
+
+def _cat(path: str, start: int, count: int) -> bytes:
+    part: bytes = _call(path, "cat_file", count, start=start, end=start + count)
+    # A server that knows no ranges sends everything.
+    return part if len(part) <= count else part[start : start + count]
+
+
+def _call(path: str, method: str, count: int = 0, **arguments: object) -> Any:
+    """What a method of the path's file system gives; ``count`` bytes are expected."""
+    system = filesystem(path)
+    timeout = _retries.timeout + count / (1 << 20)
+    if not system.async_impl:
+        return _persistently(path, lambda: getattr(system, method)(path, **arguments))
+
+    from fsspec.asyn import sync
+
+    return _persistently(
+        path, lambda: sync(system.loop, getattr(system, f"_{method}"), path, timeout=timeout, **arguments)
+    )
+
+
+def _persistently(path: str, request: Callable[[], _T]) -> _T:
+    """What the request gives, which is made again while it fails for a reason that may pass."""
+    retries, began = _retries, time.monotonic()
+    for failures in range(1, retries.attempts + 1):
+        try:
+            return request()
+        except Exception as error:
+            if _is_lasting(error):
+                raise
+            reason = "no answer in time" if isinstance(error, (TimeoutError, asyncio.TimeoutError)) else error
+            if failures == retries.attempts:
+                raise StorageError(
+                    f"'{path}' could not be read in {failures} attempts and {time.monotonic() - began:.1f} s: {reason}"
+                ) from error
+            _log.warning("attempt %d of %d to read '%s' failed: %s", failures, retries.attempts, path, reason)
+            time.sleep(retries.pause(failures))
+    raise AssertionError("unreachable")
+
+
+def _is_lasting(error: Exception) -> bool:
+    status = getattr(error, "status", None)
+    if isinstance(status, int) and 400 <= status < 500:
+        return status not in _TEMPORARY_STATUS
+    return isinstance(error, _LASTING)
+
+
+def filesystem(path: str) -> AbstractFileSystem:
+    """The file system of the path's protocol; raises ImportError where its library is not installed."""
+    try:
+        import fsspec
+    except ImportError as error:
+        raise ImportError(f"fsspec is needed to read '{path}': pip install fsspec") from error
+    return fsspec.core.url_to_fs(path)[0]

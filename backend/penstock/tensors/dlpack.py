@@ -1,0 +1,41 @@
+"""DLPack capsules, which older libraries exchange instead of objects with ``__dlpack__``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.tensors.cuda import require_cupy
+
+_CPU, _CUDA = 1, 2
+
+
+class Capsule:
+    """A DLPack capsule as an object with ``__dlpack__``, the form that array libraries take."""
+
+    def __init__(self, capsule: Any, device: tuple[int, int] = (_CPU, 0)) -> None:
+        self._capsule = capsule
+        self._device = device
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._device
+
+
+def to_capsule(array: Any) -> Any:
+    """A DLPack capsule of a numpy or CuPy array; a read-only array is copied."""
+    if isinstance(array, np.ndarray) and not array.flags.writeable:
+        array = array.copy()
+    return array.__dlpack__()
+
+
+def from_dlpack(value: Any, on_gpu: bool) -> Any:
+    """The array of a DLPack capsule, or of an object with ``__dlpack__``; raises TypeError for anything else."""
+    if type(value).__name__ == "PyCapsule":
+        value = Capsule(value, (_CUDA, require_cupy().cuda.Device().id) if on_gpu else (_CPU, 0))
+    if not hasattr(value, "__dlpack__"):
+        raise TypeError(f"The function returns DLPack capsules or tensors, got a {type(value).__name__}")
+    return require_cupy().from_dlpack(value) if on_gpu else np.from_dlpack(value)

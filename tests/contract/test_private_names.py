@@ -1,0 +1,106 @@
+"""Names that begin with an underscore stay where they belong.
+
+A name is private to its module: others reach it neither as an attribute nor by import. A class's private attributes are
+shared with its subclasses, as ``self._name``. A module is private to its part of the package, the folder below
+`penstock`. What has no public way, such as a function of the standard library, says why on its line: ``# private: ...``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
+# Public all the same: of named tuples, and of syntax trees.
+PUBLIC = {"_asdict", "_attributes", "_fields", "_make", "_replace"}
+OWN = {"self", "cls", "super()"}
+BY_NAME = {"getattr", "setattr", "hasattr", "delattr"}
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and name != "_" and not name.startswith("__") and name not in PUBLIC
+
+
+def defined_in(tree: ast.Module) -> set[str]:
+    """The names that a module gives: to functions, classes, variables, and attributes of its own objects."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) in OWN:
+            names.add(node.attr)
+    return names
+
+
+def attribute_of(node: ast.AST) -> tuple[ast.expr, str] | None:
+    """The object and the name where an expression takes an attribute, be it as ``getattr(object, "name")``."""
+    if isinstance(node, ast.Attribute):
+        return node.value, node.attr
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in BY_NAME and isinstance(node.args[1], ast.Constant):
+        return node.args[0], str(node.args[1].value)
+    return None
+
+
+def imported_from_elsewhere(node: ast.ImportFrom, module: str) -> Iterator[str]:
+    """The private names among those that a statement imports, but for modules of the same part."""
+    part = module.split(".")[:2]
+    for alias in node.names:
+        parts = [*(node.module or "").split("."), alias.name]
+        is_module = PACKAGE.parent.joinpath(*parts).with_suffix(".py").exists()
+        modules = parts if is_module else parts[:-1]
+        if any(map(is_private, modules)) and parts[:2] != part:
+            yield ".".join(parts)
+        elif not is_module and is_private(alias.name):
+            yield ".".join(parts)
+
+
+def foreign_names(source: str, module: str) -> Iterator[tuple[int, str]]:
+    """The private names of others that a module uses without a reason, with their lines."""
+    tree, lines = ast.parse(source), source.splitlines()
+    own = defined_in(tree)
+    for node in ast.walk(tree):
+        found: list[str] = []
+        if (attribute := attribute_of(node)) is not None:
+            value, name = attribute
+            if is_private(name) and name not in own and ast.unparse(value) not in OWN:
+                found = [ast.unparse(node)]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found = list(imported_from_elsewhere(node, module))
+        for name in found:
+            line = getattr(node, "lineno", 0)
+            if "# private: " not in lines[line - 1]:
+                yield line, name
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=module_name)
+def test_private_names_stay_private(path: Path) -> None:
+    found = list(foreign_names(path.read_text(encoding="utf-8"), module_name(path)))
+    assert not found, f"{path} uses private names of other modules: {found}"
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("batch._elements", ["batch._elements"]),
+        ("batch._elements = None", ["batch._elements"]),
+        ('getattr(batch, "_elements", None)', ["getattr(batch, '_elements', None)"]),
+        ("from penstock.runtime.sources import _accept", ["penstock.runtime.sources._accept"]),
+        ("from penstock.operators.image._boxes import clip", ["penstock.operators.image._boxes.clip"]),
+        ("os._exit(1)  # private: documented", []),
+        ("class A:\n    def f(self, other):\n        self._x = other._x", []),
+        ("class A(B):\n    def f(self):\n        return self._inherited + super()._inherited", []),
+        ("from penstock.auto_aug.core import _args", []),
+        ("point._replace(x=1)", []),
+    ],
+)
+def test_uses_are_seen(source: str, found: list[str]) -> None:
+    assert [name for _, name in foreign_names(source, "penstock.auto_aug.rand_augment")] == found

@@ -1,0 +1,12 @@
+"""Structs lie in memory as NVIDIA's compiler has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cupy
+from struct_layouts import check_layouts
+
+
+def test_as_compiled(tmp_path: Path) -> None:
+    check_layouts(cupy, tmp_path)

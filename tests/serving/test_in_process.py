@@ -1,0 +1,161 @@
+"""Models inside Triton's own process: what one of them does is its own affair, and memory is right whoever keeps it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tritonclient.http
+from tritonclient.utils import InferenceServerException
+
+from penstock.serving.server import LocalServer
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import HEADER, add_model, ask
+
+PLAIN = """
+@pipeline_def(batch_size=4)
+def plain():
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    return fn.copy(x, name="same")
+"""
+OPERATOR = """
+@pipeline_def(batch_size=4)
+def operator():
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    return fn.python_function(x, function=work, name="y")
+"""
+MISBEHAVING = {
+    "exits": "import sys\n\ndef work(x):\n    if x[0] > 1: sys.exit(3)\n    return x\n",
+    "forks": "import os\n\ndef work(x):\n    if x[0] > 1: os.fork()\n    return x\n",
+    "exhausts": "def work(x):\n    if x[0] > 1: raise MemoryError\n    return x\n",
+    "interrupts": "def work(x):\n    if x[0] > 1: raise KeyboardInterrupt\n    return x\n",
+}
+KEEPS = """
+kept = []
+
+def work(x):
+    kept.append(x)
+    return x + sum(one.sum() for one in kept) * 0 + len(kept)
+"""
+STARTS_THREADS = """
+import threading, time
+print("the model says hello")
+threading.Thread(target=time.sleep, args=(3600,)).start()
+threading.Thread(target=lambda: 1 / 0).start()
+"""
+FORKS_WORKERS = """
+import multiprocessing
+
+def work(x):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return x * pool.apply(len, ([1, 2],))
+"""
+NOT_LOADED = {
+    "exits_at_import": ("import sys\nsys.exit('no licence')\n", "SystemExit: no licence"),
+    "cannot_be_imported": ("import no_such_module\n", "No module named 'no_such_module'"),
+    "is_interrupted": ("raise KeyboardInterrupt\n", "KeyboardInterrupt"),
+    "runs_out": ("raise MemoryError('all of it')\n", "MemoryError: all of it"),
+}
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("log") / "triton.log"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, log: Path) -> Iterator[LocalServer]:
+    repository = tmp_path_factory.mktemp("repository")
+    config = 'backend: "penstock"\n'
+    add_model(repository, "plain", config, HEADER + PLAIN)
+    for name, source in MISBEHAVING.items():
+        add_model(repository, name, config, HEADER + source + OPERATOR)
+    add_model(repository, "keeps", config, HEADER + KEEPS + OPERATOR)
+    add_model(repository, "starts_threads", config, HEADER + STARTS_THREADS + PLAIN)
+    add_model(repository, "spawns", config, HEADER + FORKS_WORKERS + OPERATOR)
+    for name, (source, _) in NOT_LOADED.items():
+        add_model(repository, name, config, source + HEADER + PLAIN)
+    flags = ["--model-control-mode=explicit", "--load-model=*"]
+    with LocalServer(repository, way="native", allow_failures=True, flags=flags, log=log) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: LocalServer) -> Iterator[Any]:
+    with tritonclient.http.InferenceServerClient(server.http_url) as connected:
+        yield connected
+
+
+def sent(client: Any, model: str, *numbers: float) -> list[float]:
+    output = "same" if model in ("plain", "starts_threads") else "y"
+    answer: list[float] = ask(client, model, x=np.array([numbers], np.float32)).as_numpy(output)[0].tolist()
+    return answer
+
+
+def test_no_process_is_started_for_models(server: LocalServer) -> None:
+    assert server.stubs() == []
+
+
+@pytest.mark.parametrize("model", sorted(MISBEHAVING))
+def test_what_a_model_raises_is_that_request_s_error(server: LocalServer, client: Any, model: str) -> None:
+    before = server.pid
+    assert sent(client, model, 0, 1) == [0, 1]
+    with pytest.raises(InferenceServerException) as caught:
+        sent(client, model, 5, 1)
+    told = {"exits": "SystemExit", "forks": "multiprocessing.get_context('spawn')", "exhausts": "MemoryError"}
+    assert told.get(model, "KeyboardInterrupt") in caught.value.message()
+    assert sent(client, model, 0, 2) == [0, 2]
+    assert sent(client, "plain", 1, 2) == [1, 2]
+    assert server.pid == before
+
+
+@pytest.mark.parametrize("model", sorted(NOT_LOADED))
+def test_a_model_that_cannot_be_loaded_says_why(server: LocalServer, client: Any, model: str) -> None:
+    (state,) = (entry for entry in server.models() if entry.name == model)
+    assert not state.ready
+    assert NOT_LOADED[model][1] in state.reason
+    assert sent(client, "plain", 1, 2) == [1, 2]
+
+
+def test_memory_that_a_model_keeps_stays_right(server: LocalServer, client: Any) -> None:
+    for number in range(1, 6):
+        assert sent(client, "keeps", number, 0) == [number + number, number]
+    server.control.unload("keeps")
+    deadline = time.monotonic() + 20
+    while any(entry.name == "keeps" and entry.state != "UNAVAILABLE" for entry in server.models()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    server.control.load("keeps")
+    assert sent(client, "keeps", 1, 0) == [2, 1]
+
+
+def test_models_may_print_and_start_threads(client: Any, log: Path) -> None:
+    assert sent(client, "starts_threads", 1, 2) == [1, 2]
+    assert "the model says hello" in log.read_text()
+
+
+def test_models_may_start_processes_that_share_nothing(client: Any) -> None:
+    assert sent(client, "spawns", 1, 2) == [2, 4]
+
+
+def test_inputs_that_come_in_several_pieces(client: Any) -> None:
+    # Triton hands on what it reads from a connection in pieces.
+    x = np.random.default_rng(1).random((4, 1_000_000), np.float32)
+    np.testing.assert_array_equal(ask(client, "plain", x=x).as_numpy("same"), x)
+
+
+def test_statistics_count_what_failed(server: LocalServer, client: Any) -> None:
+    before = client.get_inference_statistics("exits")["model_stats"][0]["inference_stats"]
+    sent(client, "exits", 0)
+    with pytest.raises(InferenceServerException):
+        sent(client, "exits", 5)
+    after = client.get_inference_statistics("exits")["model_stats"][0]["inference_stats"]
+    for kind in ("success", "fail"):
+        assert after[kind]["count"] == before[kind]["count"] + 1

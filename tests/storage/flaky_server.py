@@ -1,0 +1,101 @@
+"""A web server that misbehaves: it drops connections, stalls, answers 503, sends half, or knows no ranges."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class FlakyServer(ThreadingHTTPServer):
+    """Serves the files that it holds.
+
+    Attributes:
+        files: contents by path, ``/name``.
+        faults: what goes wrong with the first requests of a path, in order: ``drop``, ``stall``, ``half``, ``503``.
+        requests: how many there were of each path.
+        latency: seconds before each answer.
+        knows_ranges: whether parts can be asked for.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.files = dict(files)
+        self.faults: dict[str, list[str]] = {}
+        self.requests: Counter[str] = Counter()
+        self.latency = 0.0
+        self.knows_ranges = True
+        self.released = threading.Event()
+
+    def url(self, name: str) -> str:
+        """Where a file is."""
+        return f"http://127.0.0.1:{self.server_port}/{name}"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that went away are what is tested."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: FlakyServer
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self) -> None:
+        self._answer(with_body=False)
+
+    def do_GET(self) -> None:
+        self.server.requests[self.path] += 1
+        time.sleep(self.server.latency)
+        faults = self.server.faults.get(self.path, [])
+        fault = faults.pop(0) if faults else ""
+        if fault == "drop":
+            self.close_connection = True
+        elif fault == "stall":
+            self.server.released.wait(60)
+            self.close_connection = True
+        elif fault == "503":
+            self.send_error(503)
+        else:
+            self._answer(with_body=True, half=fault == "half")
+
+    def _answer(self, with_body: bool, half: bool = False) -> None:
+        content = self.server.files.get(self.path)
+        if content is None:
+            self.send_error(404)
+            return
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "")) if self.server.knows_ranges else None
+        if wanted and int(wanted[1]) >= len(content):
+            self.send_error(416)
+            return
+        part = content[int(wanted[1]) : int(wanted[2]) + 1 if wanted[2] else None] if wanted else content
+        self.send_response(206 if wanted else 200)
+        self.send_header("Content-Length", str(len(part)))
+        if self.server.knows_ranges:
+            self.send_header("Accept-Ranges", "bytes")
+        self.end_headers()
+        if with_body:
+            self.wfile.write(part[: len(part) // 2] if half else part)
+            self.close_connection = half
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: what was asked for is counted."""
+
+
+@contextlib.contextmanager
+def serving(files: Mapping[str, bytes]) -> Iterator[FlakyServer]:
+    """A server of those files, until the end of the block."""
+    server = FlakyServer({f"/{name}": content for name, content in files.items()})
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.released.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()

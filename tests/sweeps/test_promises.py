@@ -1,0 +1,285 @@
+"""What every operator promises (`schema/samples.py`), on calls that are made up from its schema."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from running import BATCH_SIZE, Outcome, Tensors, batches_of, outcome, pipeline_of, run
+
+from penstock import (
+    Pipeline,
+    fn,  # noqa: F401  (loads the operators)
+)
+from penstock.data_types import numpy_dtype
+from penstock.errors import OperatorError
+from penstock.schema import Argument, Schema, all_schemas, operator_class
+from penstock.schema.examples import (
+    Call,
+    argument_call,
+    choice_calls,
+    examples,
+    layout_call,
+    told_arguments,
+    why_unswept,
+)
+from penstock.schema.samples import Promise
+
+BAD = 1
+# Deprecated operators are swept as well.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+def swept(promise: Promise | None = None) -> list[Schema]:
+    """The operators that give the promise; aliases are the same operators."""
+    schemas = [schema for schema in all_schemas() if operator_class(schema.name).schema is schema]
+    return [schema for schema in schemas if not why_unswept(schema) and promise not in schema.exempt]
+
+
+def name_of(schema: Schema) -> str:
+    return schema.name
+
+
+def devices(schema: Schema) -> tuple[str, ...]:
+    """Those that can be had everywhere: kernels are emulated, a GPU's decoders are not."""
+    return tuple(device for device in schema.devices if device != "mixed")
+
+
+def each(promise: Promise | None = None) -> list[Any]:
+    """Each operator that gives the promise on each device."""
+    return [
+        pytest.param(schema, device, id=f"{schema.name}-{device}")
+        for schema in swept(promise)
+        if not (promise == "batch" and schema.batchwise)
+        for device in devices(schema)
+    ]
+
+
+def each_argument() -> list[Any]:
+    return [
+        pytest.param(schema, argument, id=f"{schema.name}-{argument.name}")
+        for schema in swept()
+        for argument in told_arguments(schema)
+    ]
+
+
+def each_tensor_argument() -> list[Any]:
+    given = {schema.name for schema in swept("tensor arguments")}
+    return [own for own in each_argument() if own.values[1].tensor and own.values[0].name in given]
+
+
+def differences(expected: Outcome, received: Outcome, samples: list[tuple[int, int]]) -> Iterator[str]:
+    """Which of the samples, given by their places in both outcomes, differ."""
+    assert len(expected.outputs) == len(received.outputs)
+    for output, (a, b) in enumerate(zip(expected.outputs, received.outputs)):
+        assert (a.dtype, a.layout) == (b.dtype, b.layout), f"output {output}"
+        for i, j in samples:
+            x, y = a.samples[i], b.samples[j]
+            assert x is not None, expected.failures[i]
+            assert y is not None, received.failures[j]
+            if x.shape != y.shape or not np.array_equal(x, y, equal_nan=x.dtype.kind == "f"):
+                yield f"output {output}, sample {j}: {y!r} instead of {x!r}"
+
+
+def assert_equal(expected: Outcome, received: Outcome, samples: list[tuple[int, int]]) -> None:
+    assert not list(differences(expected, received, samples))
+
+
+def assert_close(expected: Outcome, received: Outcome) -> None:
+    """Integers within 1, real numbers within 1e-5 of their range."""
+    assert expected.failures.keys() == received.failures.keys()
+    assert len(expected.outputs) == len(received.outputs)
+    for a, b in zip(expected.outputs, received.outputs):
+        assert (a.dtype, a.layout) == (b.dtype, b.layout)
+        for x, y in zip(a.samples, b.samples):
+            if x is None or y is None:
+                continue
+            assert x.shape == y.shape
+            if x.dtype.kind in "biu":
+                np.testing.assert_allclose(x.astype(np.int64), y.astype(np.int64), rtol=0, atol=1)
+            elif x.size:
+                finite = np.abs(x[np.isfinite(x)].astype(np.float64))
+                scale = finite.max(initial=1e-30)
+                relative = 1e-3 if x.dtype == np.float16 else 1e-5
+                np.testing.assert_allclose(x, y, rtol=0, atol=scale * relative)
+
+
+@pytest.mark.parametrize(("schema", "argument"), each_argument())
+def test_arguments_work_as_constants(schema: Schema, argument: Argument) -> None:
+    call, device = argument_call(schema, argument), devices(schema)[0]
+    assert outcome(schema, call, device).failures == {}
+
+
+@pytest.mark.parametrize("schema", swept(), ids=name_of)
+def test_choices_work(schema: Schema) -> None:
+    for call in choice_calls(schema):
+        assert outcome(schema, call, devices(schema)[0]).failures == {}, call.name
+
+
+@pytest.mark.parametrize("schema", swept(), ids=name_of)
+def test_layouts_are_taken_or_refused(schema: Schema) -> None:
+    layouts = schema.input(0).layouts if schema.inputs else ()
+    for layout in layouts:
+        with contextlib.nullcontext() if layout == layouts[0] else contextlib.suppress(OperatorError):
+            assert outcome(schema, layout_call(schema, layout), devices(schema)[0]).failures == {}, layout
+
+
+def _other(argument: Argument, value: Any) -> Any:
+    """The argument's default, so that samples differ, where it is as good a value."""
+    if argument.is_list or argument.default is None or argument.tensor_example is not None:
+        return value
+    return argument.default
+
+
+def _other(argument: Argument, value: Any) -> Any:
+    """The argument's default, so that samples differ, where it is as good a value."""
+    if argument.is_list or argument.default is None or argument.tensor_example is not None:
+        return value
+    return argument.default
+
+
+@pytest.mark.parametrize(("schema", "argument"), each_tensor_argument())
+def test_tensors_mean_what_constants_do(schema: Schema, argument: Argument) -> None:
+    call, device = argument_call(schema, argument), devices(schema)[0]
+    value = call.arguments[argument.name]
+    values = [value, _other(argument, value), value]
+    kind = argument.element.tensor_dtype
+    given = values if argument.tensor_example is None else [argument.tensor_example] * BATCH_SIZE
+    arrays = [np.array(own, numpy_dtype(kind) if kind is not None else None) for own in given]
+    computed = outcome(schema, call, device, {argument.name: Tensors(arrays, dtype=kind)})
+    for index, own in enumerate(values):
+        constant = Call(call.name, {**call.arguments, argument.name: own}, call.inputs)
+        assert_equal(outcome(schema, constant, device), computed, [(index, index)])
+
+
+@pytest.mark.parametrize(("schema", "device"), each("batch"))
+def test_batches_equal_samples_one_by_one(schema: Schema, device: str) -> None:
+    for call in examples(schema):
+        batch = outcome(schema, call, device)
+        for index in range(BATCH_SIZE) if call.inputs else [0]:
+            # What a random number is depends on the place in the batch.
+            alone = [index] * BATCH_SIZE if schema.random and call.inputs else [index]
+            assert_equal(outcome(schema, call, device, indices=alone), batch, [(index if len(alone) > 1 else 0, index)])
+
+
+@pytest.mark.parametrize(("schema", "device"), each())
+def test_inputs_are_left_as_they_are(schema: Schema, device: str) -> None:
+    for call in examples(schema):
+        batches = batches_of(call, range(BATCH_SIZE))
+        pipeline = pipeline_of(schema, call, device)
+        run(pipeline, batches, BATCH_SIZE)
+        pipeline.close()
+        for name, expected in batches_of(call, range(BATCH_SIZE)).items():
+            for a, b in zip(expected.samples, batches[name].samples):
+                np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(("schema", "device"), each("empty batch"))
+def test_batches_without_samples_give_such(schema: Schema, device: str) -> None:
+    for call in examples(schema):
+        if call.inputs:
+            full, empty = outcome(schema, call, device), outcome(schema, call, device, indices=[])
+            assert [output.samples for output in empty.outputs] == [[]] * len(full.outputs)
+            assert [output.dtype for output in empty.outputs] == [output.dtype for output in full.outputs]
+
+
+@pytest.mark.parametrize(("schema", "device"), each("isolation"))
+def test_a_sample_that_failed_before_is_passed_over(schema: Schema, device: str) -> None:
+    for call in examples(schema):
+        expected, received = outcome(schema, call, device), outcome(schema, call, device, cancelled=[BAD])
+        assert BAD in received.failures
+        if not schema.batchwise:
+            assert list(received.failures) == [BAD]
+            assert_equal(expected, received, [(i, i) for i in range(BATCH_SIZE) if i != BAD])
+
+
+def each_scalar_tensor_argument() -> list[Any]:
+    arguments = [own.values[1] for own in each_tensor_argument()]
+    return [
+        own
+        for own, a in zip(each_tensor_argument(), arguments)
+        if not (a.is_list or a.tensor_example is not None or a.zero_dimensional)
+    ]
+
+
+@pytest.mark.parametrize(("schema", "argument"), each_scalar_tensor_argument())
+def test_a_sample_with_a_bad_argument_fails_alone(schema: Schema, argument: Argument) -> None:
+    call, device = argument_call(schema, argument), devices(schema)[0]
+    kind = argument.element.tensor_dtype
+    assert kind is not None
+    value = call.arguments[argument.name]
+    good, bad = np.array([value], numpy_dtype(kind)), np.array([value, value], numpy_dtype(kind))
+    if outcome(schema, call, device, {argument.name: Tensors([good] * BATCH_SIZE, dtype=kind)}).failures:
+        # It takes scalars without dimensions only, and all samples have as many.
+        return
+    received = outcome(schema, call, device, {argument.name: Tensors([good, bad, good], dtype=kind)})
+    # Some is not looked at: the depth of a window in an image.
+    assert received.failures.keys() <= {BAD}
+    assert_equal(outcome(schema, call, device), received, [(0, 0), (2, 2)])
+
+
+@pytest.mark.parametrize(
+    "schema", [s for s in swept("isolation") if any(own.example("").bad is not None for own in s.inputs)], ids=name_of
+)
+def test_a_bad_sample_fails_alone(schema: Schema) -> None:
+    for call in examples(schema):
+        spoilt = tuple(own.spoilt(BAD) for own in call.inputs)
+        received = outcome(schema, Call(call.name, call.arguments, spoilt))
+        assert list(received.failures) == [BAD]
+        assert_equal(outcome(schema, call), received, [(0, 0), (2, 2)])
+
+
+def each_sequence_layout() -> Iterator[Any]:
+    for schema in swept("sequences"):
+        layouts = schema.input(0).layouts if schema.inputs else ()
+        for layout in layouts:
+            if layout.startswith("F") and (layout[1:] in layouts or schema.sequences):
+                for device in devices(schema):
+                    yield pytest.param(schema, device, layout, id=f"{schema.name}-{layout}-{device}")
+
+
+@pytest.mark.parametrize(("schema", "device", "layout"), list(each_sequence_layout()))
+def test_sequences_equal_their_frames(schema: Schema, device: str, layout: str) -> None:
+    call = layout_call(schema, layout)
+    try:
+        sequences = outcome(schema, call, device)
+    except OperatorError:
+        return
+    for frame in range(2):
+        images = tuple(own.frame(frame) if own.layout.startswith("F") else own for own in call.inputs)
+        arguments = {k: v[1:] if isinstance(v, str) and v.startswith("F") else v for k, v in call.arguments.items()}
+        expected = outcome(schema, Call(call.name, arguments, images), device)
+        for a, b in zip(expected.outputs, sequences.outputs):
+            for x, y in zip(a.samples, b.samples):
+                assert x is not None
+                assert y is not None
+                np.testing.assert_array_equal(x, y[frame])
+
+
+@pytest.mark.parametrize("schema", [s for s in swept("devices") if {"cpu", "gpu"} <= set(s.devices)], ids=name_of)
+def test_gpu_gives_what_the_cpu_does(schema: Schema) -> None:
+    for call in examples(schema):
+        assert_close(outcome(schema, call, "cpu"), outcome(schema, call, "gpu"))
+
+
+@pytest.mark.parametrize("schema", swept("saving"), ids=name_of)
+def test_saved_pipelines_give_the_same(schema: Schema, tmp_path: Path) -> None:
+    calls = [*examples(schema), *(argument_call(schema, argument) for argument in told_arguments(schema))]
+    device = devices(schema)[0]
+    for call in calls:
+        made = pipeline_of(schema, call, device)
+        made.save(str(tmp_path / "a.json"))
+        made.serialize(filename=str(tmp_path / "a.dali"))
+        expected = run(made, batches_of(call, range(BATCH_SIZE)), BATCH_SIZE)
+        for loaded in (
+            Pipeline.load(str(tmp_path / "a.json")),
+            Pipeline.deserialize(filename=str(tmp_path / "a.dali")),
+        ):
+            received = run(loaded, batches_of(call, range(BATCH_SIZE)), BATCH_SIZE)
+            assert_equal(expected, received, [(i, i) for i in range(BATCH_SIZE)])
+            loaded.close()
+        made.close()
