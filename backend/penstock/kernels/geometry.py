@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,54 +9,60 @@ import numpy as np
 
 def rotation_2d(angle: float) -> np.ndarray:
     """Maps output to input coordinates (x right, y down) for a counter-clockwise rotation of ``angle`` degrees."""
-    radians = float(np.float32(angle) * np.float32(math.pi / 180))
-    c, s = _cosine_sine(radians)
-    return np.array([[c, -s], [s, c]])
-
-
-def _cosine_sine(radians: float) -> tuple[float, float]:
-    """NaN where the angle is infinite."""
-    return (math.cos(radians), math.sin(radians)) if math.isfinite(radians) else (math.nan, math.nan)
+    rotation: np.ndarray = rotations_2d(np.array([angle], np.float64), 1)[0]
+    return rotation
 
 
 def rotation_3d(angle: float, axis: Sequence[float] | np.ndarray) -> np.ndarray:
     """Maps output to input coordinates for a rotation about ``axis`` (x, y, z); Rodrigues' formula."""
-    x, y, z = np.asarray(axis, np.float64) / np.linalg.norm(axis)
-    radians = -float(np.float32(angle) * np.float32(math.pi / 180))
-    c, s = _cosine_sine(radians)
-    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return c * np.eye(3) + s * cross + (1 - c) * np.outer((x, y, z), (x, y, z))
+    rotation: np.ndarray = rotations_3d(np.array([angle], np.float64), np.array([axis], np.float64), 1)[0]
+    return rotation
 
 
-def rotated_canvas(size: Sequence[int], rotation: np.ndarray) -> tuple[int, ...]:
-    """The extents (x, y(, z)) that hold a rotated image of ``size``.
+def rotations_2d(angles: np.ndarray, count: int) -> np.ndarray:
+    """As :func:`rotation_2d`, of ``count`` images; there may be one angle for all."""
+    from penstock.kernels.cpu.affine import fill_rotations_2d
 
-    Each has the parity of the input extent from which most of it comes, so that the centre stays on or between pixels.
+    rotations = np.empty((count, 2, 2))
+    fill_rotations_2d(angles, rotations)
+    return rotations
+
+
+def rotations_3d(angles: np.ndarray, axes: np.ndarray, count: int) -> np.ndarray:
+    """As :func:`rotation_3d`, of ``count`` volumes; there may be one angle, and one axis, for all."""
+    from penstock.kernels.cpu.affine import fill_rotations_3d
+
+    rotations = np.empty((count, 3, 3))
+    fill_rotations_3d(angles, axes / np.array([[np.linalg.norm(axis)] for axis in axes]), rotations)
+    return rotations
+
+
+def rotated_canvases(sizes: np.ndarray, rotations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least extents (x, y(, z)), in rows, that hold rotated images of ``sizes``; and their canvases.
+
+    Each extent of a canvas has the parity of the input extent from which most of it comes, so that the centre stays on or
+    between pixels.
+
+    Raises:
+        ValueError: an angle is infinite, or no number.
     """
-    reach = np.abs(rotation.T)
-    canvas = []
-    for axis, extent in enumerate(enclosing_extents(size, rotation)):
-        own = reach[axis, axis]
-        main = axis if own >= reach[axis].max() else int(np.argmax(reach[axis]))
-        canvas.append(extent + (extent - size[main]) % 2)
-    return tuple(canvas)
+    from penstock.kernels.cpu.affine import fill_canvases
+
+    enclosing, canvases = np.empty_like(sizes), np.empty_like(sizes)
+    if not fill_canvases(sizes, rotations, enclosing, canvases):
+        raise ValueError("No canvas holds an image that is rotated by an angle that is infinite or no number")
+    return enclosing, canvases
 
 
-def enclosing_extents(size: Sequence[int], rotation: np.ndarray) -> list[int]:
-    """The least extents (x, y(, z)) that hold a rotated image of ``size``."""
-    # The rotation maps output to input, so its transpose tells how far the input reaches in the output.
-    reach = np.abs(rotation.T)
-    return [math.ceil(float(row @ np.asarray(size, np.float64)) - 0.01) for row in reach]
-
-
-def about_centres(rotation: np.ndarray, size_in: Sequence[float], size_out: Sequence[float]) -> np.ndarray:
-    """The affine matrix [R|t] that maps the middle of the output to the middle of the input."""
+def about_centres(rotations: np.ndarray, sizes_in: np.ndarray, sizes_out: np.ndarray) -> np.ndarray:
+    """The affine matrices [R|t], float32, that map the middles of outputs to the middles of inputs."""
     from penstock.kernels.cpu.affine import fill_about_centres
 
     # In single precision, as the reference computes it.
-    matrix = np.empty((len(size_in), len(size_in) + 1), np.float32)
-    fill_about_centres(rotation, tuple(map(float, size_in)), tuple(map(float, size_out)), matrix)
-    return matrix
+    count, axes = sizes_in.shape
+    matrices = np.empty((count, axes, axes + 1), np.float32)
+    fill_about_centres(rotations, sizes_in, sizes_out, matrices)
+    return matrices
 
 
 def inverted(matrix: np.ndarray) -> np.ndarray:

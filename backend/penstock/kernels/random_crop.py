@@ -44,12 +44,9 @@ class RandomCrop:
         """A window (y, x, height, width) of an image of ``height`` x ``width`` pixels, drawn from a sample's stream."""
         if height <= 0 or width <= 0:
             return 0, 0, 0, 0
-        from penstock.kernels.cpu import philox
-
-        key = stream.key ^ CROP_KEY
-        return philox.crop_window(
-            key, stream.stream, stream.start, height, width, self._area, self._ratio, self._attempts
-        )
+        windows = self.windows(stream.key, np.array([stream.stream]), stream.start, np.array([[height, width]]))
+        y, x, own_height, own_width = windows[0].tolist()
+        return y, x, own_height, own_width
 
     def windows(self, key: np.uint64, streams: np.ndarray, start: np.uint64, extents: np.ndarray) -> np.ndarray:
         """As :meth:`window`, of many images of ``extents`` (height, width), none of them 0: int64 of shape (images, 4).

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from penstock.data_types import DALIInterpType
-
 MODES = ("default", "stretch", "not_larger", "not_smaller")
 ROUNDINGS = ("round", "truncate", "ceil")
+_NO_LIMITS = np.empty(0)
+# No rows; and the middles of as many axes as there may be.
+_NONE, _MIDDLES = np.empty((0, 0)), np.full((1, 32), 0.5)
 
 
 @dataclass(frozen=True)
@@ -27,20 +28,6 @@ class AxisPlan:
     size_out: int
     start: float
     end: float
-
-    @property
-    def is_identity(self) -> bool:
-        """Whether resampling changes nothing."""
-        return self.size_in == self.size_out and self.start == 0 and self.end == self.size_in
-
-    def window(self, start: int, extent: int, mirrored: bool = False) -> AxisPlan:
-        """The plan whose output is ``extent`` samples of this one's, from ``start`` on.
-
-        The window may reach outside of this plan's output: there the image goes on as its edge does.
-        """
-        step = (self.end - self.start) / self.size_out
-        first, last = _single(self.start + start * step), _single(self.start + (start + extent) * step)
-        return AxisPlan(self.size_in, extent, *((last, first) if mirrored else (first, last)))
 
 
 @dataclass
@@ -70,12 +57,6 @@ class AxisPlans:
         """The plans that make a part of what these, which make all, do."""
         return replace(self, first=first, count=count, mirrored=mirrored)
 
-    def split(self) -> list[tuple[AxisPlan, DALIInterpType]]:
-        """The plan and the filter of each image's axis, without its window."""
-        columns = (self.size_in, self.size_out, self.start, self.end)
-        plans = map(AxisPlan, *(column.tolist() for column in columns))
-        return list(zip(plans, map(DALIInterpType, self.kinds.tolist())))
-
 
 def round_half_away(value: float) -> int:
     """The nearest integer; halves go away from zero."""
@@ -83,48 +64,70 @@ def round_half_away(value: float) -> int:
 
 
 def plan_axes(
-    shape: Sequence[int],
-    requested: Sequence[float],
+    shapes: np.ndarray,
+    requested: np.ndarray,
     mode: str = "default",
-    max_size: Sequence[float] | None = None,
-    roi: tuple[Sequence[float], Sequence[float]] | None = None,
+    most: Sequence[float] = (),
+    region: tuple[np.ndarray, np.ndarray] | None = None,
+    relative: bool = False,
     subpixel_scale: bool = True,
     rounding: str = "round",
-    alignment: Sequence[float] | None = None,
-) -> list[AxisPlan]:
-    """The plan of each spatial axis.
+    alignment: np.ndarray | None = None,
+    keeps_empty: bool = False,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The output's extents (int64), and the starts and ends (float64) of the region that they cover, in rows like ``shapes``.
 
     Args:
-        shape: input extents.
-        requested: wanted extents; 0: follows from the others as ``mode`` says; negative: mirrored.
+        shapes: the images' extents, int64, in rows.
+        requested: wanted extents; 0: follows from the others as ``mode`` says; negative: mirrored. In rows, or one row.
         mode: one of :data:`MODES`.
-        max_size: the most that each axis may have, or None.
-        roi: start and end of the region to resize, in input pixels; None: all of it. An axis whose start lies behind
-            its end is mirrored, unless ``mode`` is ``default`` or ``stretch`` and its extent is not given.
+        most: the most that each axis may have, or nothing.
+        region: start and end of the region to resize, in rows, or one row for all; None: all of the images. An axis whose
+            start lies behind its end is mirrored, unless ``mode`` is ``default`` or ``stretch`` and its extent is not given.
+        relative: the region is in parts of the extents, not in pixels.
         subpixel_scale: when an extent was rounded, adjust the region so that the true scale is kept.
         rounding: how a real extent becomes whole: one of :data:`ROUNDINGS`.
         alignment: the point of each region that stays when the region is adjusted: 0 its start, 1 its end; None: middles.
+        keeps_empty: of images without pixels, empty axes stay empty, and the others get their own size alone.
+
+    Raises:
+        OverflowError, ValueError: an extent is no number, or infinite.
     """
     from penstock.kernels.cpu.axis_plans import fill_axis_plans
 
-    region = ([0.0] * len(shape), shape) if roi is None else roi
-    starts, ends = (np.array([edges], np.float64) for edges in region)
-    rounded = np.empty(starts.shape)
-    fill_axis_plans(
-        starts,
-        ends,
-        np.array([requested], np.float64),
+    sizes, starts, ends = np.empty(shapes.shape, np.int64), np.empty(shapes.shape), np.empty(shapes.shape)
+    unusable = fill_axis_plans(
+        shapes,
+        requested,
         MODES.index(mode),
-        np.array([] if max_size is None else max_size, np.float64),
+        np.array(most, np.float64) if most else _NO_LIMITS,
+        *((_NONE, _NONE) if region is None else region),
+        bool(relative),
         bool(subpixel_scale),
         ROUNDINGS.index(rounding),
-        np.array([0.5] * len(shape) if alignment is None else alignment, np.float64),
-        rounded,
+        _MIDDLES if alignment is None else alignment,
+        keeps_empty,
+        starts,
+        ends,
+        sizes,
     )
-    plans = zip(shape, rounded[0].tolist(), starts[0].tolist(), ends[0].tolist())
-    return [AxisPlan(int(size), int(extent), start, end) for size, extent, start, end in plans]
+    if unusable != 0:
+        raise ValueError(f"Cannot resize to an extent of {int(unusable)}")
+    return sizes, starts, ends
 
 
-def _single(value: float) -> float:
-    """The value in single precision, which decides ties: where a size is halved, where a pixel is the nearest."""
-    return float(np.float32(value))
+def window_axes(
+    anchors: np.ndarray,
+    extents: np.ndarray,
+    mirrored: np.ndarray,
+    sizes: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+) -> None:
+    """Changes what :func:`plan_axes` gives of images to what gives windows of the images' outputs, mirrored.
+
+    The windows may reach outside: there the image goes on as its edge does.
+    """
+    from penstock.kernels.cpu.axis_plans import fill_windows
+
+    fill_windows(anchors, extents, mirrored, sizes, starts, ends)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from penstock.kernels.resize_shapes import round_half_away
 
 POLICIES = ("error", "pad", "trim_to_shape")
 
@@ -47,26 +44,46 @@ def check_policy(policy: str) -> str:
     return policy
 
 
-def apply_policy(region: Region, shape: Sequence[int], policy: str) -> Region:
-    """The region that is taken of an array of ``shape``; raises RuntimeError where it reaches outside and may not."""
-    if policy == "pad" or region.inside(shape):
-        return region
-    if policy == "error":
+def crop_regions(
+    shapes: np.ndarray, wanted: np.ndarray, positions: np.ndarray, truncates: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where crops of arrays begin, and how far they reach: int64, in rows.
+
+    Args:
+        shapes: of the arrays, int64, in rows.
+        wanted: extents without their fractions, float64; below 1: all of a dimension. In rows, or one row for all arrays.
+        positions: of each dimension: 0 is at its begin, 1 is as far as it goes. In rows, or one row for all arrays.
+        truncates: the anchors' fractions are cut off; else halves are rounded away from zero.
+
+    Raises:
+        RuntimeError: a position is out of range.
+    """
+    from penstock.kernels.cpu.windows import fill_crops
+
+    anchors, extents = np.empty_like(shapes), np.empty_like(shapes)
+    bad = fill_crops(shapes, wanted, positions, truncates, anchors, extents)
+    if bad >= 0:
+        row, axis = divmod(bad, shapes.shape[1])
+        position = positions[min(row, len(positions) - 1), axis]
+        raise RuntimeError(f"Anchor of a crop ({position:f}) is out of range [0.0, 1.0]")
+    return anchors, extents
+
+
+def apply_policy(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, policy: str) -> None:
+    """Cuts regions, in rows, to what of them is taken of arrays of ``shapes``; raises RuntimeError where one reaches outside
+    and may not."""
+    from penstock.kernels.cpu.windows import first_outside
+
+    if policy == "pad":
+        return
+    row = first_outside(shapes, anchors, extents, policy != "error")
+    if row >= 0:
+        shape, anchor, extent = (array[row].tolist() for array in (shapes, anchors, extents))
         raise RuntimeError(
-            f"Slice can't be placed out of bounds with current policy. Got: input_shape={list(shape)}, "
-            f"slice_anchor={list(region.anchor)}, slice_shape={list(region.extents)}. Use out_of_bounds_policy='pad' or "
+            f"Slice can't be placed out of bounds with current policy. Got: input_shape={shape}, "
+            f"slice_anchor={anchor}, slice_shape={extent}. Use out_of_bounds_policy='pad' or "
             "'trim_to_shape' to allow it."
         )
-    source, _ = region.overlap(shape)
-    return Region(tuple(s.start for s in source), tuple(s.stop - s.start for s in source))
-
-
-def crop_anchor(size: int, extent: int, position: float, rounding: str) -> int:
-    """Where a crop of ``extent`` begins in an axis of ``size``: 0 at ``position`` 0, as far as it goes at 1."""
-    if not 0 <= position <= 1:
-        raise RuntimeError(f"Anchor of a crop ({position:f}) is out of range [0.0, 1.0]")
-    anchor = float(np.float32(position) * np.float32(size - extent))
-    return round_half_away(anchor) if rounding == "round" else math.trunc(anchor)
 
 
 def cut_off(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> np.ndarray:

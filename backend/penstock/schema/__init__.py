@@ -7,7 +7,8 @@ from penstock.schema.arguments import Argument, Deprecation
 from penstock.schema.declaration import Alias, Input, Schema
 from penstock.schema.equivalents import Equivalent
 from penstock.schema.input_operator import FedBatch, InputOperator
-from penstock.schema.operator import Operator, OutputSpec, Sample, Workspace
+from penstock.schema.operator import Operator, OutputSpec, Sample, Samples, Workspace
+from penstock.schema.plans import PlanColumns
 from penstock.schema.registry import all_schemas, find_schema, operator_class, register_operator
 
 __all__ = [
@@ -20,7 +21,9 @@ __all__ = [
     "InputOperator",
     "Operator",
     "OutputSpec",
+    "PlanColumns",
     "Sample",
+    "Samples",
     "Schema",
     "Workspace",
     "all_schemas",

@@ -197,7 +197,7 @@ class FusedOperator(Operator):
                 if operator.sees_frames(step):
                     raise NotFusable("frames")
                 spec, *_ = operator.describe(step)
-                (shapes,) = operator.infer_batch(step, 1)
+                (shapes,) = operator.infer_samples(step, 1)
             except NotFusable:
                 raise
             except Exception as error:
@@ -218,8 +218,8 @@ class FusedOperator(Operator):
         in_turn: list[BaseException] = []
 
         def task(index: int) -> None:
-            samples = [samples[index] for samples in columns]
-            if samples[-1] is None or in_turn:
+            samples = [sample for column in columns if (sample := column[index]) is not None]
+            if len(samples) < len(columns) or in_turn:
                 return
             try:
                 reasons[index] = self._compute_sample(samples)

@@ -21,6 +21,7 @@ import numpy as np
 
 from penstock.kernels.windows import Region
 from penstock.schema.operator import Operator, Sample, Shape
+from penstock.schema.plans import Plan, Plans, State
 
 
 class NotFusable(Exception):
@@ -151,7 +152,7 @@ class Store(Stage):
     permutation: tuple[int, ...]
 
 
-class ChainOperator(Operator):
+class ChainOperator(Operator[State, Plan, Plans]):
     """The base of operators of one output, whose first input is the data, that can be part of a chain."""
 
     # Its stages are placements.
@@ -163,11 +164,11 @@ class ChainOperator(Operator):
         """Whether its arguments leave it so."""
         return True
 
-    def stage_key(self, sample: Sample) -> Hashable | None:
+    def stage_key(self, sample: Sample[State, Plan, Plans]) -> Hashable | None:
         """Equal for samples of equal shapes whose stages are equal, as long as their plans live; None where none is known."""
         return id(sample.plan) if self.plans_by_shape or sample.plan is None else None
 
-    def stage(self, sample: Sample) -> Stage:
+    def stage(self, sample: Sample[State, Plan, Plans]) -> Stage:
         """What it does to a sample whose shapes are inferred; it must not hold on to the sample.
 
         Raises:
@@ -176,24 +177,24 @@ class ChainOperator(Operator):
         raise NotImplementedError(f"{type(self).__name__} must say what it does to a sample")
 
 
-class PixelSource(Operator):
+class PixelSource(Operator[State, Plan, Plans]):
     """The base of operators that make images, of H, W and C, and can make a part of one: the decoders."""
 
     def begins_chain(self) -> bool:
         """Whether its images are worth being made where they are used."""
         return True
 
-    def decode_into(self, sample: Sample, output: np.ndarray) -> None:
+    def decode_into(self, sample: Sample[State, Plan, Plans], output: np.ndarray) -> None:
         """Makes a whole image."""
         raise NotImplementedError
 
-    def decode_part(self, sample: Sample, part: Region) -> np.ndarray | None:
+    def decode_part(self, sample: Sample[State, Plan, Plans], part: Region) -> np.ndarray | None:
         """A part (in H, W) of what :meth:`decode_into` gives, in memory that this thread's next image is made in.
 
         None where it must be cut out of the whole, and where that is quicker.
         """
         return None
 
-    def decode_part_into(self, sample: Sample, part: Region, output: np.ndarray) -> bool:
+    def decode_part_into(self, sample: Sample[State, Plan, Plans], part: Region, output: np.ndarray) -> bool:
         """Makes a part (in H, W) of the image right where it belongs; tells whether that can be."""
         return False

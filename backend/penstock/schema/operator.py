@@ -3,96 +3,50 @@
 A run of an operator on a batch goes through three steps, each of which a concrete operator fills in:
 
 1. ``describe(workspace)``: once a batch; checks the inputs' types and tells the outputs' dtype and layout;
-2. ``infer(sample)``: once a sample; tells the outputs' shapes and may leave what it worked out in ``sample.plan``;
+2. ``infer(sample)``: once a sample; tells the outputs' shapes and may leave what it worked out in ``sample.plan``; or else
+   ``infer_batch(samples)``: once a batch, in arrays of a row for each sample, whether that are many or one;
 3. ``compute(sample)`` on CPU: once a sample, on the pool's threads, into arrays that are already allocated;
    ``compute_batch(workspace)`` on GPU: once a batch, on the current CuPy stream.
 
 An operator to which that does not apply (sources, batch-wise operators, relabellings without a copy) overrides
 ``run(workspace)`` itself and sets ``workspace.outputs``.
+
+What passes between these steps has types of the operator's own: ``Operator[State, Plan]`` has ``describe`` leave a ``State``
+in the workspace, and ``infer`` a ``Plan`` in each sample; ``Operator[State, Plan, Plans]`` is one whose ``infer_batch`` gives
+its plans as ``Plans``. Where nothing is left behind, ``Operator`` will do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
 from penstock.schema.declaration import Schema
+from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
 from penstock.schema.sequence import run_over_frames, run_over_inner_frames
-from penstock.schema.workspace import OutputSpec, Shape, Workspace
+from penstock.schema.workspace import OutputSpec, Sample, Samples, Shape, Workspace
 from penstock.storage import ANYWHERE, Files
 from penstock.tensors import TensorListGPU
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from penstock.kernels.cuda.program import Programs
 
 _MAX_PLANS = 256
-# After so many batches of which no sample was known, only each so-manieth is looked up.
+# After `_MAX_MISSES` batches without a known sample, samples are looked up in every `_RETRY_INTERVAL`-th batch only.
 _MAX_MISSES, _RETRY_INTERVAL = 4, 16
+# What is known of samples, by :meth:`Sample.key`: their outputs' shapes, and what has their plan.
+_Known = dict[Any, tuple[list[Shape], OwnPlan[Plan] | PlanRow[Plan] | None]]
+# The shapes of each sample's outputs; None for those that failed.
+_Inferred = list[list[Shape] | None]
 
 
-class Sample:
-    """One sample in one run of an operator.
-
-    ``sample["angle"]`` is the value of an argument for this sample, whether it is constant or computed in the graph.
-
-    Attributes:
-        index: position in the batch.
-        shapes: shapes of the inputs.
-        plan: what ``infer`` leaves for ``compute``.
-    """
-
-    __slots__ = ("_operator", "_workspace", "index", "plan", "shapes")
-
-    def __init__(self, operator: Operator, workspace: Workspace, index: int) -> None:
-        self._operator = operator
-        self._workspace = workspace
-        self.index = index
-        self.shapes: list[Shape] = [batch.shapes[index] for batch in workspace.inputs]
-        self.plan: Any = None
-
-    def key(self) -> Any:
-        """Equal for samples of equal shapes whose arguments have equal values."""
-        arguments = self._workspace.arguments
-        if not arguments:
-            return tuple(self.shapes)
-        values = [batch.samples[self.index] for batch in arguments.values()]
-        return (*self.shapes, *((value.shape, value.tobytes()) for value in values))
-
-    def __getitem__(self, name: str) -> Any:
-        batch = self._workspace.arguments.get(name)
-        if batch is None:
-            return self._operator.args[name]
-        return self._operator.schema.all_arguments[name].from_tensor(batch.samples[self.index], batch.dtype)
-
-    def tensor_argument(self, name: str) -> np.ndarray | None:
-        """The array given for an argument by the graph, in its own shape; None where it is constant or absent."""
-        batch = self._workspace.arguments.get(name)
-        return None if batch is None else batch.samples[self.index]
-
-    def given(self, name: str) -> bool:
-        """Whether the user gave the argument, as a constant or from the graph."""
-        return name in self._workspace.arguments or name in self._operator.explicit
-
-    @property
-    def inputs(self) -> list[Any]:
-        """The inputs as arrays (numpy, or CuPy for those on the GPU)."""
-        return [batch.samples[self.index] for batch in self._workspace.inputs]
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The outputs as arrays to be filled."""
-        return [batch.samples[self.index] for batch in self._workspace.outputs]
-
-    @property
-    def workspace(self) -> Workspace:
-        return self._workspace
-
-
-class Operator:
+class Operator(Generic[State, Plan, Plans]):
     """The base of all operators.
 
     Args:
@@ -105,10 +59,11 @@ class Operator:
     Attributes:
         args: every constant argument by name, defaults filled in.
         explicit: names of the constant arguments that the user gave.
+        known: what follows from constant arguments (``Samples.derived``).
     """
 
     schema: ClassVar[Schema]
-    # What `infer` works out follows from the inputs' types, layouts and shapes and the arguments' values alone, and is not
+    # What is inferred of a sample follows from the inputs' types, layouts and shapes and the arguments' values alone, and is not
     # changed afterwards: so it is kept for the next sample that is alike, with the same plan.
     plans_by_shape: bool = False
     # What `compute_batch` launches on GPU follows from the batch's types, layouts and shapes, from the arguments' values, and
@@ -144,10 +99,16 @@ class Operator:
         self.files = files
         for name in self.schema.path_arguments:
             files.check_argument(self.args[name])
-        self._plans: dict[Any, dict[Any, tuple[list[Shape], Any]]] = {}
+        self._plans: dict[Any, _Known[Plan]] = {}
         self._misses = 0
         self._programs: Programs | None = None
+        self._constants: dict[str, np.ndarray] = {}
+        self.known: dict[Hashable, Any] = {}
         self.setup()
+
+    def __class_getitem__(cls, types: object) -> type[Self]:
+        # What `Generic` would give wants all parameters: that some have defaults, only type checkers know.
+        return cls
 
     # -- what concrete operators fill in -----------------------------------------------------------------------
 
@@ -157,19 +118,27 @@ class Operator:
     def bind(self, payload: Any) -> None:
         """Receives what belongs to the operator and is no argument: a callback, a source."""
 
-    def describe(self, workspace: Workspace) -> Sequence[OutputSpec]:
+    def describe(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[OutputSpec]:
         """The outputs' dtypes and layouts for this batch; raises where the inputs' types are not supported."""
         raise NotImplementedError(f"{type(self).__name__} must say what its outputs are")
 
-    def infer(self, sample: Sample) -> Any:
+    def infer(self, sample: Sample[State, Plan, Plans]) -> Any:
         """The outputs' shapes for one sample: a list of tuples, or the tuple alone where there is one output."""
         raise NotImplementedError(f"{type(self).__name__} must infer its outputs' shapes")
 
-    def compute(self, sample: Sample) -> None:
+    def infer_batch(self, samples: Samples[State, Plan, Plans]) -> tuple[np.ndarray | Sequence[np.ndarray], Plans]:
+        """The outputs' shapes, int64 of a row for each sample, and the samples' plans; instead of :meth:`infer`.
+
+        One array, or one for each output. Where it raises, each sample is inferred alone, so that those go on which are not
+        to blame, and those that cannot share an array.
+        """
+        raise NotImplementedError(f"{type(self).__name__} infers sample by sample")
+
+    def compute(self, sample: Sample[State, Plan, Plans]) -> None:
         """Fills the outputs of one sample, on CPU."""
         raise NotImplementedError(f"{type(self).__name__} does not run on CPU")
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[State, Plan, Plans]) -> None:
         """Fills the outputs of the whole batch, on the current CuPy stream.
 
         An operator without kernels of its own computes on the host, and its data is copied there and back.
@@ -178,7 +147,7 @@ class Operator:
             workspace, inputs=[batch.as_cpu() for batch in workspace.inputs], outputs=[], device="cpu", samples=[]
         )
         specs = [OutputSpec(batch.dtype, batch.layout(), batch.ndim()) for batch in workspace.outputs]
-        shapes = self.infer_batch(on_host, len(specs))
+        shapes = self.infer_samples(on_host, len(specs))
         on_host.outputs = [on_host.allocate(s, spec) for s, spec in zip(shapes, specs)]
         self.compute_samples(on_host, shapes[0] if shapes else [])
         uploaded = [TensorListGPU.upload(batch) for batch in on_host.outputs]
@@ -293,7 +262,7 @@ class Operator:
         if self.repeats(workspace):
             return
         specs = self.describe(workspace)
-        shapes = self.infer_batch(workspace, len(specs))
+        shapes = self.infer_samples(workspace, len(specs))
         workspace.outputs = [workspace.allocate(s, spec) for s, spec in zip(shapes, specs)]
         if workspace.device == "cpu":
             self.compute_samples(workspace, shapes[0] if shapes else [])
@@ -320,55 +289,99 @@ class Operator:
         if not recorded:
             compute_batch(workspace)
 
-    def values(self, workspace: Workspace, name: str) -> np.ndarray | None:
-        """A numeric argument's values for all samples, float64 of shape (samples, values) or, of a constant, (1, values).
+    def constant_values(self, name: str) -> np.ndarray:
+        """A constant numeric argument, float64 of shape (1, values); none where it is absent."""
+        known = self._constants.get(name)
+        if known is None:
+            value = self.args[name]
+            known = self._constants[name] = np.array([] if value is None else value, np.float64).reshape(1, -1)
+        return known
 
-        None where they cannot be given so: then samples are looked at one by one, which also finds what is wrong.
-        """
-        batch = workspace.arguments.get(name)
-        if batch is None:
-            constant = self.args[name]
-            return None if constant is None else np.array(constant, np.float64).reshape(1, -1)
-        argument = self.schema.all_arguments[name]
-        wanted = argument.element.tensor_dtype
-        if (wanted is not None and batch.dtype != wanted) or len(set(batch.shapes)) != 1:
-            return None
-        shape = batch.shapes[0]
-        if not argument.is_list and (math.prod(shape) != 1 or (shape and argument.zero_dimensional)):
-            return None
-        elements = batch.elements
-        values = np.array(batch.samples) if elements is None else elements
-        return values.astype(np.float64).reshape(len(batch), -1)
-
-    def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]:
+    def infer_samples(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
         """The shapes of each output for each sample; leaves the samples in the workspace. Failed ones are empty."""
         count = workspace.batch_size
         workspace.samples = [None if i in workspace.failures else Sample(self, workspace, i) for i in range(count)]
-        inferred: list[Any] = [None] * count
-        plans = self._plans_for(workspace) if self.plans_by_shape and self._may_be_known(workspace) else None
-        key: Any = None
-        hits = 0
-        for index, sample in enumerate(workspace.samples):
-            if sample is None:
-                continue
-            if plans is not None:
-                key = sample.key()
-                known = plans.get(key)
-                if known is not None:
-                    inferred[index], sample.plan = known
-                    hits += 1
-                    continue
+        inferred: _Inferred = [None] * count
+        if self.plans_by_shape and self._may_be_known(workspace):
+            self._infer_by_shape(workspace, inferred)
+        else:
+            self._infer(workspace, [sample.index for sample in workspace.live], inferred)
+        return [_column(inferred, output) for output in range(num_outputs)]
+
+    def _infer(self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred) -> None:
+        """Infers samples, one by one or all at once, as the operator does it."""
+        if type(self).infer_batch is not Operator.infer_batch:
+            self._infer_at_once(workspace, indices, inferred)
+            return
+        for index in indices:
+            sample = workspace.samples[index]
+            assert sample is not None
             try:
                 shapes = self.infer(sample)
                 inferred[index] = [shapes] if isinstance(shapes, tuple) else list(shapes)
             except Exception as error:
                 workspace.fail(index, error)
+
+    def _infer_at_once(
+        self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred
+    ) -> None:
+        if not indices:
+            return
+        try:
+            outputs, plans = self.infer_batch(Samples(self, workspace, indices))
+        except Exception as error:
+            if len(indices) > 1:
+                self._infer_apart(workspace, indices, inferred)
+            else:
+                workspace.fail(indices[0], error)
+            return
+        columns = [outputs] if isinstance(outputs, np.ndarray) else outputs
+        rows = zip(*(map(tuple, column.tolist()) for column in columns))
+        for row, (index, shapes) in enumerate(zip(indices, rows)):
+            inferred[index] = list(shapes)
+            sample = workspace.samples[index]
+            assert sample is not None
+            sample.held = PlanRow(plans, row)
+        workspace.plans = plans
+
+    def _infer_apart(
+        self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred
+    ) -> None:
+        """Infers samples of which some are to blame, or which are too different for one array."""
+        parts = []
+        for index in indices:
+            self._infer_at_once(workspace, [index], inferred)
+            if inferred[index] is not None:
+                parts.append(workspace.plans)
+        if parts:
+            workspace.plans = parts[0].joined(parts)
+
+    def _infer_by_shape(self, workspace: Workspace[State, Plan, Plans], inferred: _Inferred) -> None:
+        """Infers one of those samples that are alike, unless one was inferred in an earlier batch."""
+        known = self._plans_for(workspace)
+        missing: dict[Any, list[Sample[State, Plan, Plans]]] = {}
+        count = 0
+        for sample in workspace.samples:
+            if sample is None:
                 continue
-            if plans is not None:
-                plans[key] = inferred[index], sample.plan
-        if plans is not None:
-            self._misses = 0 if hits or not workspace.arguments else self._misses + 1
-        return [_column(inferred, output) for output in range(num_outputs)]
+            count += 1
+            key = sample.key()
+            own = known.get(key)
+            if own is None:
+                missing.setdefault(key, []).append(sample)
+            else:
+                inferred[sample.index], sample.held = own
+        self._misses = 0 if len(missing) < count or not workspace.arguments else self._misses + 1
+        self._infer(workspace, [alike[0].index for alike in missing.values()], inferred)
+        for key, (first, *others) in missing.items():
+            shapes = inferred[first.index]
+            if shapes is None:
+                # They fail, too.
+                self._infer(workspace, [sample.index for sample in others], inferred)
+                continue
+            known[key] = shapes, first.held
+            for sample in others:
+                inferred[sample.index], sample.held = shapes, first.held
 
     def _may_be_known(self, workspace: Workspace) -> bool:
         """Whether samples are looked up: not where arguments are never the same again, but for a batch now and then."""
@@ -383,7 +396,7 @@ class Operator:
         """
         return shapes
 
-    def _plans_for(self, workspace: Workspace) -> dict[Any, tuple[list[Shape], Any]]:
+    def _plans_for(self, workspace: Workspace) -> _Known[Plan]:
         """What is known of samples of such types and layouts, by :meth:`Sample.key`."""
         batches = [*workspace.inputs, *workspace.arguments.values()]
         plans = self._plans.setdefault(tuple((batch.dtype, batch.layout()) for batch in batches), {})
@@ -430,7 +443,7 @@ def _holds_frames(batch: Any) -> bool:
     return bool(batch.layout().startswith("F"))
 
 
-def _column(inferred: Sequence[Any], output: int) -> list[Shape]:
+def _column(inferred: _Inferred, output: int) -> list[Shape]:
     """One output's shapes over the samples; failed samples are of size zero in the others' rank."""
     ndim = next((len(shapes[output]) for shapes in inferred if shapes is not None), 1)
     empty = (0,) * max(ndim, 1)

@@ -9,9 +9,10 @@ import numpy as np
 from penstock.kernels.windows import Region
 from penstock.schema.image_chain import ChainOperator, Pixels, PointwiseMap
 from penstock.schema.operator import Sample, Shape
+from penstock.schema.plans import Plan, Plans, State
 
 
-class PointwiseOperator(ChainOperator):
+class PointwiseOperator(ChainOperator[State, Plan, Plans]):
     """The base of operators that can compute a part of a sample at a time, so that a chain of them runs piece by piece."""
 
     # How many elements, along the last dimension, are computed together.
@@ -24,10 +25,10 @@ class PointwiseOperator(ChainOperator):
     def joins_chain(self) -> bool:
         return self.is_pointwise()
 
-    def stage(self, sample: Sample) -> PointwiseMap:
+    def stage(self, sample: Sample[State, Plan, Plans]) -> PointwiseMap:
         return ElementMap(self, sample.shapes[0])
 
-    def compute_elements(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
+    def compute_elements(self, sample: Sample[State, Plan, Plans], source: np.ndarray, target: np.ndarray) -> None:
         """Computes, on CPU, what :meth:`compute` gives for some elements: contiguous arrays of shape (n,).
 
         Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from penstock.kernels.random_streams import SAMPLE_STRIDE, Stream, sample_stream, stream_from_state
 from penstock.schema.declaration import Schema
 from penstock.schema.operator import Operator, Sample, Workspace
+from penstock.schema.plans import Plan, Plans, State
 from penstock.storage import ANYWHERE, Files
 
 
@@ -21,7 +22,7 @@ class Streams(NamedTuple):
     start: np.uint64
 
 
-class RandomOperator(Operator):
+class RandomOperator(Operator[State, Plan, Plans]):
     """An operator whose samples draw from streams that depend on its seed, on how many samples it has produced in
     earlier batches, and on the sample's place in the batch; on nothing else, whatever the threads do.
 
@@ -77,12 +78,11 @@ class RandomOperator(Operator):
             return stream_from_state(states.samples[0], index)
         return sample_stream(self.seed, self._produced, index)
 
-    def streams(self, workspace: Workspace) -> Streams:
-        """The streams of all samples of the batch that is being run."""
-        first = self.first_stream(workspace)
-        owners = workspace.owners
-        indices = np.arange(workspace.batch_size, dtype=np.uint64) if owners is None else np.array(owners, np.uint64)
-        return Streams(first.key, first.stream + np.uint64(SAMPLE_STRIDE) * indices, first.start)
+    def streams(self, workspace: Workspace, indices: Sequence[int]) -> Streams:
+        """The streams of some samples of the batch that is being run."""
+        first, owners = self.first_stream(workspace), workspace.owners
+        own = np.array(indices if owners is None else [owners[index] for index in indices], np.uint64)
+        return Streams(first.key, first.stream + np.uint64(SAMPLE_STRIDE) * own, first.start)
 
     def state(self) -> Any:
         return {"produced": self._produced}

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
 
 from penstock.data_types import DALIDataType
 from penstock.errors import OperatorError
 from penstock.kernels.codecs.decoding import FREELY, Decoding
+from penstock.schema.declaration import Schema
+from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
 from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
 
 Shape = tuple[int, ...]
+Derived = TypeVar("Derived")
+# In the place of what is not there yet.
+_NOTHING: Any = None
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ def run_in_order(task: Callable[[int], None], count: int, _costs: Sequence[int] 
 
 
 @dataclass
-class Workspace:
+class Workspace(Generic[State, Plan, Plans]):
     """One run of one operator on one batch.
 
     Attributes:
@@ -48,8 +55,9 @@ class Workspace:
         positions: of the samples in the pipeline's batch, where conditionals have split it; else None.
         kind: what the batch has in common with those for which the same is launched; None: nothing is known of that.
         owners: for a batch of frames, the index of each frame's sequence in its batch; else None.
-        plans: what ``infer_batch`` worked out for all samples at once, who then have no plans of their own; or None.
         state: what ``describe`` leaves for the later steps.
+        plans: what ``infer_batch`` worked out, a row for each sample that is :attr:`live`; where ``plans_by_shape`` is set,
+            samples have their plans alone.
         decoding: within which limits encoded data are decoded, and where.
     """
 
@@ -58,7 +66,7 @@ class Workspace:
     batch_size: int = 0
     device: str = "cpu"
     outputs: list[Any] = field(default_factory=list)
-    samples: list[Any] = field(default_factory=list)
+    samples: list[Sample[State, Plan, Plans] | None] = field(default_factory=list)
     failures: dict[int, BaseException] = field(default_factory=dict)
     isolate: bool = False
     parallel: Callable[..., None] = run_in_order
@@ -68,9 +76,9 @@ class Workspace:
     num_threads: int = 1
     positions: list[int] | None = None
     owners: list[int] | None = None
-    state: Any = None
+    state: State = _NOTHING
     kind: Any = None
-    plans: Any = None
+    plans: Plans = _NOTHING
     decoding: Decoding = FREELY
 
     def allocate(self, shapes: Sequence[Shape], spec: OutputSpec) -> Any:
@@ -83,7 +91,7 @@ class Workspace:
         return TensorListGPU.allocate(shapes, spec.dtype, spec.layout)
 
     @property
-    def live(self) -> list[Any]:
+    def live(self) -> list[Sample[State, Plan, Plans]]:
         """The samples that have not failed."""
         return [sample for sample in self.samples if sample is not None]
 
@@ -105,3 +113,178 @@ class SampleFailure(Exception):
         super().__init__(str(cause))
         self.index = index
         self.cause = cause
+
+
+class HasArguments(Protocol):
+    """What samples ask of their operator; :class:`Operator` says what each is."""
+
+    args: dict[str, Any]
+    explicit: frozenset[str]
+    known: dict[Hashable, Any]
+
+    @property
+    def schema(self) -> Schema: ...
+
+    def constant_values(self, name: str) -> np.ndarray: ...
+
+
+class Sample(Generic[State, Plan, Plans]):
+    """One sample in one run of an operator.
+
+    ``sample["angle"]`` is the value of an argument for this sample, whether it is constant or computed in the graph.
+
+    Attributes:
+        index: position in the batch.
+        shapes: shapes of the inputs.
+        held: what has the plan, which samples that are alike may share.
+    """
+
+    __slots__ = ("_operator", "_shapes", "_workspace", "held", "index")
+
+    def __init__(self, operator: HasArguments, workspace: Workspace[State, Plan, Plans], index: int) -> None:
+        self._operator = operator
+        self._workspace = workspace
+        self.index = index
+        self._shapes: list[Shape] | None = None
+        self.held: OwnPlan[Plan] | PlanRow[Plan] | None = None
+
+    @property
+    def shapes(self) -> list[Shape]:
+        if self._shapes is None:
+            self._shapes = [batch.shapes[self.index] for batch in self._workspace.inputs]
+        return self._shapes
+
+    @property
+    def plan(self) -> Plan:
+        """What ``infer`` has left here, or ``infer_batch`` has worked out, for ``compute``."""
+        return _NOTHING if self.held is None else self.held.plan
+
+    @plan.setter
+    def plan(self, plan: Plan) -> None:
+        self.held = OwnPlan(plan)
+
+    def key(self) -> Any:
+        """Equal for samples of equal shapes whose arguments have equal values."""
+        arguments = self._workspace.arguments
+        if not arguments:
+            return tuple(self.shapes)
+        values = [batch.samples[self.index] for batch in arguments.values()]
+        return (*self.shapes, *((value.shape, value.tobytes()) for value in values))
+
+    def __getitem__(self, name: str) -> Any:
+        batch = self._workspace.arguments.get(name)
+        if batch is None:
+            return self._operator.args[name]
+        return self._operator.schema.all_arguments[name].from_tensor(batch.samples[self.index], batch.dtype)
+
+    def tensor_argument(self, name: str) -> np.ndarray | None:
+        """The array given for an argument by the graph, in its own shape; None where it is constant or absent."""
+        batch = self._workspace.arguments.get(name)
+        return None if batch is None else batch.samples[self.index]
+
+    def given(self, name: str) -> bool:
+        """Whether the user gave the argument, as a constant or from the graph."""
+        return name in self._workspace.arguments or name in self._operator.explicit
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The inputs as arrays (numpy, or CuPy for those on the GPU)."""
+        return [batch.samples[self.index] for batch in self._workspace.inputs]
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The outputs as arrays to be filled."""
+        return [batch.samples[self.index] for batch in self._workspace.outputs]
+
+    @property
+    def workspace(self) -> Workspace[State, Plan, Plans]:
+        return self._workspace
+
+
+class Samples(Generic[State, Plan, Plans]):
+    """Samples of a batch that are planned together, in arrays of one row each.
+
+    Attributes:
+        workspace: of the batch.
+        indices: positions in the batch.
+    """
+
+    __slots__ = ("_operator", "indices", "workspace")
+
+    def __init__(
+        self, operator: HasArguments, workspace: Workspace[State, Plan, Plans], indices: Sequence[int]
+    ) -> None:
+        self._operator = operator
+        self.workspace = workspace
+        self.indices = indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def state(self) -> State:
+        """What ``describe`` left for the batch."""
+        return self.workspace.state
+
+    @property
+    def are_all(self) -> bool:
+        """Whether these are all samples of the batch."""
+        return len(self.indices) == self.workspace.batch_size
+
+    def of(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """These samples' entries of a list that has one for each sample of the batch."""
+        return rows if self.are_all else [rows[index] for index in self.indices]
+
+    def shapes(self, number: int = 0) -> np.ndarray:
+        """The shapes of an input, int64 of shape (samples, dimensions)."""
+        batch = self.workspace.inputs[number]
+        return np.array(self.of(batch.shapes), np.int64).reshape(len(self), -1)
+
+    def given(self, name: str) -> bool:
+        """Whether the user gave the argument, as a constant or from the graph."""
+        return name in self.workspace.arguments or name in self._operator.explicit
+
+    def derived(self, names: Collection[str], key: Hashable, work: Callable[[], Derived]) -> Derived:
+        """What ``work`` makes of some arguments, and of what ``key`` tells; done once for all batches if they are constant."""
+        if not self.workspace.arguments.keys().isdisjoint(names):
+            return work()
+        known = self._operator.known
+        if key not in known:
+            known[key] = work()
+        derived: Derived = known[key]
+        return derived
+
+    def constant(self, name: str) -> Any:
+        """The value of an argument that is the same for all samples."""
+        return self._operator.args[name]
+
+    def values(self, name: str) -> np.ndarray:
+        """A numeric argument's values, float64 of shape (samples, values) or, of a constant, (1, values).
+
+        Raises:
+            ValueError: the samples have different numbers of values.
+        """
+        batch = self.workspace.arguments.get(name)
+        if batch is None:
+            return self._operator.constant_values(name)
+        argument = self._operator.schema.all_arguments[name]
+        if len(self) > 1 and self.are_all and batch.is_dense_tensor():
+            stacked = batch.stacked()
+            # Also finds what is wrong with all of them.
+            argument.from_tensor(stacked[0], batch.dtype)
+            return stacked.astype(np.float64).reshape(len(self), -1)
+        rows = [argument.from_tensor(batch.samples[index], batch.dtype) for index in self.indices]
+        return np.array(rows, np.float64).reshape(len(self), -1)
+
+    def scalars(self, name: str) -> np.ndarray:
+        """A numeric argument's one value for each sample, float64 of shape (samples,) or, of a constant, (1,)."""
+        return self.values(name)[:, 0]
+
+    def tensors(self, name: str) -> np.ndarray | None:
+        """The arrays given for an argument by the graph, stacked; None where it is constant or absent.
+
+        Raises:
+            ValueError: their shapes differ.
+        """
+        batch = self.workspace.arguments.get(name)
+        return None if batch is None else np.array(self.of(batch.samples))

@@ -461,6 +461,12 @@ class TensorListCPU(TensorList):
         check_readable(self._dtype)
         return self._dense().copy()
 
+    def stacked(self) -> np.ndarray:
+        """The samples as one array, which shares the batch's memory if they lie there one after the other; raises RuntimeError
+        unless all shapes are equal."""
+        stacked: np.ndarray = self._dense()
+        return stacked
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if not self.is_dense_tensor():
             raise ValueError("An array needs samples of one shape; those of this batch have an inhomogeneous shape")

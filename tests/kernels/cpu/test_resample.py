@@ -11,7 +11,7 @@ from penstock.kernels.cpu.normalize import crop_mirror_normalize
 from penstock.kernels.cpu.resample import Normalization
 from penstock.kernels.resize_shapes import plan_axes
 from penstock.kernels.windows import Region
-from penstock.operators.image._resizing import ResamplePlan, Window, resample, resample_and_normalize
+from penstock.operators.image._resizing import ResamplePlan, ResamplePlans, Window, resample, resample_and_normalize
 from penstock.operators.image.crop_mirror_normalize import CmnPlan
 from penstock.types import DALIInterpType
 
@@ -26,8 +26,9 @@ def image(shape: tuple[int, ...], dtype: type = np.uint8) -> np.ndarray:
 
 
 def whole(shape: tuple[int, ...], size: tuple[int, ...], kind: DALIInterpType) -> ResamplePlan:
-    axes = plan_axes(shape[: len(size)], size)
-    return ResamplePlan(tuple(axes), (kind,) * len(axes), True, tuple(Window(0, axis.size_out) for axis in axes))
+    extents = np.array([shape[: len(size)]])
+    sizes, starts, ends = plan_axes(extents, np.array([size], np.float64))
+    return ResamplePlans(extents, sizes, starts, ends, np.full(extents.shape, int(kind)), True)[0]
 
 
 def by_definition(source: np.ndarray, plan: ResamplePlan) -> np.ndarray:

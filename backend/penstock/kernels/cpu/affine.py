@@ -1,18 +1,81 @@
-"""Affine matrices in single precision."""
+"""Rotations of many images, and their canvases; affine matrices in single precision. Extents are in x, y(, z) order, in rows."""
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 import numpy as np
 from numba import njit
 
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+_TO_RADIANS = np.float32(math.pi / 180)
 
-@njit(nogil=True, cache=True)
-def fill_about_centres(linear, size_in, size_out, matrix):  # type: ignore[no-untyped-def]
-    """Fills the matrix [R|t], float32, that maps the middle of the output to the middle of the input."""
+
+@njit(**_OPTIONS)
+def _cosine_sine(radians):  # type: ignore[no-untyped-def]
+    """NaN where the angle is infinite."""
+    if not np.isfinite(radians):
+        return np.nan, np.nan
+    return math.cos(radians), math.sin(radians)
+
+
+@njit(**_OPTIONS)
+def fill_rotations_2d(angles, rotations):  # type: ignore[no-untyped-def]
+    """The matrices that map output to input coordinates (x right, y down), counter-clockwise, of angles in degrees."""
+    for row in range(len(rotations)):
+        c, s = _cosine_sine(np.float64(np.float32(angles[min(row, len(angles) - 1)]) * _TO_RADIANS))
+        rotations[row, 0, 0], rotations[row, 0, 1], rotations[row, 1, 0], rotations[row, 1, 1] = c, -s, s, c
+
+
+@njit(**_OPTIONS)
+def fill_rotations_3d(angles, axes, rotations):  # type: ignore[no-untyped-def]
+    """As :func:`fill_rotations_2d`, about unit vectors (x, y, z); Rodrigues' formula."""
+    for row in range(len(rotations)):
+        axis = axes[min(row, len(axes) - 1)]
+        c, s = _cosine_sine(-np.float64(np.float32(angles[min(row, len(angles) - 1)]) * _TO_RADIANS))
+        for i in range(3):
+            for j in range(3):
+                # Of the matrix of the cross product with the axis.
+                cross = 0.0 if i == j else (axis[3 - i - j] if (j - i) % 3 == 2 else -axis[3 - i - j])
+                own = (c if i == j else c * 0.0) + s * cross
+                rotations[row, i, j] = own + (1 - c) * (axis[i] * axis[j])
+
+
+@njit(**_OPTIONS)
+def fill_canvases(sizes, rotations, enclosing, canvases):  # type: ignore[no-untyped-def]
+    """The least extents that hold rotated images, and these with the parity that keeps centres on or between pixels.
+
+    That is the parity of the input extent from which most of an output extent comes. Tells whether all rotations are finite.
+    """
+    count, axes = sizes.shape
+    for row in range(count):
+        for axis in range(axes):
+            # The rotation maps output to input, so its transpose tells how far the input reaches in the output.
+            total, main = 0.0, 0
+            for other in range(axes):
+                reach = abs(rotations[row, other, axis])
+                total += reach * np.float64(sizes[row, other])
+                if reach > abs(rotations[row, main, axis]):
+                    main = other
+            if abs(rotations[row, axis, axis]) >= abs(rotations[row, main, axis]):
+                main = axis
+            if not np.isfinite(total):
+                return False
+            extent = np.int64(np.ceil(total - 0.01))
+            enclosing[row, axis], canvases[row, axis] = extent, extent + (extent - sizes[row, main]) % 2
+    return True
+
+
+@njit(**_OPTIONS)
+def fill_about_centres(linear, sizes_in, sizes_out, matrices):  # type: ignore[no-untyped-def]
+    """The matrices [R|t], float32, that map the middles of outputs to the middles of inputs."""
     half = np.float32(0.5)
-    for row in range(len(linear)):
-        total = np.float32(0)
-        for column in range(len(linear)):
-            matrix[row, column] = np.float32(linear[row, column])
-            total += matrix[row, column] * (-np.float32(size_out[column]) * half)
-        matrix[row, len(linear)] = total + np.float32(size_in[row]) * half
+    for row in range(len(matrices)):
+        matrix = matrices[row]
+        for i in range(len(matrix)):
+            total = np.float32(0)
+            for j in range(len(matrix)):
+                matrix[i, j] = np.float32(linear[row, i, j])
+                total += matrix[i, j] * (-np.float32(sizes_out[row, j]) * half)
+            matrix[i, len(matrix)] = total + np.float32(sizes_in[row, i]) * half

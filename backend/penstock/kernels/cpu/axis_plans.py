@@ -12,6 +12,7 @@ _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 _MIN_SIZE = 1e-3
 # Modes, by their number in `resize_shapes.MODES`.
 _DEFAULT, _STRETCH, _NOT_LARGER, _NOT_SMALLER = range(4)
+_TOO_LARGE = 2.0**62
 # How real extents become whole.
 HALF_AWAY, TRUNCATED, CEILED = range(3)
 
@@ -67,25 +68,78 @@ def _fill_extents(extents, requested, mode, most, sizes):  # type: ignore[no-unt
 
 
 @njit(**_OPTIONS)
-def fill_axis_plans(starts, ends, requested, mode, most, subpixel, rounding, alignment, rounded):  # type: ignore[no-untyped-def]
-    """Works out sizes and regions; those of images are in rows.
+def _region(row, axis, size, region_starts, region_ends, relative):  # type: ignore[no-untyped-def]
+    """From where to where one axis of one image is resized."""
+    if len(region_starts) == 0:
+        return 0.0, np.float64(size)
+    start = region_starts[min(row, len(region_starts) - 1), axis]
+    end = region_ends[min(row, len(region_ends) - 1), axis]
+    if relative:
+        return np.float64(np.float32(start) * np.float32(size)), np.float64(np.float32(end) * np.float32(size))
+    return start, end
+
+
+@njit(**_OPTIONS)
+def _fill_empty(extents, requested, starts, ends, sizes):  # type: ignore[no-untyped-def]
+    """The plans of an image without pixels: its empty axes stay empty, the others get their own size alone."""
+    for axis in range(extents.size):
+        size = np.rint(abs(requested[axis]))
+        if extents[axis] == 0:
+            size = 0.0
+        elif size == 0:
+            size = np.float64(extents[axis])
+        starts[axis], ends[axis], sizes[axis] = 0.0, np.float64(extents[axis]), np.int64(size)
+
+
+@njit(**_OPTIONS)
+def fill_axis_plans(  # type: ignore[no-untyped-def]
+    shapes,
+    requested,
+    mode,
+    most,
+    region_starts,
+    region_ends,
+    relative,
+    subpixel,
+    rounding,
+    alignment,
+    keeps_empty,
+    starts,
+    ends,
+    rounded,
+):
+    """Works out sizes and regions of images, whose axes are in rows.
 
     Args:
-        starts, ends: the region to resize; in their place comes the region that the output covers.
-        requested: wanted extents; 0: not given; negative: mirrored.
+        shapes: the input's extents.
+        requested: wanted extents; 0: not given; negative: mirrored. In rows, or one row for all images.
         mode: number of the mode.
         most: the most that each axis may have; 0: anything; empty: no axis has such.
+        region_starts, region_ends: of the region to resize; in rows, one row for all images, or none: all of them.
+        relative: regions are in parts of the input's extents.
         subpixel: when an extent was rounded, adjust the region so that the true scale is kept.
         rounding: how extents become whole.
-        alignment: of each axis: the point of the region that stays when it is adjusted.
+        alignment: of each axis: the point of the region that stays when it is adjusted; in rows, or one row for all.
+        keeps_empty: whether empty axes stay empty.
+        starts, ends: of the region that the output covers, to be filled.
         rounded: the output's extents, to be filled.
+
+    Returns:
+        An extent that is no number, or too large for one; 0: there is none.
     """
-    images, axes = starts.shape
+    images, axes = shapes.shape
     extents, sizes = np.empty(axes), np.empty(axes)
     for image in range(images):
+        own = requested[min(image, len(requested) - 1)]
+        points = alignment[min(image, len(alignment) - 1)]
+        if keeps_empty and shapes[image].min() == 0:
+            _fill_empty(shapes[image], own, starts[image], ends[image], rounded[image])
+            continue
         for axis in range(axes):
-            extents[axis] = _single(abs(ends[image, axis] - starts[image, axis]))
-        _fill_extents(extents, requested[image], mode, most, sizes)
+            start, end = _region(image, axis, shapes[image, axis], region_starts, region_ends, relative)
+            starts[image, axis], ends[image, axis] = start, end
+            extents[axis] = _single(abs(end - start))
+        _fill_extents(extents, own, mode, most, sizes)
         for axis in range(axes):
             size, start, end = sizes[axis], starts[image, axis], ends[image, axis]
             if rounding == TRUNCATED:
@@ -96,11 +150,48 @@ def fill_axis_plans(starts, ends, requested, mode, most, subpixel, rounding, ali
                 whole = np.floor(size + 0.5)
             if whole < 1.0:
                 whole = 1.0
-            wanted = requested[image, axis]
+            wanted = own[axis]
             if wanted < 0 or (wanted == 0 and mode in (_DEFAULT, _STRETCH) and start > end):
                 start, end = end, start
             if subpixel and size > 0 and size != whole:
-                fixed = start + (end - start) * alignment[axis]
+                fixed = start + (end - start) * points[axis]
                 ratio = whole / max(size, _MIN_SIZE)
                 start, end = _single(fixed + (start - fixed) * ratio), _single(fixed + (end - fixed) * ratio)
-            starts[image, axis], ends[image, axis], rounded[image, axis] = start, end, whole
+            if not whole < _TOO_LARGE:
+                return whole
+            starts[image, axis], ends[image, axis], rounded[image, axis] = start, end, np.int64(whole)
+    return 0.0
+
+
+@njit(**_OPTIONS)
+def fill_filters(sizes, starts, ends, shrinking, growing, filters):  # type: ignore[no-untyped-def]
+    """Chooses the filter of each axis, those of images in rows; ``shrinking`` and ``growing`` may have one row for all."""
+    images, axes = sizes.shape
+    for image in range(images):
+        for axis in range(axes):
+            shrinks = sizes[image, axis] < abs(ends[image, axis] - starts[image, axis])
+            kinds = shrinking if shrinks else growing
+            filters[image, axis] = kinds[min(image, len(kinds) - 1), 0]
+
+
+@njit(**_OPTIONS)
+def fill_windows(anchors, extents, mirrored, sizes, starts, ends):  # type: ignore[no-untyped-def]
+    """Changes regions, of images whose axes are in rows, to those of windows of the outputs.
+
+    The windows may reach outside of the output: there the image goes on as its edge does.
+
+    Args:
+        anchors, extents: of the windows.
+        mirrored: whether the region is read backwards.
+        sizes: the output's extents.
+        starts, ends: of the region that the output covers, to be changed.
+    """
+    images, axes = anchors.shape
+    for image in range(images):
+        for axis in range(axes):
+            start, anchor = starts[image, axis], anchors[image, axis]
+            step = (ends[image, axis] - start) / sizes[image, axis]
+            first, last = _single(start + anchor * step), _single(start + (anchor + extents[image, axis]) * step)
+            if mirrored[image, axis]:
+                first, last = last, first
+            starts[image, axis], ends[image, axis] = first, last

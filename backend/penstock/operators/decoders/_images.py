@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,10 +24,12 @@ from penstock.data_types import (
 )
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.image_codec import decode, decode_to_scratch
+from penstock.kernels.codecs.image_description import ImageHeader
 from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.windows import Region
-from penstock.schema import Argument, Deprecation, OutputSpec, Sample, Workspace
+from penstock.operators.image._windows import Regions
+from penstock.schema import Argument, Deprecation, OutputSpec, PlanColumns, Sample, Samples, Workspace
 from penstock.schema.image_chain import PixelSource
 from penstock.tensors import TensorListGPU
 
@@ -109,7 +112,32 @@ def _spans(window: Region) -> str:
 _WORTH_CUTTING = 0.8
 
 
-class ImageDecoder(PixelSource):
+# By the position of the sample in its batch.
+Headers = dict[int, ImageHeader]
+
+
+class DecodePlan(NamedTuple):
+    """What is decoded of an image: all of it, or a window in H, W."""
+
+    header: ImageHeader
+    window: Region | None
+
+
+@dataclass(eq=False)
+class DecodePlans(PlanColumns[DecodePlan]):
+    """What is decoded of many images."""
+
+    headers: list[ImageHeader]
+    windows: Regions | None
+
+    def __len__(self) -> int:
+        return len(self.headers)
+
+    def row(self, number: int) -> DecodePlan:
+        return DecodePlan(self.headers[number], None if self.windows is None else self.windows.row(number))
+
+
+class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
     """The base of the image decoders; a concrete one says which window of each image it wants."""
 
     _gpu: Any = None
@@ -122,51 +150,64 @@ class ImageDecoder(PixelSource):
                 f"{', '.join(dtype_name(t) for t in _OUTPUT_TYPES)}"
             )
 
-    def window(self, sample: Sample, height: int, width: int) -> Region | None:
-        """The window (in H, W) of an upright image of ``height`` x ``width`` pixels; None for all of it."""
+    def windows(self, samples: Samples[Headers, DecodePlan, DecodePlans], extents: np.ndarray) -> Regions | None:
+        """The windows (in H, W) of upright images, whose heights and widths are in rows; None for all of them."""
         return None
 
     def begins_chain(self) -> bool:
         # Windows are small, so that a batch of them takes little memory, and decoding one after the other is quicker.
-        return type(self).window is ImageDecoder.window
+        return type(self).windows is ImageDecoder.windows
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[Headers]) -> list[OutputSpec]:
         check_encoded(workspace)
+        workspace.state = {}
         return [OutputSpec(self.args["dtype"], "HWC", 3)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
-        decoding = sample.workspace.decoding
-        try:
-            header = read_header(encoded_bytes(sample), decoding)
-            height, width, channels = shape = header.shape(self.output_type, self.args["adjust_orientation"])
-            decoding.limits.check_image(shape, numpy_dtype(self.args["dtype"]).itemsize)
-        except PenstockError as error:
-            raise undecodable(error, sample) from None
-        window = self.window(sample, height, width)
-        if window is None:
-            sample.plan = header, None
-            return height, width, channels
-        if not window.inside((height, width)):
-            raise ValueError(
-                f"The cropping window [{_spans(window)}] is not valid for image dimensions [{height} x {width}]"
-            )
-        sample.plan = header, window
-        return (*window.extents, channels)
+    def infer_batch(self, samples: Samples[Headers, DecodePlan, DecodePlans]) -> tuple[np.ndarray, DecodePlans]:
+        headers = [self._header(samples.workspace, index) for index in samples.indices]
+        shapes = np.array([header.shape(self.output_type, self.args["adjust_orientation"]) for header in headers])
+        windows = self.windows(samples, shapes[:, :2])
+        if windows is not None:
+            if not windows.are_inside(shapes[:, :2]):
+                self._check_inside(windows, shapes)
+            shapes[:, :2] = windows.extents
+        return shapes, DecodePlans(headers, windows)
 
-    def compute(self, sample: Sample) -> None:
+    def _header(self, workspace: Workspace[Headers], index: int) -> ImageHeader:
+        """The header of an image whose size is not beyond the limits."""
+        header = workspace.state.get(index)
+        if header is None:
+            sample, decoding = Sample(self, workspace, index), workspace.decoding
+            try:
+                header = read_header(encoded_bytes(sample), decoding)
+                shape = header.shape(self.output_type, self.args["adjust_orientation"])
+                decoding.limits.check_image(shape, numpy_dtype(self.args["dtype"]).itemsize)
+            except PenstockError as error:
+                raise undecodable(error, sample) from None
+            workspace.state[index] = header
+        return header
+
+    def _check_inside(self, windows: Regions, shapes: np.ndarray) -> None:
+        for window, (height, width, _) in zip(windows, shapes.tolist()):
+            if not window.inside((height, width)):
+                raise ValueError(
+                    f"The cropping window [{_spans(window)}] is not valid for image dimensions [{height} x {width}]"
+                )
+
+    def compute(self, sample: Sample[Headers, DecodePlan]) -> None:
         self.decode_into(sample, sample.outputs[0])
 
-    def decode_into(self, sample: Sample, output: np.ndarray) -> None:
+    def decode_into(self, sample: Sample[Headers, DecodePlan], output: np.ndarray) -> None:
         """Decodes the image of a sample whose shape is inferred into an array of that shape."""
-        self._decode(sample, sample.plan[1], output)
+        self._decode(sample, sample.plan.window, output)
 
-    def _decode(self, sample: Sample, region: Region | None, output: np.ndarray) -> None:
+    def _decode(self, sample: Sample[Headers, DecodePlan], region: Region | None, output: np.ndarray) -> None:
         if not output.size:
             return
         try:
             decode(
                 encoded_bytes(sample),
-                sample.plan[0],
+                sample.plan.header,
                 output,
                 self.output_type,
                 self.args["adjust_orientation"],
@@ -177,7 +218,7 @@ class ImageDecoder(PixelSource):
         except PenstockError as error:
             raise undecodable(error, sample) from None
 
-    def decode_part_into(self, sample: Sample, part: Region, output: np.ndarray) -> bool:
+    def decode_part_into(self, sample: Sample[Headers, DecodePlan], part: Region, output: np.ndarray) -> bool:
         """Decodes a part (in H, W) of what :meth:`decode_into` gives into an array of its own, where that is exact."""
         header, window = sample.plan
         if not output.size or window is not None or output.dtype != numpy_dtype(self.args["dtype"]):
@@ -192,7 +233,7 @@ class ImageDecoder(PixelSource):
         self._decode(sample, part, output)
         return True
 
-    def decode_part(self, sample: Sample, part: Region) -> np.ndarray | None:
+    def decode_part(self, sample: Sample[Headers, DecodePlan], part: Region) -> np.ndarray | None:
         """A part (in H, W) of what :meth:`decode_into` gives, in memory that this thread's next image is decoded into.
 
         None where it must be cut out of the whole, and where that is quicker.
@@ -230,7 +271,7 @@ class ImageDecoder(PixelSource):
         from penstock.kernels.cuda.launch import Located
 
         (spec,) = self.describe(workspace)
-        (shapes,) = self.infer_batch(workspace, 1)
+        (shapes,) = self.infer_samples(workspace, 1)
         if self._gpu is None:
             self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
         infos = workspace.inputs[0].source_infos
@@ -238,7 +279,8 @@ class ImageDecoder(PixelSource):
         for sample in workspace.live:
             header, region = sample.plan
             name = infos[sample.index] if infos and region is None else ""
-            jobs.append(Job(encoded_bytes(sample), header, region, shapes[sample.index], name))
+            height, width, channels = shapes[sample.index]
+            jobs.append(Job(encoded_bytes(sample), header, region, (height, width, channels), name))
         images: list[Any] = [None] * workspace.batch_size
         decoded = self._gpu.decode(jobs, workspace.parallel, workspace.decoding) if jobs else []
         for sample, image in zip(workspace.live, decoded):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from penstock.kernels.windows import Region
+import numpy as np
+
 from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
-from penstock.operators.image._windows import check_crop_arguments, crop_region
-from penstock.schema import Alias, Argument, Input, Sample, Schema, register_operator
+from penstock.operators.image._windows import Regions, check_crop_arguments, crop_regions
+from penstock.schema import Alias, Argument, Input, Samples, Schema, register_operator
 from penstock.schema.samples import Example
 
 
@@ -52,5 +53,5 @@ class ImageCrop(ImageDecoder):
         super().setup()
         check_crop_arguments(self)
 
-    def window(self, sample: Sample, height: int, width: int) -> Region:
-        return crop_region(sample, (height, width), "HW", self.args["rounding"])
+    def windows(self, samples: Samples, extents: np.ndarray) -> Regions:
+        return crop_regions(samples, extents, "HW")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
-from penstock.kernels.random_streams import sample_stream, stream_from_state
-from penstock.kernels.windows import Region
+from penstock.kernels.random_streams import SAMPLE_STRIDE, sample_stream, stream_from_state
 from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
-from penstock.schema import Alias, Argument, Input, Sample, Schema, Workspace, register_operator
+from penstock.operators.image._windows import Regions
+from penstock.schema import Alias, Argument, Input, Samples, Schema, Workspace, register_operator
 
 
 @register_operator
@@ -40,14 +42,16 @@ class ImageRandomCrop(ImageDecoder):
         self._crop = RandomCrop(area, ratio, self.args["num_attempts"])
         self._produced = 0
 
-    def window(self, sample: Sample, height: int, width: int) -> Region:
-        state = sample.tensor_argument("_random_state")
-        if state is None:
-            stream = sample_stream(self.seed, self._produced, sample.index)
+    def windows(self, samples: Samples, extents: np.ndarray) -> Regions:
+        states = samples.workspace.arguments.get("_random_state")
+        if states is None:
+            first = sample_stream(self.seed, self._produced, 0)
+            streams = first.stream + np.uint64(SAMPLE_STRIDE) * np.array(samples.indices, np.uint64)
+            windows = self._crop.windows(first.key, streams, first.start, extents)
         else:
-            stream = stream_from_state(state, sample.index)
-        y, x, window_height, window_width = self._crop.window(stream, height, width)
-        return Region((y, x), (window_height, window_width))
+            own = (stream_from_state(states.samples[index], index) for index in samples.indices)
+            windows = np.array([self._crop.window(stream, *sizes) for stream, sizes in zip(own, extents.tolist())])
+        return Regions(windows[:, :2], windows[:, 2:])
 
     def run(self, workspace: Workspace) -> None:
         super().run(workspace)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from penstock.kernels.windows import Region
+import numpy as np
+
 from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
-from penstock.operators.image._boxes import box_region, check_box_arguments, check_box_inputs
-from penstock.schema import Alias, Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.operators.image._boxes import box_regions, check_box_arguments, check_box_inputs
+from penstock.operators.image._windows import Regions
+from penstock.schema import Alias, Argument, Input, OutputSpec, Samples, Schema, Workspace, register_operator
 from penstock.schema.samples import Example, fixed_arrays
 
 
@@ -65,5 +67,5 @@ class ImageSlice(ImageDecoder):
         check_box_inputs(self, workspace)
         return super().describe(workspace)
 
-    def window(self, sample: Sample, height: int, width: int) -> Region:
-        return box_region(sample, (height, width), "HW")
+    def windows(self, samples: Samples, extents: np.ndarray) -> Regions:
+        return box_regions(samples, extents, "HW")

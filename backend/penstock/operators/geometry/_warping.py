@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INT32, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name, numpy_dtype
-from penstock.kernels.resize_shapes import round_half_away
 from penstock.kernels.windows import Region
-from penstock.schema import OutputSpec, Sample, Workspace
+from penstock.schema import OutputSpec, PlanColumns, Sample, Samples, Workspace
 from penstock.schema.image_chain import ChainOperator, NotFusable, Pixels, Sampling
 from penstock.schema.operator import Shape
 
@@ -33,7 +32,27 @@ class WarpPlan:
     extents: tuple[int, ...]
 
 
-class WarpingOperator(ChainOperator):
+@dataclass(eq=False)
+class WarpPlans(PlanColumns[WarpPlan]):
+    """How many images are warped, as in :class:`WarpPlan`.
+
+    Attributes:
+        matrices: of shape (samples, 2, 3) or (samples, 3, 4), or None.
+        extents: int64 of shape (samples, 2) or (samples, 3).
+    """
+
+    matrices: np.ndarray | None
+    extents: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.extents)
+
+    def row(self, number: int) -> WarpPlan:
+        matrix = None if self.matrices is None else self.matrices[number]
+        return WarpPlan(matrix, tuple(self.extents[number].tolist()))
+
+
+class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
     """The base of operators that map output to input coordinates by a matrix."""
 
     step_by_step = ("volumes",)
@@ -42,7 +61,7 @@ class WarpingOperator(ChainOperator):
         if self.args["interp_type"] not in (INTERP_NN, INTERP_LINEAR):
             raise RuntimeError(f"Unsupported interpolation {self.args['interp_type']}: use INTERP_NN or INTERP_LINEAR")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         layout = self.input_layout(workspace)
         if batch.dtype not in (UINT8, INT16, INT32, FLOAT):
@@ -54,34 +73,47 @@ class WarpingOperator(ChainOperator):
             )
         return [OutputSpec(dtype, layout, batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
-        shape = sample.shapes[0]
-        sample.plan = self.plan(sample, shape[:-1])
-        if math.prod(sample.plan.extents) * shape[-1] and not math.prod(shape):
-            raise RuntimeError(f"Cannot warp an empty image of shape {list(shape)}")
-        return (*sample.plan.extents, shape[-1])
+    def infer_batch(self, samples: Samples[None, WarpPlan, WarpPlans]) -> tuple[np.ndarray, WarpPlans]:
+        shapes = samples.shapes()
+        plans = self.plan_warps(samples, shapes[:, :-1])
+        outputs = np.column_stack([plans.extents, shapes[:, -1]])
+        if not shapes.all():
+            self._check_filled(shapes, outputs)
+        return outputs, plans
 
-    def plan(self, sample: Sample, extents: Sequence[int]) -> WarpPlan:
-        """How an image of the given extents is warped."""
+    @staticmethod
+    def _check_filled(shapes: np.ndarray, outputs: np.ndarray) -> None:
+        empty = outputs.all(axis=1) & ~shapes.all(axis=1)
+        if empty.any():
+            raise RuntimeError(f"Cannot warp an empty image of shape {shapes[empty][0].tolist()}")
+
+    def plan_warps(self, samples: Samples[None, WarpPlan, WarpPlans], extents: np.ndarray) -> WarpPlans:
+        """How images of the given extents, in rows, are warped."""
         raise NotImplementedError
 
-    def wanted_extents(self, sample: Sample, count: int) -> tuple[int, ...] | None:
-        """The output's extents where ``size`` is given."""
-        computed = sample.tensor_argument("size")
+    def wanted_extents(self, samples: Samples, count: int) -> np.ndarray | None:
+        """The output's extents where ``size`` is given, int64 in rows, or one row for all samples."""
+        return samples.derived(("size",), ("size", count), lambda: self._wanted_extents(samples, count))
+
+    @staticmethod
+    def _wanted_extents(samples: Samples, count: int) -> np.ndarray | None:
+        computed = samples.tensors("size")
         # Other than most arguments, this one may be of integers too.
         if computed is not None and computed.dtype.char not in _SIZE_TYPES:
             raise TypeError(f'Unsupported argument type for "size": {computed.dtype}')
-        size = sample["size"] if computed is None else computed.reshape(-1).tolist()
-        if not size:
+        sizes = samples.values("size") if computed is None else computed.reshape(len(samples), -1)
+        if not sizes.size:
             return None
-        if len(size) != count:
-            raise RuntimeError(f"`size` has {len(size)} entries, expected {count}")
-        if any(extent <= 0 for extent in size):
-            raise RuntimeError(f"Output size must be positive, got {size}")
+        if sizes.shape[1] != count:
+            raise RuntimeError(f"`size` has {sizes.shape[1]} entries, expected {count}")
+        if not (sizes > 0).all():
+            wrong = next(size for size in sizes.tolist() if not min(size) > 0)
+            raise RuntimeError(f"Output size must be positive, got {wrong}")
         # Constants are rounded, but what the graph gives is cut off.
-        return tuple(max(1, int(extent) if computed is not None else round_half_away(extent)) for extent in size)
+        whole = np.floor(sizes + 0.5) if computed is None else np.trunc(sizes)
+        return np.maximum(whole.astype(np.int64), 1)
 
-    def matrices(self, workspace: Workspace) -> Sequence[Any]:
+    def matrices(self, workspace: Workspace[None, WarpPlan]) -> Sequence[Any]:
         """The matrix of each sample, as the kernel for GPU takes it."""
         return [sample.plan.matrix for sample in workspace.live]
 
@@ -97,7 +129,7 @@ class WarpingOperator(ChainOperator):
                 fill = float(np.clip(math.copysign(math.floor(abs(fill) + 0.5), fill), info.min, info.max))
         return fill
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, WarpPlan]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.warp import warp_images
 
@@ -106,14 +138,15 @@ class WarpingOperator(ChainOperator):
         jobs = list(zip(sources, self.matrices(workspace), targets))
         warp_images(jobs, self.args["interp_type"] == INTERP_LINEAR, self._fill(workspace))
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, WarpPlan]) -> None:
         from penstock.kernels.cpu.warp import warp
 
         linear = self.args["interp_type"] == INTERP_LINEAR
-        source = np.ascontiguousarray(sample.inputs[0])
-        warp(source, sample.plan.matrix, linear, self._fill(sample.workspace), sample.outputs[0])
+        source, matrix = np.ascontiguousarray(sample.inputs[0]), sample.plan.matrix
+        assert matrix is not None
+        warp(source, matrix, linear, self._fill(sample.workspace), sample.outputs[0])
 
-    def stage(self, sample: Sample) -> Sampling:
+    def stage(self, sample: Sample[None, WarpPlan]) -> Sampling:
         shape = sample.shapes[0]
         if len(shape) != 3 or sample.plan.matrix is None:
             raise NotFusable("volumes")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.data_types import FLOAT, INT32, dtype_name
-from penstock.kernels.geometry import rotated_canvas, rotation_2d
+from penstock.kernels.geometry import rotated_canvases, rotation_2d
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.samples import boxes
 
@@ -162,8 +162,8 @@ class BBoxRotate(Operator):
             if len(given) != 2:
                 raise RuntimeError(f"`size` list argument must be exactly two elements (HW), got {len(given)}")
             return np.trunc(np.array(given[::-1], np.float64))
-        size = [int(extent) for extent in extents]
-        return np.array(rotated_canvas(size, rotation_2d(sample["angle"])), np.float64)
+        _, canvases = rotated_canvases(extents.astype(np.int64)[None], rotation_2d(sample["angle"])[None])
+        return canvases[0].astype(np.float64)
 
     @staticmethod
     def _size(sample: Sample) -> list[float]:

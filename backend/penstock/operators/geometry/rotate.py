@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.data_types import INTERP_LINEAR
-from penstock.kernels.geometry import about_centres, enclosing_extents, rotated_canvas, rotation_2d, rotation_3d
-from penstock.operators.geometry._warping import WarpingOperator, WarpPlan
-from penstock.schema import Argument, Deprecation, Input, Sample, Schema, Workspace, register_operator
+from penstock.kernels.geometry import about_centres, rotated_canvases, rotations_2d, rotations_3d
+from penstock.operators.geometry._warping import WarpingOperator, WarpPlan, WarpPlans
+from penstock.schema import Argument, Deprecation, Input, Sample, Samples, Schema, Workspace, register_operator
 from penstock.schema.operator import Shape
 from penstock.schema.samples import Example
 
@@ -81,16 +81,20 @@ class Rotate(WarpingOperator):
         ),
     )
 
-    def plan(self, sample: Sample, extents: Sequence[int]) -> WarpPlan:
-        size_in = tuple(reversed(extents))
-        rotation = self._rotation(sample)
-        size_out = tuple(reversed(self.wanted_extents(sample, len(extents)) or ()))
-        if not size_out:
-            size_out = size_in if self.args["keep_size"] else rotated_canvas(size_in, rotation)
-        return WarpPlan(about_centres(rotation, size_in, size_out), tuple(reversed(size_out)))
+    def plan_warps(self, samples: Samples[None, WarpPlan, WarpPlans], extents: np.ndarray) -> WarpPlans:
+        sizes_in = np.ascontiguousarray(extents[:, ::-1])
+        rotations = self._rotations(samples, extents.shape[1])
+        wanted = self.wanted_extents(samples, extents.shape[1])
+        if wanted is not None:
+            sizes_out = np.ascontiguousarray(np.broadcast_to(wanted[:, ::-1], extents.shape))
+        elif self.args["keep_size"]:
+            sizes_out = sizes_in
+        else:
+            _, sizes_out = rotated_canvases(sizes_in, rotations)
+        return WarpPlans(about_centres(rotations, sizes_in, sizes_out), sizes_out[:, ::-1])
 
     def align_frames(
-        self, workspace: Workspace, shapes: list[list[Shape]], lengths: Sequence[int]
+        self, workspace: Workspace[None, WarpPlan, WarpPlans], shapes: list[list[Shape]], lengths: Sequence[int]
     ) -> list[list[Shape]]:
         """One canvas for all frames of a sequence, where its size follows from their angles."""
         if self.args["keep_size"] or self.given("size"):
@@ -99,35 +103,39 @@ class Rotate(WarpingOperator):
         for length in lengths:
             frames = [sample for sample in workspace.samples[start : start + length] if sample is not None]
             start += length
-            frames = [sample for sample in frames if sample.index not in workspace.failures]
-            if len(frames) > 1 and len({sample.plan.extents for sample in frames}) > 1:
-                self._share_canvas(frames)
-        extents = [None if s is None or s.plan is None else s.plan.extents for s in workspace.samples]
+            if len({sample.plan.extents for sample in frames}) > 1:
+                self._share_canvas(Samples(self, workspace, [sample.index for sample in frames]), frames)
+        extents = [None if sample is None else sample.plan.extents for sample in workspace.samples]
         return [
             [shape if e is None else (*e, shape[-1]) for e, shape in zip(extents, output_shapes)]
             for output_shapes in shapes
         ]
 
-    def _share_canvas(self, frames: Sequence[Sample]) -> None:
+    def _share_canvas(
+        self, samples: Samples[None, WarpPlan, WarpPlans], frames: Sequence[Sample[None, WarpPlan]]
+    ) -> None:
         """Gives the frames the largest extents that any of them needs, of the parity that most of them have."""
-        size_in = tuple(reversed(frames[0].shapes[0][:-1]))
-        needed = np.max([enclosing_extents(size_in, self._rotation(sample)) for sample in frames], axis=0)
-        odd = np.sum([[extent % 2 for extent in reversed(sample.plan.extents)] for sample in frames], axis=0)
-        size_out = tuple(int(n + (n % 2 != (2 * o > len(frames)))) for n, o in zip(needed, odd))
-        for sample in frames:
-            matrix = about_centres(self._rotation(sample), size_in, size_out)
-            sample.plan = WarpPlan(matrix, tuple(reversed(size_out)))
+        sizes_in = np.ascontiguousarray(samples.shapes()[:, -2::-1])
+        rotations = self._rotations(samples, sizes_in.shape[1])
+        enclosing, canvases = rotated_canvases(sizes_in, rotations)
+        needed, odd = enclosing.max(axis=0), (canvases % 2).sum(axis=0)
+        size_out = needed + (needed % 2 != (2 * odd > len(frames)))
+        sizes_out = np.tile(size_out, (len(frames), 1))
+        plans = WarpPlans(about_centres(rotations, sizes_in, sizes_out), sizes_out[:, ::-1])
+        for sample, plan in zip(frames, plans):
+            sample.plan = plan
 
-    def _rotation(self, sample: Sample) -> np.ndarray:
-        if len(sample.shapes[0]) == 3:
-            return rotation_2d(sample["angle"])
-        return rotation_3d(sample["angle"], self._axis(sample))
+    def _rotations(self, samples: Samples, rank: int) -> np.ndarray:
+        angles = samples.scalars("angle")
+        return rotations_2d(angles, len(samples)) if rank == 2 else rotations_3d(angles, _axes(samples), len(samples))
 
-    @staticmethod
-    def _axis(sample: Sample) -> list[float]:
-        if not sample.given("axis"):
-            raise RuntimeError("Argument `axis` is required to rotate volumes")
-        axis = sample["axis"]
-        if len(axis) != 3 or not np.any(axis):
-            raise RuntimeError(f"`axis` must be a direction of three numbers that are not all 0, got {axis}")
-        return axis
+
+def _axes(samples: Samples) -> np.ndarray:
+    """The axes of rotation, in rows."""
+    if not samples.given("axis"):
+        raise RuntimeError("Argument `axis` is required to rotate volumes")
+    axes = samples.values("axis")
+    for axis in axes:
+        if len(axis) != 3 or not axis.any():
+            raise RuntimeError(f"`axis` must be a direction of three numbers that are not all 0, got {axis.tolist()}")
+    return axes

@@ -9,8 +9,8 @@ import numpy as np
 
 from penstock.data_types import FLOAT, INTERP_LINEAR, dtype_name
 from penstock.kernels.geometry import inverted
-from penstock.operators.geometry._warping import WarpingOperator, WarpPlan
-from penstock.schema import Argument, Deprecation, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.operators.geometry._warping import WarpingOperator, WarpPlan, WarpPlans
+from penstock.schema import Argument, Deprecation, Input, OutputSpec, Samples, Schema, Workspace, register_operator
 from penstock.schema.samples import Example, fixed_arrays, pictures
 
 _OF_VOLUMES = [0.9, 0.1, 0.0, 2.0, -0.1, 0.8, 0.1, 1.0, 0.0, 0.01, 1.1, -0.1]
@@ -81,45 +81,48 @@ class WarpAffine(WarpingOperator):
         ),
     )
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None]) -> list[OutputSpec]:
         if len(workspace.inputs) > 1 and workspace.inputs[1].dtype != FLOAT:
             raise RuntimeError(f"Matrices must be of float, got {dtype_name(workspace.inputs[1].dtype)}")
         return super().describe(workspace)
 
-    def plan(self, sample: Sample, extents: Sequence[int]) -> WarpPlan:
-        rank = len(extents)
-        matrix = self._matrix(sample, rank)
-        if matrix is not None and not self.args["inverse_map"]:
-            matrix = inverted(matrix)
-        return WarpPlan(matrix, self.wanted_extents(sample, rank) or tuple(extents))
-
-    def _matrix(self, sample: Sample, rank: int) -> np.ndarray | None:
-        """The matrix that was given; None where it is on the GPU."""
-        if len(sample.shapes) > 1:
-            if sample.shapes[1] != (rank, rank + 1):
-                raise RuntimeError(
-                    f"The matrices must be of shape ({rank}, {rank + 1}), got a tensor of shape {list(sample.shapes[1])}"
-                )
-            if sample.workspace.inputs[1].device_type == "gpu":
-                return None
-            values = sample.inputs[1]
-        elif sample.given("matrix"):
-            computed = sample.tensor_argument("matrix")
-            if computed is not None and computed.shape != (rank, rank + 1):
-                raise RuntimeError(
-                    f"Affine mapping parameters must be a list of {rank} x {rank + 1} tensors, got shape {list(computed.shape)}"
-                )
-            values = np.asarray(sample["matrix"], np.float64)
-            if values.size != rank * (rank + 1):
-                raise RuntimeError(
-                    f"The matrix has {values.size} elements, expected {rank * (rank + 1)} ({rank}x{rank + 1}) for "
-                    f"{rank}-dimensional images"
-                )
+    def plan_warps(self, samples: Samples[None, WarpPlan, WarpPlans], extents: np.ndarray) -> WarpPlans:
+        count, rank = extents.shape
+        if len(samples.workspace.inputs) > 1:
+            matrices = self._matrices(samples, rank)
         else:
-            raise RuntimeError("`warp_affine` needs a matrix: as an argument, or as the second input")
-        return values.astype(np.float64).reshape(rank, rank + 1)
+            matrices = samples.derived(("matrix",), ("matrix", rank), lambda: self._matrices(samples, rank))
+        if matrices is not None and len(matrices) < count:
+            matrices = matrices.repeat(count, axis=0)
+        wanted = self.wanted_extents(samples, rank)
+        return WarpPlans(matrices, extents if wanted is None else np.broadcast_to(wanted, extents.shape))
 
-    def matrices(self, workspace: Workspace) -> Sequence[Any]:
+    def _matrices(self, samples: Samples, rank: int) -> np.ndarray | None:
+        """The matrices from output to input, in rows, or one for all samples; None where they are on the GPU."""
+        matrices = self._given_matrices(samples, rank)
+        if matrices is None or self.args["inverse_map"]:
+            return matrices
+        return np.array([inverted(matrix) for matrix in matrices])
+
+    def _given_matrices(self, samples: Samples, rank: int) -> np.ndarray | None:
+        """The matrices that were given; None where they are on the GPU."""
+        if len(samples.workspace.inputs) > 1:
+            return _matrices_of_input(samples, rank)
+        if not samples.given("matrix"):
+            raise RuntimeError("`warp_affine` needs a matrix: as an argument, or as the second input")
+        computed, values = samples.tensors("matrix"), samples.values("matrix")
+        if computed is not None and computed.shape[1:] != (rank, rank + 1):
+            raise RuntimeError(
+                f"Affine mapping parameters must be a list of {rank} x {rank + 1} tensors, got shape {list(computed.shape[1:])}"
+            )
+        if values.shape[1] != rank * (rank + 1):
+            raise RuntimeError(
+                f"The matrix has {values.shape[1]} elements, expected {rank * (rank + 1)} ({rank}x{rank + 1}) for "
+                f"{rank}-dimensional images"
+            )
+        return values.reshape(-1, rank, rank + 1)
+
+    def matrices(self, workspace: Workspace[None, WarpPlan]) -> Sequence[Any]:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.warp import prepared_matrices
 
@@ -128,3 +131,13 @@ class WarpAffine(WarpingOperator):
             return super().matrices(workspace)
         rank = len(samples[0].plan.extents)
         return prepared_matrices(locate_all(workspace.inputs[1], samples), rank, not self.args["inverse_map"])
+
+
+def _matrices_of_input(samples: Samples, rank: int) -> np.ndarray | None:
+    batch = samples.workspace.inputs[1]
+    for shape in samples.of(batch.shapes):
+        if shape != (rank, rank + 1):
+            raise RuntimeError(
+                f"The matrices must be of shape ({rank}, {rank + 1}), got a tensor of shape {list(shape)}"
+            )
+    return None if batch.device_type == "gpu" else np.array(samples.of(batch.samples), np.float64)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from penstock.data_types import FLOAT, FLOAT64, INT32, INT64, DALIDataType, dtype_name
 from penstock.kernels.axes import resolve_axes
-from penstock.kernels.resize_shapes import round_half_away
-from penstock.kernels.windows import Region
-from penstock.schema import Operator, Sample, Workspace
+from penstock.operators.image._windows import Regions
+from penstock.schema import Operator, Samples, Workspace
 
 # What data without a layout is taken for.
 _DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC"}
@@ -63,111 +63,127 @@ def _check_types(anchor: DALIDataType, shape: DALIDataType) -> None:
         raise RuntimeError(f"Unsupported type of anchor and shape arguments: {dtype_name(anchor)}")
 
 
-def box_region(sample: Sample, shape: Sequence[int], layout: str) -> Region:
-    """The box that the inputs or arguments of a sample ask for, in data of ``shape``; it may reach outside.
+class BoxArguments(Protocol):
+    """Where the arguments of boxes come from; :class:`Samples` says what each is."""
+
+    def given(self, name: str) -> bool: ...
+
+    def constant(self, name: str) -> Any: ...
+
+    def values(self, name: str) -> np.ndarray: ...
+
+    def tensors(self, name: str) -> np.ndarray | None: ...
+
+
+@dataclass(frozen=True)
+class _Edges:
+    """The starts or the ends of boxes.
+
+    Attributes:
+        values: in rows, or one row for all samples; one value may stand for all dimensions.
+        relative: to the data's extents.
+        from_start: ends count from the starts.
+    """
+
+    values: np.ndarray
+    relative: bool
+    from_start: bool = False
+
+
+_AT_BEGIN, _AT_END = _Edges(np.zeros((1, 1)), False), _Edges(np.ones((1, 1)), True)
+
+
+def box_regions(samples: Samples, shapes: np.ndarray, layout: str) -> Regions:
+    """The boxes that the inputs or arguments ask for, in data of ``shapes``; they may reach outside.
 
     Raises:
-        RuntimeError: the box is of another rank, or ends before it starts.
+        RuntimeError: a box is of another rank, or ends before it starts.
     """
-    anchor, extents = [0] * len(shape), list(shape)
-    axes = _axes(sample, layout, len(shape))
-    _check_counts(sample, len(axes))
-    starts, ends = _bounds(sample, [shape[axis] for axis in axes])
-    for axis, start, end in zip(axes, starts, ends):
-        anchor[axis], extents[axis] = start, end - start
-    return Region(tuple(anchor), tuple(extents))
+    ndim = shapes.shape[1]
+    axes = samples.derived(("axes",), ("axes", layout, ndim), lambda: _axes(samples, layout, ndim))
+    if len(samples.workspace.inputs) > 1:
+        return _between(*_edges_of_inputs(samples, len(axes)), axes, shapes)
+    edges = samples.derived(_STARTS + _ENDS, ("edges", len(axes)), lambda: _edges_of_arguments(samples, len(axes)))
+    return _between(*edges, axes, shapes)
 
 
-def _axes(sample: Sample, layout: str, ndim: int) -> list[int]:
-    """The dimensions that the box speaks of; all in order where none is named."""
+def argument_boxes(arguments: BoxArguments, shapes: np.ndarray, layout: str) -> Regions:
+    """As :func:`box_regions`, where arguments tell the boxes."""
+    axes = _axes(arguments, layout, shapes.shape[1])
+    return _between(*_edges_of_arguments(arguments, len(axes)), axes, shapes)
+
+
+def _between(starts: _Edges, ends: _Edges, axes: np.ndarray, shapes: np.ndarray) -> Regions:
+    from penstock.kernels.cpu.windows import fill_boxes
+
+    anchors, extents = np.zeros_like(shapes), shapes.copy()
+    wrong = fill_boxes(
+        shapes, axes, starts.values, starts.relative, ends.values, ends.relative, ends.from_start, anchors, extents
+    )
+    if wrong is None:
+        return Regions(anchors, extents)
+    start, end = wrong
+    if end < start:
+        raise RuntimeError(f"end coordinates can't be before start coordinates. Got: start={start:g} end={end:g}")
+    raise OverflowError(f"There is no box from {start:g} to {end:g}")
+
+
+def _axes(arguments: BoxArguments, layout: str, ndim: int) -> np.ndarray:
+    """The dimensions that the boxes speak of; all in order where none is named."""
     layout = layout or _DEFAULT_LAYOUTS.get(ndim, "")
-    if sample.given("axes"):
-        axes = resolve_axes(sample["axes"], None, layout, ndim)
-    elif layout or sample.given("axis_names"):
-        axes = resolve_axes(None, sample["axis_names"], layout, ndim)
+    if not arguments.given("axes") and (layout or arguments.given("axis_names")):
+        axes = resolve_axes(None, arguments.constant("axis_names"), layout, ndim)
     else:
-        axes = resolve_axes(sample["axes"], None, layout, ndim)
-    return axes or list(range(ndim))
+        rows = arguments.values("axes").astype(np.int64)
+        if (rows != rows[0]).any():
+            raise ValueError("The samples name different axes")
+        axes = resolve_axes(rows[0].tolist(), None, layout, ndim)
+    return np.array(axes or range(ndim), np.int64)
 
 
-def _check_counts(sample: Sample, wanted: int) -> None:
-    """Raises RuntimeError unless all parts of the box speak of ``wanted`` dimensions."""
-    if len(sample.shapes) > 1:
-        anchor, shape = math.prod(sample.shapes[1]), math.prod(sample.shapes[2])
-        if anchor != shape:
-            raise RuntimeError(
-                f"Slice anchor and shape should have the same number of arguments. Got: {anchor} and {shape}"
-            )
-        if anchor != wanted:
-            raise RuntimeError(f"Expected {wanted} elements for slice arguments (start/shape). Got {anchor}")
-        return
-    for name in filter(sample.given, _STARTS + _ENDS):
-        data, count = sample.tensor_argument(name), len(sample[name])
-        # From the graph, one value for all dimensions is a scalar. Nothing means the default.
-        if data is None:
-            shared = count <= 1
+def _edges_of_inputs(samples: Samples, wanted: int) -> tuple[_Edges, _Edges]:
+    inputs = samples.workspace.inputs[1:]
+    counts = [{math.prod(shape) for shape in samples.of(batch.shapes)} for batch in inputs]
+    if counts[0] != counts[1]:
+        raise RuntimeError(
+            f"Slice anchor and shape should have the same number of arguments. Got: {min(counts[0])} and {min(counts[1])}"
+        )
+    if counts[0] != {wanted}:
+        raise RuntimeError(f"Expected {wanted} elements for slice arguments (start/shape). Got {min(counts[0])}")
+    anchor, shape = (
+        (
+            np.array([data.reshape(-1) for data in samples.of(batch.samples)], np.float64),
+            bool(samples.constant(name)) and batch.dtype not in (INT32, INT64),
+        )
+        for batch, name in zip(inputs, ("normalized_anchor", "normalized_shape"))
+    )
+    return _Edges(*anchor), _Edges(*shape, from_start=True)
+
+
+def _edges_of_arguments(arguments: BoxArguments, wanted: int) -> tuple[_Edges, _Edges]:
+    starts, ends = _AT_BEGIN, _AT_END
+    for name in filter(arguments.given, _STARTS + _ENDS):
+        values = _values(arguments, name, wanted)
+        if values is None:
+            continue
+        edges = _Edges(values, name.startswith("rel_"), name.endswith("shape"))
+        if name in _STARTS:
+            starts = edges
         else:
-            shared = not data.ndim or not data.size
-        if count != wanted and not shared:
-            raise RuntimeError(
-                f'Argument "{name}" expected shape {wanted} but got {count} values, '
-                "which can't be interpreted as the expected shape."
-            )
+            ends = edges
+    return starts, ends
 
 
-def _bounds(sample: Sample, sizes: Sequence[int]) -> tuple[list[int], list[int]]:
-    if len(sample.shapes) == 3:
-        anchor, shape = (_host(data).reshape(-1).astype(np.float64).tolist() for data in sample.inputs[1:])
-        integral = [data.dtype.kind in "iu" for data in sample.inputs[1:]]
-        if sample["normalized_anchor"] and not integral[0]:
-            anchor = [value * size for value, size in zip(anchor, sizes)]
-        if sample["normalized_shape"] and not integral[1]:
-            shape = [value * size for value, size in zip(shape, sizes)]
-        return _whole_bounds(anchor, [a + s for a, s in zip(anchor, shape)])
-    starts = _starts(sample, sizes)
-    return _whole_bounds(starts, _ends(sample, sizes, starts))
-
-
-def _whole_bounds(starts: Sequence[float], ends: Sequence[float]) -> tuple[list[int], list[int]]:
-    for start, end in zip(starts, ends):
-        if end < start:
-            raise RuntimeError(f"end coordinates can't be before start coordinates. Got: start={start:g} end={end:g}")
-    return _rounded(starts), _rounded(ends)
-
-
-def _has(sample: Sample, name: str) -> bool:
-    """Whether the argument has values; from the graph it may come without any."""
-    return sample.given(name) and len(sample[name]) > 0
-
-
-def _starts(sample: Sample, sizes: Sequence[int]) -> list[float]:
-    if _has(sample, "rel_start"):
-        return [value * size for value, size in zip(_values(sample, "rel_start", sizes), sizes)]
-    return _values(sample, "start", sizes) if _has(sample, "start") else [0.0] * len(sizes)
-
-
-def _ends(sample: Sample, sizes: Sequence[int], starts: Sequence[float]) -> list[float]:
-    if _has(sample, "end"):
-        return _values(sample, "end", sizes)
-    if _has(sample, "rel_end"):
-        return [value * size for value, size in zip(_values(sample, "rel_end", sizes), sizes)]
-    if _has(sample, "shape"):
-        return [start + value for start, value in zip(starts, _values(sample, "shape", sizes))]
-    if _has(sample, "rel_shape"):
-        parts = _values(sample, "rel_shape", sizes)
-        return [start + value * size for start, value, size in zip(starts, parts, sizes)]
-    return [float(size) for size in sizes]
-
-
-def _values(sample: Sample, name: str, sizes: Sequence[int]) -> list[float]:
-    """The values of an argument; a single one stands for all dimensions."""
-    values = [float(value) for value in sample[name]]
-    return values * len(sizes) if len(values) == 1 else values
-
-
-def _host(data: object) -> np.ndarray:
-    return data if isinstance(data, np.ndarray) else data.get()  # type: ignore[attr-defined]
-
-
-def _rounded(values: Sequence[float]) -> list[int]:
-    return [round_half_away(float(np.float32(value))) for value in values]
+def _values(arguments: BoxArguments, name: str, wanted: int) -> np.ndarray | None:
+    """The values of an argument, a single one of which stands for all dimensions; from the graph it may come without any."""
+    values = arguments.values(name)
+    count = values.shape[1]
+    data = arguments.tensors(name)
+    # From the graph, one value for all dimensions is a scalar. Nothing means the default.
+    shared = count <= 1 if data is None else data.ndim == 1 or not count
+    if count != wanted and not shared:
+        raise RuntimeError(
+            f'Argument "{name}" expected shape {wanted} but got {count} values, '
+            "which can't be interpreted as the expected shape."
+        )
+    return values if count else None

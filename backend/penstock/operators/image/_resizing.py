@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from penstock.kernels.filters import Taps, nearest, taps
 from penstock.kernels.resize_shapes import MODES, AxisPlan, AxisPlans, plan_axes
 from penstock.kernels.windows import Region
 from penstock.operators.image._stores import NormalizingStore
-from penstock.schema import Argument, OutputSpec, Sample, Workspace
+from penstock.schema import Argument, OutputSpec, PlanColumns, Sample, Samples, Workspace
 from penstock.schema.image_chain import ChainOperator, NotFusable, Pixels, Placement, Sampling, Stage, Store
 from penstock.schema.operator import Shape
 from penstock.schema.samples import Example
@@ -111,9 +111,11 @@ SIZE_EXAMPLES = (
     Example({**_SIZED, "roi_start": [0.1, 0.2], "roi_end": [0.7, 0.9], "roi_relative": True}),
 )
 _SIZE_ARGUMENT_GROUPS = (("size",), ("resize_x", "resize_y", "resize_z"), ("resize_shorter",), ("resize_longer",))
+_SIZE_NAMES = frozenset(name for names in _SIZE_ARGUMENT_GROUPS for name in names)
+_FILTER_NAMES = ("interp_type", "min_filter", "mag_filter")
 _MODES_OF_SIZES = {"resize_shorter": "not_smaller", "resize_longer": "not_larger"}
-_MIDDLES = np.array([0.5, 0.5])
 _MAX_EXTENT = 1 << 31
+_FILTERS = {int(kind): kind for kind in DALIInterpType}
 
 
 @dataclass(frozen=True)
@@ -199,9 +201,54 @@ def _span(table: Taps) -> tuple[int, int]:
     return min(ends), max(ends) + table.weights.shape[1]
 
 
+@dataclass(eq=False)
+class ResamplePlans(PlanColumns[ResamplePlan]):
+    """How many samples are resampled: arrays of shape (samples, spatial axes).
+
+    Attributes:
+        size_in, size_out: extents, int64.
+        start, end: the region of the input that the output covers, float64.
+        filters: as numbers.
+        antialias: whether filters widen when an axis shrinks.
+    """
+
+    size_in: np.ndarray
+    size_out: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    filters: np.ndarray
+    antialias: bool
+
+    def __len__(self) -> int:
+        return len(self.size_in)
+
+    def row(self, number: int) -> ResamplePlan:
+        sizes = self.size_out[number].tolist()
+        columns = (self.size_in[number].tolist(), sizes, self.start[number].tolist(), self.end[number].tolist())
+        filters = tuple(_FILTERS[kind] for kind in self.filters[number].tolist())
+        return ResamplePlan(
+            tuple(map(AxisPlan, *columns)), filters, self.antialias, tuple(Window(0, size) for size in sizes)
+        )
+
+    def axis(self, number: int) -> AxisPlans:
+        """One axis of all samples."""
+        sizes = self.size_out[:, number]
+        return AxisPlans(
+            self.size_in[:, number],
+            sizes,
+            self.start[:, number],
+            self.end[:, number],
+            self.filters[:, number],
+            self.antialias,
+            np.zeros_like(sizes),
+            sizes,
+            np.zeros(len(sizes), bool),
+        )
+
+
 @dataclass
 class ImagePlans:
-    """How all images of a batch are resampled.
+    """How all images of a batch are resampled on GPU.
 
     Attributes:
         shapes: of the samples as stacks of images (n, H, W, C), int64 of shape (samples, 4).
@@ -212,13 +259,12 @@ class ImagePlans:
     vertical: AxisPlans
     horizontal: AxisPlans
 
-    def split(self) -> list[ResamplePlan]:
-        """The plan of each image."""
-        pairs = zip(*(axis.split() for axis in (self.vertical, self.horizontal)))
-        return [
-            ResamplePlan(axes, kinds, self.vertical.antialias, tuple(Window(0, axis.size_out) for axis in axes))
-            for axes, kinds in (zip(*pair) for pair in pairs)
-        ]
+
+class Spatial(NamedTuple):
+    """Which dimensions are resized: so many ``axes``, from ``first`` on."""
+
+    first: int
+    axes: int
 
 
 @functools.lru_cache(maxsize=64)
@@ -226,10 +272,12 @@ def _ones(count: int) -> np.ndarray:
     return np.ones((count, 1), np.float32)
 
 
-class ResizingOperator(ChainOperator):
+class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
     """The base of operators that resize the D, H and W dimensions of images."""
 
     def setup(self) -> None:
+        # On GPU, all samples are planned at once: their plans are not looked at one by one.
+        self.plans_by_shape = self.device == "cpu"
         if self.args.get("mode", "default") not in MODES:
             raise RuntimeError(f"Invalid resize mode: {self.args['mode']}. Use one of {', '.join(MODES)}.")
         if self.given("roi_start") != self.given("roi_end"):
@@ -250,7 +298,7 @@ class ResizingOperator(ChainOperator):
                 "resize_y, resize_z arguments, size argument, resize_longer or resize_shorter"
             )
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[Spatial]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         layout = self.input_layout(workspace)
         if batch.dtype not in (UINT8, INT16, UINT16, FLOAT):
@@ -265,193 +313,102 @@ class ResizingOperator(ChainOperator):
         spatial = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
         if spatial != list(range(spatial[0], spatial[-1] + 1)):
             raise ValueError(f"The spatial dimensions of layout '{layout}' must be adjacent")
-        workspace.state = (spatial[0], len(spatial))
+        workspace.state = Spatial(spatial[0], len(spatial))
         return [OutputSpec(dtype, layout, batch.ndim())]
 
-    def infer(self, sample: Sample) -> Any:
-        first, count = sample.workspace.state
-        shape = sample.shapes[0]
-        plan = self.plan(sample, shape[first : first + count])
-        sample.plan = plan
-        # Of nothing comes nothing: an empty dimension stays empty.
-        extents = [extent if shape[first + axis] else 0 for axis, extent in enumerate(plan.extents)]
-        output = (*shape[:first], *extents, *shape[first + count :])
-        if math.prod(output) and not math.prod(shape):
-            raise RuntimeError(f"Cannot resize an empty image of shape {list(shape)}")
-        return output
-
-    def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]:
-        planned = None
-        if workspace.device != "cpu" and num_outputs == 1 and not workspace.failures:
-            planned = self._planned_batch(workspace)
-        if planned is None:
-            return super().infer_batch(workspace, num_outputs)
-        workspace.plans, shapes = planned
-        workspace.samples = [Sample(self, workspace, index) for index in range(workspace.batch_size)]
-        return [shapes]
-
-    def _planned_batch(self, workspace: Workspace) -> tuple[ImagePlans, list[Shape]] | None:
-        """The plans of all samples, and their outputs' shapes; None where samples must be looked at one by one."""
-        first, count = workspace.state
-        batch = workspace.inputs[0]
-        whole = numpy_dtype(batch.dtype).kind in "iu"
-        constant = workspace.arguments.keys().isdisjoint(("interp_type", "min_filter", "mag_filter"))
-        if count != 2 or not len(batch) or not whole or not constant:
-            return None
-        shapes = np.array(batch.shapes, np.int64)
-        planned = self.plan_batch(workspace, shapes[:, first : first + 2]) if shapes.min() > 0 else None
-        if planned is None or not 1 <= planned[0].min() <= planned[0].max() < _MAX_EXTENT:
-            return None
-        sizes, starts, ends = planned
-        extents = shapes[:, first : first + 2]
-        sizes = sizes.astype(np.int64)
-        shrinking = self.args["min_filter" if self.given("min_filter") else "interp_type"]
-        growing = self.args["mag_filter" if self.given("mag_filter") else "interp_type"]
-        kinds = np.where(sizes < np.abs(ends - starts), int(shrinking), int(growing))
-        none, straight = np.zeros(len(shapes), np.int64), np.zeros(len(shapes), bool)
-        axes = [
-            AxisPlans(
-                extents[:, n],
-                sizes[:, n],
-                starts[:, n],
-                ends[:, n],
-                kinds[:, n],
-                self.args["antialias"],
-                none,
-                sizes[:, n],
-                straight,
-            )
-            for n in range(2)
-        ]
-        plans = ImagePlans(_stack_shapes(shapes, first), *axes)
-        outputs = shapes.copy()
-        outputs[:, first : first + 2] = sizes
-        return plans, list(map(tuple, outputs.tolist()))
-
-    def plan_batch(self, workspace: Workspace, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """The output's extents and the starts and ends of regions of all samples, float64 of shape (samples, 2).
-
-        None where they cannot be worked out at once.
-        """
-        return None
-
-    def plan_sizes(self, workspace: Workspace, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """What :meth:`plan_axes` does, as :meth:`plan_batch`."""
-        from penstock.kernels.cpu.axis_plans import HALF_AWAY, fill_axis_plans
-
-        given = next(group for group in _SIZE_ARGUMENT_GROUPS if any(self.given(name) for name in group))
-        mode = _MODES_OF_SIZES.get(given[0]) or self.args["mode"]
-        names = given if len(given) == 1 else ("resize_y", "resize_x")
-        columns = [values for values in (self.values(workspace, name) for name in names) if values is not None]
-        region = [np.zeros((1, 2)), extents]
-        if self.given("roi_start"):
-            edges = (self.values(workspace, name) for name in ("roi_start", "roi_end"))
-            region = [edge for edge in edges if edge is not None and edge.shape[1] == 2]
-        most = np.array(self.args["max_size"] or (), np.float64)
-        if len(columns) < len(names) or len(region) < 2 or len(most) > 2:
-            return None
-        requested = np.concatenate(np.broadcast_arrays(*columns), axis=1)
-        if requested.shape[1] not in (1, 2):
-            return None
-        most = most.repeat(2) if len(most) == 1 else most
-        if self.given("roi_start") and self.args["roi_relative"]:
-            region = [edge.astype(np.float32) * extents.astype(np.float32) for edge in region]
-        starts, ends = (np.array(np.broadcast_to(edge, extents.shape), np.float64) for edge in region)
-        requested = np.ascontiguousarray(np.broadcast_to(requested, extents.shape))
-        sizes = np.empty(extents.shape)
-        subpixel = self.args["subpixel_scale"]
-        fill_axis_plans(starts, ends, requested, MODES.index(mode), most, subpixel, HALF_AWAY, _MIDDLES, sizes)
-        return sizes, starts, ends
-
-    def plan(self, sample: Sample, extents: Sequence[int]) -> ResamplePlan:
-        """How a sample with the given spatial extents is resampled."""
-        axes = self.plan_axes(sample, extents)
-        return self.with_filters(sample, axes, tuple(Window(0, plan.size_out) for plan in axes))
-
-    def with_filters(self, sample: Sample, axes: Sequence[AxisPlan], windows: tuple[Window, ...]) -> ResamplePlan:
-        """The plan with the filters that the arguments choose for each axis."""
-        shrinking = sample["min_filter"] if sample.given("min_filter") else sample["interp_type"]
-        growing = sample["mag_filter"] if sample.given("mag_filter") else sample["interp_type"]
-        kinds = tuple(shrinking if plan.size_out < abs(plan.end - plan.start) else growing for plan in axes)
-        return ResamplePlan(tuple(axes), kinds, self.args["antialias"], windows)
-
-    def plan_axes(self, sample: Sample, extents: Sequence[int]) -> list[AxisPlan]:
-        """The sizes and regions that the arguments ask for."""
-        requested, mode = self._requested(sample, len(extents))
-        if not all(extents):
-            return _plan_empty(extents, requested)
-        return plan_axes(
-            extents,
-            requested,
-            mode,
-            self._max_size(len(extents)),
-            self._roi(sample, extents),
-            self.args["subpixel_scale"],
+    def infer_batch(
+        self, samples: Samples[Spatial, ResamplePlan, ResamplePlans]
+    ) -> tuple[Sequence[np.ndarray], ResamplePlans]:
+        first, count = samples.state
+        shapes = samples.shapes()
+        spatial = slice(first, first + count)
+        extents = shapes[:, spatial].copy()
+        sizes, starts, ends = self.plan_axes(samples, extents)
+        plans = ResamplePlans(
+            extents, sizes, starts, ends, self._filters(samples, sizes, starts, ends), self.args["antialias"]
         )
+        # Of nothing comes nothing: an empty dimension stays empty.
+        shapes[:, spatial] = sizes * (extents > 0)
+        return [shapes], plans
 
-    def _requested(self, sample: Sample, count: int) -> tuple[list[float], str]:
-        if sample.given("resize_shorter"):
-            return [sample["resize_shorter"]] * count, "not_smaller"
-        if sample.given("resize_longer"):
-            return [sample["resize_longer"]] * count, "not_larger"
+    def plan_axes(self, samples: Samples, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The sizes and regions that the arguments ask for, as :func:`kernels.resize_shapes.plan_axes` gives them."""
+        count = extents.shape[1]
+        requested, mode = samples.derived(_SIZE_NAMES, ("size", count), lambda: self._requested(samples, count))
+        region, relative = self._region(samples, count), self.args["roi_relative"]
+        most = self._max_size(count)
+        subpixel = self.args["subpixel_scale"]
+        return plan_axes(extents, requested, mode, most, region, relative, subpixel, keeps_empty=True)
+
+    def _filters(self, samples: Samples, sizes: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """The filters that the arguments choose for each axis, as numbers."""
+        from penstock.kernels.cpu.axis_plans import fill_filters
+
+        shrinking, growing = samples.derived(_FILTER_NAMES, "filters", lambda: self._filters_of(samples))
+        filters = np.empty_like(sizes)
+        fill_filters(sizes, starts, ends, shrinking, growing, filters)
+        return filters
+
+    @staticmethod
+    def _filters_of(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+        """The filters for axes that shrink and for those that grow."""
+        names = (name if samples.given(name) else "interp_type" for name in ("min_filter", "mag_filter"))
+        shrinking, growing = (samples.values(name).astype(np.int64) for name in names)
+        return shrinking, growing
+
+    def _requested(self, samples: Samples, count: int) -> tuple[np.ndarray, str]:
+        for name, mode in _MODES_OF_SIZES.items():
+            if samples.given(name):
+                return samples.values(name).repeat(count, axis=1), mode
         mode = self.args["mode"]
-        if sample.given("size"):
-            size = sample["size"]
-            if len(size) == 1:
-                size = size * count
-            if len(size) != count:
+        if samples.given("size"):
+            size = samples.values("size")
+            if size.shape[1] == 1:
+                size = size.repeat(count, axis=1)
+            if size.shape[1] != count:
                 raise RuntimeError(
-                    f'Argument "size" expects either a single value or a list of {count} elements. {len(size)} given.'
+                    f'Argument "size" expects either a single value or a list of {count} elements. {size.shape[1]} given.'
                 )
-            return list(size), mode
-        names = ("resize_z", "resize_y", "resize_x")[-count:]
-        return [sample[name] for name in names], mode
+            return size, mode
+        columns = [samples.values(name) for name in ("resize_z", "resize_y", "resize_x")[-count:]]
+        rows = max(map(len, columns))
+        return np.concatenate([np.broadcast_to(column, (rows, 1)) for column in columns], axis=1), mode
 
-    def _max_size(self, count: int) -> list[float] | None:
-        value = self.args["max_size"]
-        if value is None:
-            return None
-        if len(value) not in (1, count):
+    def _max_size(self, count: int) -> list[float]:
+        value = self.args["max_size"] or []
+        if len(value) not in (0, 1, count):
             raise RuntimeError(f"`max_size` has {len(value)} entries, expected 1 or {count}")
         return value * count if len(value) == 1 else value
 
-    @staticmethod
-    def _roi_corner(sample: Sample, name: str, count: int) -> list[float]:
-        """One corner of the region; a single constant, or a scalar from the graph, is meant for all axes."""
-        value: list[float] = sample[name]
-        computed = sample.tensor_argument(name)
-        return value * count if len(value) == 1 and (computed is None or not computed.ndim) else value
-
-    def _roi(self, sample: Sample, extents: Sequence[int]) -> tuple[list[float], list[float]] | None:
-        if not sample.given("roi_start"):
+    def _region(self, samples: Samples, count: int) -> tuple[np.ndarray, np.ndarray] | None:
+        if not samples.given("roi_start"):
             return None
-        start, end = (self._roi_corner(sample, name, len(extents)) for name in ("roi_start", "roi_end"))
-        for name, value in (("roi_start", start), ("roi_end", end)):
-            if len(value) != len(extents):
-                raise RuntimeError(f"`{name}` has {len(value)} entries, expected {len(extents)}")
-        if self.args["roi_relative"]:
-            start = [float(np.float32(value) * np.float32(extent)) for value, extent in zip(start, extents)]
-            end = [float(np.float32(value) * np.float32(extent)) for value, extent in zip(end, extents)]
+        start, end = (self._roi_corner(samples, name, count) for name in ("roi_start", "roi_end"))
         return start, end
 
-    def compute(self, sample: Sample) -> None:
+    @staticmethod
+    def _roi_corner(samples: Samples, name: str, count: int) -> np.ndarray:
+        """One corner of the region; a single constant, or a scalar from the graph, is meant for all axes."""
+        values, computed = samples.values(name), samples.tensors(name)
+        if values.shape[1] == 1 and (computed is None or computed.ndim == 1):
+            values = values.repeat(count, axis=1)
+        if values.shape[1] != count:
+            raise RuntimeError(f"`{name}` has {values.shape[1]} entries, expected {count}")
+        return values
+
+    def compute(self, sample: Sample[Spatial, ResamplePlan]) -> None:
         first, _ = sample.workspace.state
         resample(np.ascontiguousarray(sample.inputs[0]), sample.outputs[0], first, sample.plan)
 
     step_by_step = ("volumes",)
 
-    def image_plans(self, workspace: Workspace) -> ImagePlans | None:
-        """How all samples are resized, where they were planned at once, for GPU."""
-        plans: ImagePlans | None = workspace.plans
-        return plans
-
-    def stage(self, sample: Sample) -> Resampling:
+    def stage(self, sample: Sample[Spatial, ResamplePlan]) -> Resampling:
         first, count = sample.workspace.state
         if count != 2:
             raise NotFusable("volumes")
         return Resampling(sample.plan, first, sample.shapes[0], between_type(self, sample))
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
         resample_batch(workspace)
 
 
@@ -597,20 +554,25 @@ class ResampledStore(Stage):
         resample_and_normalize(pixels, target, self.plan, self.resampling.dtype, normalization, origin)
 
 
-def _plan_empty(extents: Sequence[int], requested: Sequence[float]) -> list[AxisPlan]:
-    """The plans of an image without pixels: its empty axes stay empty, the others get their own size alone."""
-    sizes = [round(abs(size)) or extent for size, extent in zip(requested, extents)]
-    return [AxisPlan(extent, size if extent else 0, 0.0, float(extent)) for extent, size in zip(extents, sizes)]
+def image_plans(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> ImagePlans | None:
+    """How all samples are resized, as the kernel that works out its own tables takes it; None where that does not do."""
+    (first, count), plans, batch = workspace.state, workspace.plans, workspace.inputs[0]
+    whole = numpy_dtype(batch.dtype).kind in "iu"
+    if count != 2 or not whole or workspace.failures or not len(batch) or plans.size_out.max() >= _MAX_EXTENT:
+        return None
+    shapes = batch.shape_array()
+    return ImagePlans(_stack_shapes(shapes, first), plans.axis(0), plans.axis(1)) if shapes.all() else None
 
 
-def resample_batch(workspace: Workspace) -> None:
+def resample_batch(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
     """Resamples the spatial axes of all samples on the GPU, as their plans say."""
     from penstock.kernels.cuda.launch import locate_all, scratch
     from penstock.kernels.cuda.resample import ImageResampling, resample_axes, resample_grouped
 
     first, count = workspace.state
-    if workspace.plans is not None:
-        resample_images_planned(workspace.inputs[0], workspace.outputs[0], workspace.plans)
+    images = image_plans(workspace)
+    if images is not None:
+        resample_images_planned(workspace.inputs[0], workspace.outputs[0], images)
         return
     samples = workspace.live
     plans = [sample.plan for sample in samples]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from penstock.kernels.windows import Region
-from penstock.operators.image._windows import regions_of
+from penstock.operators.image._windows import Regions
+from penstock.schema import PlanColumns
 from penstock.schema.image_chain import Pixels, Store
 from penstock.schema.operator import Sample, Shape
 
@@ -34,28 +36,41 @@ class CmnPlan:
     fill: np.ndarray
 
 
-@dataclass(slots=True)
-class CmnPlans:
-    """What happens to all samples of a batch, all inside of their images and of as many channels.
+class ChannelValues(NamedTuple):
+    """What happens to the channels, as in :class:`CmnPlan`."""
+
+    mean: np.ndarray
+    factor: np.ndarray
+    shift: float
+    channels: int
+    fill: np.ndarray
+
+
+@dataclass(eq=False)
+class CmnPlans(PlanColumns[CmnPlan]):
+    """What happens to many samples.
 
     Attributes:
-        anchors, extents: of the windows, int64 of shape (samples, dimensions).
+        regions: the windows.
         mirror: whether W is reversed.
-        one: what all have in common.
+        values: of the channels; the same object for samples that are alike in this.
     """
 
-    anchors: np.ndarray
-    extents: np.ndarray
+    regions: Regions
     mirror: np.ndarray
-    one: CmnPlan
+    values: list[ChannelValues]
 
-    def split(self) -> list[CmnPlan]:
-        """The plan of each sample."""
-        pairs = zip(regions_of(self.anchors, self.extents), self.mirror.tolist())
-        one = self.one
-        return [
-            CmnPlan(region, mirror, one.mean, one.factor, one.shift, one.channels, one.fill) for region, mirror in pairs
-        ]
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def row(self, number: int) -> CmnPlan:
+        return CmnPlan(self.regions.row(number), bool(self.mirror[number]), *self.values[number])
+
+    @property
+    def common_values(self) -> ChannelValues | None:
+        """What happens to the channels of all samples; None where that differs."""
+        first = self.values[0]
+        return first if all(own is first for own in self.values) else None
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.data_types import BOOL, FLOAT, FLOAT16, UINT8, DALIDataType, dtype_name
-from penstock.kernels.windows import Region, crop_anchor, cut_off, fill_per_channel
-from penstock.schema import Argument, Deprecation, Operator, Sample, Workspace
+from penstock.kernels import windows
+from penstock.kernels.windows import Region, apply_policy, cut_off, fill_per_channel
+from penstock.schema import Argument, Deprecation, Operator, PlanColumns, Sample, Samples, Workspace
 from penstock.schema.image_chain import Pixels, Placement
 from penstock.schema.operator import Shape
 
@@ -61,6 +62,7 @@ POLICY_ARGUMENTS = (
 )
 _MAX_DIMENSIONS = 4
 _EXTENTS = {"F": "crop_d", "D": "crop_d", "H": "crop_h", "W": "crop_w"}
+_CROP_NAMES = frozenset(argument.name for argument in CROP_ARGUMENTS)
 _POSITIONS = {"F": "crop_pos_z", "D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
 
 
@@ -91,75 +93,69 @@ def window_type(operator: Operator, batch: Any) -> DALIDataType:
     return wanted
 
 
-def crop_region(sample: Sample, shape: Sequence[int], layout: str, rounding: str) -> Region:
-    """The window that the crop arguments ask for, in all dimensions of ``layout``."""
-    wanted = _wanted_extents(sample, layout)
-    anchor, extents = [], []
-    for letter, size in zip(layout, shape):
-        extent = int(wanted.get(letter, 0)) or size
-        extents.append(extent)
-        anchor.append(crop_anchor(size, extent, sample[_POSITIONS[letter]], rounding) if letter in wanted else 0)
-    return Region(tuple(anchor), tuple(extents))
+@dataclass(eq=False)
+class Regions(PlanColumns[Region]):
+    """Regions of many samples.
 
-
-def crop_regions(
-    operator: Operator, workspace: Workspace, shapes: np.ndarray, layout: str
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """The anchors and extents of :func:`crop_region` for all samples, whose shapes are in rows.
-
-    None where samples must be looked at one by one.
+    Attributes:
+        anchors, extents: int64 of shape (samples, dimensions).
     """
-    depth = "D" if "D" in layout else "F"
-    if operator.given("crop"):
-        crop = operator.values(workspace, "crop")
-        if crop is None or crop.shape[1] not in (2, 3):
-            return None
-        wanted = dict(zip((depth, "H", "W")[-crop.shape[1] :], crop.T))
-    else:
-        wanted = {}
-        for letter in (depth, "H", "W"):
-            values = operator.values(workspace, _EXTENTS[letter])
-            if values is None:
-                return None
-            wanted[letter] = values[:, 0]
-    anchors, extents = np.zeros_like(shapes), shapes.copy()
-    for axis, letter in enumerate(layout):
-        if letter not in wanted:
-            continue
-        size = wanted[letter].astype(np.int64)
-        if not (size > 0).any():
-            continue
-        place = operator.values(workspace, _POSITIONS[letter])
-        if place is None or not ((place >= 0) & (place <= 1)).all():
-            return None
-        own, given = extents[:, axis], np.broadcast_to(size > 0, len(shapes))
-        own[given] = np.broadcast_to(size, len(shapes))[given]
-        anchor = (place[:, 0].astype(np.float32) * (shapes[:, axis] - own).astype(np.float32)).astype(np.float64)
-        whole = np.trunc(anchor)
-        if operator.args["rounding"] == "round":
-            whole = np.where(anchor >= 0, np.floor(anchor + 0.5), np.ceil(anchor - 0.5))
-        anchors[given, axis] = whole[given]
-    return anchors, extents
+
+    anchors: np.ndarray
+    extents: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.anchors)
+
+    def row(self, number: int) -> Region:
+        return Region(tuple(self.anchors[number].tolist()), tuple(self.extents[number].tolist()))
+
+    def are_inside(self, shapes: np.ndarray) -> bool:
+        """Whether all of them lie in samples of ``shapes``."""
+        return bool((self.anchors >= 0).all() and (self.anchors + self.extents <= shapes).all())
+
+    def are_whole(self, shapes: np.ndarray, count: int) -> bool:
+        """Whether they reach as far as the samples in each of the first ``count`` dimensions."""
+        return bool((self.extents[:, :count] == shapes[:, :count]).all())
 
 
-def regions_of(anchors: np.ndarray, extents: np.ndarray) -> list[Region]:
-    """One region for each row."""
-    pairs = zip(map(tuple, anchors.tolist()), map(tuple, extents.tolist()))
-    return [Region(anchor, extent) for anchor, extent in pairs]
+def crop_regions(samples: Samples, shapes: np.ndarray, layout: str, policy: str = "pad") -> Regions:
+    """The windows that the crop arguments ask for, in all dimensions of ``layout``, of data of ``shapes``.
+
+    Raises:
+        RuntimeError: a window has no place, or reaches outside and may not.
+    """
+    extents, positions = samples.derived(_CROP_NAMES, ("crop", layout), lambda: _crop_columns(samples, layout))
+    anchors, extents = windows.crop_regions(shapes, extents, positions, samples.constant("rounding") == "truncate")
+    apply_policy(shapes, anchors, extents, policy)
+    return Regions(anchors, extents)
 
 
-def _wanted_extents(sample: Sample, layout: str) -> dict[str, float]:
+def _crop_columns(samples: Samples, layout: str) -> tuple[np.ndarray, np.ndarray]:
+    """The wanted extents and the relative positions in all dimensions, in rows, or one row for all samples."""
+    wanted = _wanted_extents(samples, layout)
+    positions = {letter: samples.scalars(_POSITIONS[letter]) for letter in wanted}
+    return _in_columns(layout, wanted), _in_columns(layout, positions)
+
+
+def _wanted_extents(samples: Samples, layout: str) -> dict[str, np.ndarray]:
+    """The extents of some dimensions, one for each sample or one for all; 0 or less, or none: all of it."""
     # Frames count as depth where there is no other.
-    depth = "D" if "D" in layout else "F"
-    if sample.given("crop"):
-        crop = sample["crop"]
-        if len(crop) not in (2, 3):
-            raise RuntimeError(f"`crop` argument should have 2 or 3 elements, got {len(crop)}")
-        values = dict(zip((depth, "H", "W")[-len(crop) :], crop))
-    else:
-        values = {letter: sample[_EXTENTS[letter]] for letter in (depth, "H", "W")}
-    # An extent of 0 (or less, or none) means the whole axis, which has only one place.
-    return {letter: value for letter, value in values.items() if letter in layout and int(value) > 0}
+    letters = ("D" if "D" in layout else "F", "H", "W")
+    if not samples.given("crop"):
+        return {letter: samples.scalars(_EXTENTS[letter]) for letter in letters if letter in layout}
+    crop = samples.values("crop")
+    if crop.shape[1] not in (2, 3):
+        raise RuntimeError(f"`crop` argument should have 2 or 3 elements, got {crop.shape[1]}")
+    return {letter: column for letter, column in zip(letters[-crop.shape[1] :], crop.T) if letter in layout}
+
+
+def _in_columns(layout: str, columns: dict[str, np.ndarray]) -> np.ndarray:
+    """The columns of some dimensions among those of all; the others' are 0."""
+    rows = np.zeros((max((len(column) for column in columns.values()), default=1), len(layout)))
+    for letter, column in columns.items():
+        rows[:, layout.index(letter)] = column
+    return rows
 
 
 def copy_region(

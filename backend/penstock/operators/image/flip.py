@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.data_types import BOOL, FLOAT16, dtype_name
 from penstock.operators.image._windows import Window
-from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Input,
+    OutputSpec,
+    PlanColumns,
+    Sample,
+    Samples,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.image_chain import ChainOperator, Placement
 
 if TYPE_CHECKING:
@@ -17,8 +28,24 @@ if TYPE_CHECKING:
     from penstock.kernels.cuda.window import WindowCopy
 
 
+_ARGUMENTS = {"D": "depthwise", "H": "vertical", "W": "horizontal"}
+
+
+@dataclass(eq=False)
+class MirroredAxes(PlanColumns[tuple[bool, ...]]):
+    """Which dimensions of many samples are mirrored: bool of shape (samples, dimensions)."""
+
+    axes: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.axes)
+
+    def row(self, number: int) -> tuple[bool, ...]:
+        return tuple(self.axes[number].tolist())
+
+
 @register_operator
-class Flip(ChainOperator):
+class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
     """Mirrors images horizontally, vertically or in depth."""
 
     schema = Schema(
@@ -40,43 +67,55 @@ class Flip(ChainOperator):
 
     plans_by_shape = True
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[str]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if workspace.device == "cpu" and batch.dtype in (BOOL, FLOAT16):
             raise RuntimeError(f"The element type {dtype_name(batch.dtype)} is not supported")
         workspace.state = self.input_layout(workspace)
         return [OutputSpec(batch.dtype, workspace.state, batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
-        mirrored = {"D": sample["depthwise"], "H": sample["vertical"], "W": sample["horizontal"]}
-        step = tuple(slice(None, None, -1 if mirrored.get(letter) else 1) for letter in sample.workspace.state)
-        sample.plan = step
-        return sample.shapes[0]
+    def infer_batch(self, samples: Samples[str, tuple[bool, ...], MirroredAxes]) -> tuple[np.ndarray, MirroredAxes]:
+        layout = samples.state
+        axes = samples.derived(_ARGUMENTS.values(), layout, lambda: _mirrored_axes(samples, layout))
+        return samples.shapes(), MirroredAxes(axes if len(axes) == len(samples) else axes.repeat(len(samples), axis=0))
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[str, tuple[bool, ...]]) -> None:
         from penstock.kernels.cpu.mirror import mirror_axis
 
-        source, steps, axis = sample.inputs[0], sample.plan, sample.workspace.state.index("W")
-        if steps[axis].step == 1:
-            np.copyto(sample.outputs[0], source[steps])
+        source, mirrored, axis = sample.inputs[0], sample.plan, sample.workspace.state.index("W")
+        if not mirrored[axis]:
+            np.copyto(sample.outputs[0], source[_steps(mirrored)])
         else:
-            others = (*steps[:axis], slice(None), *steps[axis + 1 :])
-            mirror_axis(source[others], axis, sample.outputs[0])
+            others = (*mirrored[:axis], False, *mirrored[axis + 1 :])
+            mirror_axis(source[_steps(others)], axis, sample.outputs[0])
 
     takes_windows = True
 
-    def stage(self, sample: Sample) -> Placement:
+    def stage(self, sample: Sample[str, tuple[bool, ...]]) -> Placement:
         shape = sample.shapes[0]
-        return Window((0,) * len(shape), shape, shape, tuple(step.step == -1 for step in sample.plan))
+        return Window((0,) * len(shape), shape, shape, sample.plan)
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[str, tuple[bool, ...]]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
 
-        def copy_of(steps: Sequence[slice], source: Located, target: Located) -> WindowCopy:
-            return WindowCopy(source, target, mirrored=[axis for axis, step in enumerate(steps) if step.step == -1])
+        def copy_of(mirrored: tuple[bool, ...], source: Located, target: Located) -> WindowCopy:
+            return WindowCopy(source, target, mirrored=[axis for axis, turned in enumerate(mirrored) if turned])
 
         copy_grouped(sources, targets, [sample.plan for sample in samples], copy_of)
+
+
+def _mirrored_axes(samples: Samples, layout: str) -> np.ndarray:
+    """Which dimensions are mirrored, in rows, or one row for all samples."""
+    columns = {letter: samples.scalars(name) != 0 for letter, name in _ARGUMENTS.items() if letter in layout}
+    axes = np.zeros((max(map(len, columns.values())), len(layout)), bool)
+    for letter, column in columns.items():
+        axes[:, layout.index(letter)] = column
+    return axes
+
+
+def _steps(mirrored: Sequence[bool]) -> tuple[slice, ...]:
+    return tuple(slice(None, None, -1 if turned else 1) for turned in mirrored)

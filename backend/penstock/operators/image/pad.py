@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+import numpy as np
+
 from penstock.data_types import FLOAT64, dtype_name
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import Region
-from penstock.operators.image._windows import copy_region, copy_regions, region_copy
-from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.operators.image._windows import Regions, copy_region, copy_regions, region_copy
+from penstock.schema import Argument, Input, OutputSpec, Sample, Samples, Schema, Workspace, register_operator
 from penstock.schema.image_chain import ChainOperator, Placement
 from penstock.schema.samples import Example
 
@@ -16,7 +18,7 @@ _MAX_DIMENSIONS = 5
 
 
 @register_operator
-class Pad(ChainOperator):
+class Pad(ChainOperator[np.ndarray, Region, Regions]):
     """Adds elements at the end of dimensions: up to the greatest extent in the batch, to ``shape``, to a multiple of ``align``."""
 
     schema = Schema(
@@ -67,57 +69,60 @@ class Pad(ChainOperator):
         if self.given("axes") and self.given("axis_names"):
             raise RuntimeError("`axes` and `axis_names` cannot be given together")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[np.ndarray]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype == FLOAT64:
             raise RuntimeError(f"Unsupported data type: {dtype_name(batch.dtype)}")
         if len(batch) and not 0 < batch.ndim() <= _MAX_DIMENSIONS:
             raise RuntimeError(f"Unsupported number of dimensions {batch.ndim()}")
         good = [shape for index, shape in enumerate(batch.shapes) if index not in workspace.failures]
-        workspace.state = [max(extents) for extents in zip(*good)]
+        workspace.state = np.array(good, np.int64).max(axis=0, initial=0)
         return [OutputSpec(batch.dtype, batch.layout(), batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
-        shape = sample.shapes[0]
-        layout = sample.workspace.inputs[0].layout()
-        axes = resolve_axes(sample["axes"], self.args["axis_names"], layout, len(shape))
-        if not axes:
-            axes = list(range(len(shape)))
-        extents = list(shape)
-        wanted, align = self._per_axis(sample, "shape", len(axes)), self._per_axis(sample, "align", len(axes))
-        for position, axis in enumerate(axes):
-            least = -1 if wanted is None else wanted[position]
-            extent = max(shape[axis], least if least > 0 else sample.workspace.state[axis])
-            if align is not None:
-                extent = -(-extent // align[position]) * align[position]
-            extents[axis] = extent
-        sample.plan = Region((0,) * len(shape), tuple(extents))
-        return sample.plan.extents
+    def infer_batch(self, samples: Samples[np.ndarray, Region, Regions]) -> tuple[np.ndarray, Regions]:
+        extents = samples.shapes()
+        layout, ndim = samples.workspace.inputs[0].layout(), extents.shape[1]
+        axes = samples.derived(("axes",), ("axes", layout, ndim), lambda: self._axes(samples, layout, ndim))
+        own, greatest = extents[:, axes], samples.state[axes]
+        wanted = self._per_axis(samples, "shape", len(axes))
+        padded = np.maximum(own, greatest if wanted is None else np.where(wanted > 0, wanted, greatest))
+        align = self._per_axis(samples, "align", len(axes))
+        extents[:, axes] = padded if align is None else -(-padded // align) * align
+        return extents, Regions(np.zeros_like(extents), extents)
+
+    def _axes(self, samples: Samples, layout: str, ndim: int) -> list[int]:
+        """The dimensions that are padded."""
+        rows = samples.values("axes").astype(np.int64)
+        if (rows != rows[0]).any():
+            raise ValueError("The samples name different axes")
+        given = rows[0].tolist() if samples.given("axes") else None
+        return resolve_axes(given, self.args["axis_names"], layout, ndim) or list(range(ndim))
 
     @staticmethod
-    def _per_axis(sample: Sample, name: str, count: int) -> list[int] | None:
-        if not sample.given(name):
+    def _per_axis(samples: Samples, name: str, count: int) -> np.ndarray | None:
+        if not samples.given(name):
             return None
-        values = sample[name]
-        if not values and name == "shape":
+        values = samples.values(name).astype(np.int64)
+        if not values.size and name == "shape":
             return None
-        if len(values) not in (1, count):
-            raise RuntimeError(f'Argument "{name}" expected shape {count} but got {len(values)} values')
-        if name == "align" and any(value < 1 for value in values):
-            raise RuntimeError(f"Values of the `align` argument must be positive, got {values}")
-        return values * count if len(values) == 1 else values
+        if values.shape[1] not in (1, count):
+            raise RuntimeError(f'Argument "{name}" expected shape {count} but got {values.shape[1]} values')
+        if name == "align" and (values < 1).any():
+            wrong = next(row for row in values.tolist() if min(row) < 1)
+            raise RuntimeError(f"Values of the `align` argument must be positive, got {wrong}")
+        return values
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[np.ndarray, Region]) -> None:
         target = sample.outputs[0]
         copy_region(sample.inputs[0], sample.plan, [sample["fill_value"]], None, target)
 
     takes_windows = True
 
-    def stage_key(self, sample: Sample) -> Hashable:
+    def stage_key(self, sample: Sample[np.ndarray, Region]) -> Hashable:
         return sample.plan, sample["fill_value"]
 
-    def stage(self, sample: Sample) -> Placement:
+    def stage(self, sample: Sample[np.ndarray, Region]) -> Placement:
         return region_copy(sample.plan, sample.shapes[0], [sample["fill_value"]], None)
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[np.ndarray, Region]) -> None:
         copy_regions(workspace, None, None)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
-from penstock.kernels.resize_shapes import AxisPlan
-from penstock.operators.image._resizing import FILTER_ARGUMENTS, IMAGE_LAYOUTS, ResamplePlan, ResizingOperator, Window
-from penstock.schema import Argument, Input, Sample, Schema, Workspace, register_operator
+from penstock.operators.image._resizing import (
+    FILTER_ARGUMENTS,
+    IMAGE_LAYOUTS,
+    ResamplePlan,
+    ResamplePlans,
+    ResizingOperator,
+    Spatial,
+)
+from penstock.schema import Argument, Input, Samples, Schema, register_operator
 from penstock.schema.random_operator import RandomOperator
 
 
 @register_operator
-class RandomResizedCrop(RandomOperator, ResizingOperator):
+class RandomResizedCrop(RandomOperator[Spatial, ResamplePlan, ResamplePlans], ResizingOperator):
     """Resizes a window of each image whose area and aspect ratio are drawn from ranges; one window for a sequence.
 
     The augmentation of Szegedy et al., "Going deeper with convolutions", 2015.
@@ -50,19 +54,16 @@ class RandomResizedCrop(RandomOperator, ResizingOperator):
                 'Argument "size" expects either a single value or a list of 2 elements, none of them negative. '
                 f"{size} given."
             )
-        self._size = size * 2 if len(size) == 1 else size
+        self._size = np.array([size * 2 if len(size) == 1 else size])
         area, ratio = self.args["random_area"], self.args["random_aspect_ratio"]
         self._crop = RandomCrop(area, ratio, self.args["num_attempts"])
 
-    def plan_batch(self, workspace: Workspace, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        windows = self._crop.windows(*self.streams(workspace), extents)
+    def plan_axes(
+        self, samples: Samples[Spatial, ResamplePlan, ResamplePlans], extents: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if not extents.all():
+            empty = extents[(extents == 0).any(axis=1)][0]
+            raise RuntimeError(f"Cannot take a window of an empty image: its extents are {empty.tolist()}")
+        windows = self._crop.windows(*self.streams(samples.workspace, samples.indices), extents)
         starts = windows[:, :2].astype(np.float64)
-        return np.broadcast_to(np.float64(self._size), starts.shape), starts, starts + windows[:, 2:]
-
-    def plan(self, sample: Sample, extents: Sequence[int]) -> ResamplePlan:
-        if not all(extents):
-            raise RuntimeError(f"Cannot take a window of an empty image: its extents are {list(extents)}")
-        y, x, height, width = self._crop.window(self.stream(sample), *extents)
-        rows = AxisPlan(extents[0], self._size[0], float(y), float(y + height))
-        columns = AxisPlan(extents[1], self._size[1], float(x), float(x + width))
-        return self.with_filters(sample, (rows, columns), tuple(Window(0, size) for size in self._size))
+        return self._size.repeat(len(extents), axis=0), starts, starts + windows[:, 2:]

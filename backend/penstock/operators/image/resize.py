@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from penstock.operators.image._resizing import (
     SIZE_ARGUMENTS,
     SIZE_EXAMPLES,
     VOLUME_LAYOUTS,
+    ResamplePlan,
+    ResamplePlans,
     ResizingOperator,
+    Spatial,
 )
 from penstock.schema import (
     Alias,
@@ -22,6 +25,7 @@ from penstock.schema import (
     Input,
     OutputSpec,
     Sample,
+    Samples,
     Schema,
     Workspace,
     register_operator,
@@ -62,25 +66,24 @@ class Resize(ResizingOperator):
         ),
     )
 
-    plans_by_shape = True
-
-    def plan_batch(self, workspace: Workspace, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        return self.plan_sizes(workspace, extents)
-
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[Spatial]) -> list[OutputSpec]:
         specs = super().describe(workspace)
         return [*specs, OutputSpec(INT32, "", 1)] if self.args["save_attrs"] else specs
 
-    def infer(self, sample: Sample) -> Any:
-        shape = super().infer(sample)
-        return [shape, (sample.workspace.state[1],)] if self.args["save_attrs"] else shape
+    def infer_batch(
+        self, samples: Samples[Spatial, ResamplePlan, ResamplePlans]
+    ) -> tuple[Sequence[np.ndarray], ResamplePlans]:
+        shapes, plans = super().infer_batch(samples)
+        if not self.args["save_attrs"]:
+            return shapes, plans
+        return [*shapes, np.full((len(samples), 1), samples.state.axes)], plans
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[Spatial, ResamplePlan]) -> None:
         super().compute(sample)
         if self.args["save_attrs"]:
             sample.outputs[1][...] = self._extents(sample)
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
         from penstock.kernels.cuda.launch import locate_all, upload
         from penstock.kernels.cuda.window import WindowCopy, copy_windows
 
@@ -91,6 +94,6 @@ class Resize(ResizingOperator):
             targets = locate_all(workspace.outputs[1], samples)
             copy_windows([WindowCopy(own, target) for own, target in zip(extents, targets)])
 
-    def _extents(self, sample: Sample) -> np.ndarray:
+    def _extents(self, sample: Sample[Spatial, ResamplePlan]) -> np.ndarray:
         first, count = sample.workspace.state
         return np.array(sample.shapes[0][first : first + count], np.int32)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
 
-from penstock.kernels.resize_shapes import AxisPlan
+from penstock.kernels.resize_shapes import window_axes
 from penstock.operators.image._resizing import (
     FILTER_ARGUMENTS,
     IMAGE_LAYOUTS,
     SIZE_ARGUMENTS,
     SIZE_EXAMPLES,
     VOLUME_LAYOUTS,
+    ResamplePlan,
+    ResamplePlans,
     ResizingOperator,
+    Spatial,
 )
-from penstock.operators.image._windows import CROP_ARGUMENTS, check_crop_arguments, crop_region
-from penstock.schema import Alias, Argument, Input, Sample, Schema, register_operator
+from penstock.operators.image._windows import CROP_ARGUMENTS, check_crop_arguments, crop_regions
+from penstock.schema import Alias, Argument, Input, Samples, Schema, register_operator
 from penstock.schema.samples import Example
 
 
@@ -64,24 +67,25 @@ class ResizeCropMirror(ResizingOperator):
         ),
     )
 
-    plans_by_shape = True
-
     def setup(self) -> None:
         super().setup()
         check_crop_arguments(self)
 
-    def plan_axes(self, sample: Sample, extents: Sequence[int]) -> list[AxisPlan]:
-        axes = super().plan_axes(sample, extents)
-        letters = "DHW"[-len(axes) :]
-        region = crop_region(sample, [axis.size_out for axis in axes], letters, self.args["rounding"])
-        first, _ = sample.workspace.state
-        mirrored = [_mirrors(sample["mirror"], len(axes) - 1 - axis - first) for axis in range(len(axes))]
-        return [
-            axis.window(anchor, extent, mirror)
-            for axis, anchor, extent, mirror in zip(axes, region.anchor, region.extents, mirrored)
-        ]
+    def plan_axes(
+        self, samples: Samples[Spatial, ResamplePlan, ResamplePlans], extents: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        sizes, starts, ends = super().plan_axes(samples, extents)
+        first, count = samples.state
+        regions = crop_regions(samples, sizes, "DHW"[-count:])
+        mirrored = samples.derived(("mirror",), ("mirror", first, count), lambda: _mirrored(samples, first, count))
+        if len(mirrored) < len(samples):
+            mirrored = mirrored.repeat(len(samples), axis=0)
+        window_axes(regions.anchors, regions.extents, mirrored, sizes, starts, ends)
+        return regions.extents, starts, ends
 
 
-def _mirrors(mirror: int, bit: int) -> bool:
-    """Whether a bit of an int32 is set; positions wrap around, as those of the processor's shifts do."""
-    return bool(mirror >> (bit & 31) & 1)
+def _mirrored(samples: Samples, first: int, count: int) -> np.ndarray:
+    """Which axes are mirrored, in rows, or one row for all samples."""
+    # Positions of bits wrap around, as those of the processor's shifts do.
+    bits = [(count - 1 - axis - first) & 31 for axis in range(count)]
+    return samples.values("mirror").astype(np.int64) >> np.array(bits) & 1 > 0

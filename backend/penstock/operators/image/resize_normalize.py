@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Protocol, cast
 import numpy as np
 
 from penstock.data_types import numpy_dtype
-from penstock.operators.image._resizing import ImagePlans, ResampledStore, Resampling, resample_images_planned
-from penstock.operators.image._stores import CmnPlans, NormalizingStore, StoredAs
+from penstock.operators.image._resizing import (
+    ImagePlans,
+    ResamplePlan,
+    ResamplePlans,
+    Resampling,
+    Spatial,
+    image_plans,
+    resample_images_planned,
+)
+from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, NormalizingStore, StoredAs
 from penstock.schema import Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator
 from penstock.schema.image_chain import NotFusable
@@ -22,24 +30,19 @@ if TYPE_CHECKING:
 class _Resize(Protocol):
     """What of the first step is asked for here."""
 
-    def image_plans(self, workspace: Workspace) -> ImagePlans | None:
-        """How all samples are resized, where they were planned at once."""
-
-    def stage(self, sample: Sample) -> Resampling:
-        """How one sample is."""
+    def stage(self, sample: Sample[Spatial, ResamplePlan]) -> Resampling:
+        """How one sample is resized."""
 
 
 class _Normalize(Protocol):
     """What of the second step is asked for here."""
 
-    def stored_as(self, workspace: Workspace) -> StoredAs:
-        """The order of dimensions before and after."""
-
-    def window_plans(self, workspace: Workspace) -> CmnPlans | None:
-        """What happens to all samples, where they were planned at once."""
-
-    def stage(self, sample: Sample) -> NormalizingStore:
+    def stage(self, sample: Sample[StoredAs, CmnPlan]) -> NormalizingStore:
         """What happens to one sample."""
+
+
+_First = Workspace[Spatial, ResamplePlan, ResamplePlans]
+_Second = Workspace[StoredAs, CmnPlan, CmnPlans]
 
 
 @register_operator
@@ -62,43 +65,37 @@ class ResizeNormalize(FusedOperator):
         return cast(_Normalize, self.operators[1])
 
     def check_batch(self, steps: Sequence[Workspace]) -> None:
-        first, second = steps
-        windows, kept = self._normalize.window_plans(second), self._normalize.stored_as(second)
+        first, second = self._typed(steps)
+        kept, regions = second.state, second.plans.regions
         if not kept.is_of_images:
             raise NotFusable("layouts other than those of images")
-        if windows is None:
-            inside = all(self._stored(first, sample).is_inside for sample in second.live)
-        else:
-            # Those that were planned at once are inside of their images.
-            outer = kept.layout.index("H")
-            shapes = second.inputs[0].shapes
-            inside = not outer or windows.extents[:, :outer].tolist() == [list(shape[:outer]) for shape in shapes]
-        if not inside:
+        if first.state.axes != 2:
+            raise NotFusable("volumes")
+        shapes = np.array([sample.shapes[0] for sample in second.live])
+        if not regions.are_inside(shapes) or not regions.are_whole(shapes, kept.layout.index("H")):
             raise NotFusable("windows that reach outside")
 
-    def _stored(self, first: Workspace, sample: Sample) -> ResampledStore:
-        """One sample, through both steps."""
-        before = _with_plans(first, self._resize.image_plans(first))[sample.index]
-        stored = self._resize.stage(before).stored_by(self._normalize.stage(sample))
-        if stored is None:
-            raise NotFusable("windows that reach outside")
-        return stored
+    @staticmethod
+    def _typed(steps: Sequence[Workspace]) -> tuple[_First, _Second]:
+        first, second = steps
+        return first, second
 
     def compute_fused_batch(self, steps: Sequence[Workspace]) -> None:
-        first, second = steps
+        first, second = self._typed(steps)
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.resample import ImageResampling, resample_grouped
 
-        plans, windows = self._resize.image_plans(first), self._normalize.window_plans(second)
-        if plans is not None and windows is not None:
-            _resample_planned(first, second, plans, windows, self._normalize.stored_as(second))
+        images, values = image_plans(first), second.plans.common_values
+        if images is not None and values is not None:
+            _resample_planned(first, second, images, values)
             return
-        befores, samples = _with_plans(first, plans), [s for s in _with_plans(second, windows) if s is not None]
+        befores, samples = first.samples, second.live
         # Samples whose plans for both steps are the same have the same pair.
         pairs: dict[tuple[int, int], tuple[Sample, Sample]] = {}
         jobs = []
         for sample in samples:
             before = befores[sample.index]
+            assert before is not None
             jobs.append(pairs.setdefault((id(before.plan), id(sample.plan)), (before, sample)))
 
         def job_of(pair: tuple[Sample, Sample], source: Located, target: Located) -> ImageResampling:
@@ -121,29 +118,25 @@ class ResizeNormalize(FusedOperator):
         resample_grouped(sources, targets, jobs, job_of, _between(second))
 
 
-def _with_plans(step: Workspace, plans: ImagePlans | CmnPlans | None) -> list[Sample]:
-    """The samples of a step, each with its own plan."""
-    if plans is not None:
-        for sample, plan in zip(step.samples, plans.split()):
-            sample.plan = plan
-    return step.samples
-
-
-def _resample_planned(
-    first: Workspace, second: Workspace, plans: ImagePlans, windows: CmnPlans, kept: StoredAs
-) -> None:
-    """Computes a batch whose samples were planned at once."""
+def _resample_planned(first: _First, second: _Second, images: ImagePlans, values: ChannelValues) -> None:
+    """Computes a batch whose samples are resized as images, and alike in what happens to their channels."""
     from penstock.kernels.cuda.resample import Normalized
 
-    axes, one = [], windows.one
-    for letter, axis in zip("HW", (plans.vertical, plans.horizontal)):
+    axes, kept, regions, mirror = [], second.state, second.plans.regions, second.plans.mirror
+    for letter, axis in zip("HW", (images.vertical, images.horizontal)):
         number = kept.layout.index(letter)
-        mirrored = windows.mirror if letter == "W" else np.zeros_like(windows.mirror)
-        axes.append(axis.window(windows.anchors[:, number], windows.extents[:, number], mirrored))
+        mirrored = mirror if letter == "W" else np.zeros_like(mirror)
+        axes.append(axis.window(regions.anchors[:, number], regions.extents[:, number], mirrored))
     after = Normalized(
-        kept.is_planar, one.mean, one.factor, one.shift, one.channels, float(one.fill[0]), _between(second)
+        kept.is_planar,
+        values.mean,
+        values.factor,
+        values.shift,
+        values.channels,
+        float(values.fill[0]),
+        _between(second),
     )
-    resample_images_planned(first.inputs[0], second.outputs[0], ImagePlans(plans.shapes, *axes), after)
+    resample_images_planned(first.inputs[0], second.outputs[0], ImagePlans(images.shapes, *axes), after)
 
 
 def _between(second: Workspace) -> np.dtype:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from penstock.kernels.windows import apply_policy, check_policy
-from penstock.operators.image._boxes import box_region, check_box_arguments, check_box_inputs
-from penstock.operators.image._windows import POLICY_ARGUMENTS, copy_region, copy_regions, region_copy, window_type
+import numpy as np
+
+from penstock.kernels.windows import Region, apply_policy, check_policy
+from penstock.operators.image._boxes import box_regions, check_box_arguments, check_box_inputs
+from penstock.operators.image._windows import (
+    POLICY_ARGUMENTS,
+    Regions,
+    copy_region,
+    copy_regions,
+    region_copy,
+    window_type,
+)
 from penstock.schema import (
     Argument,
     Deprecation,
     Input,
     OutputSpec,
     Sample,
+    Samples,
     Schema,
     Workspace,
     register_operator,
@@ -20,7 +30,7 @@ from penstock.schema.samples import Example, fixed_arrays, pictures
 
 
 @register_operator
-class Slice(ChainOperator):
+class Slice(ChainOperator[None, Region, Regions]):
     """Takes a box of each sample.
 
     The box is given by the inputs anchor and shape (in the order of ``axes`` or ``axis_names``, x before y by default),
@@ -101,20 +111,20 @@ class Slice(ChainOperator):
         workspace.inputs = [batch, *(box.as_cpu() for box in boxes)]
         return [OutputSpec(window_type(self, batch), batch.layout(), batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
-        shape = sample.shapes[0]
-        region = box_region(sample, shape, sample.workspace.inputs[0].layout())
-        sample.plan = apply_policy(region, shape, self.args["out_of_bounds_policy"])
-        return sample.plan.extents
+    def infer_batch(self, samples: Samples[None, Region, Regions]) -> tuple[np.ndarray, Regions]:
+        shapes = samples.shapes()
+        regions = box_regions(samples, shapes, samples.workspace.inputs[0].layout())
+        apply_policy(shapes, regions.anchors, regions.extents, self.args["out_of_bounds_policy"])
+        return regions.extents, regions
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, Region]) -> None:
         data = sample.inputs[0]
         channel_axis = _channel_axis(sample.workspace.inputs[0].layout(), data.ndim)
         copy_region(data, sample.plan, self.args["fill_values"], channel_axis, sample.outputs[0])
 
     takes_windows = True
 
-    def stage(self, sample: Sample) -> Placement:
+    def stage(self, sample: Sample[None, Region]) -> Placement:
         batch, shape = sample.workspace.inputs[0], sample.shapes[0]
         converts = self.args["dtype"] not in (None, batch.dtype)
         channel_axis = _channel_axis(batch.layout(), len(shape))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
 from penstock.data_types import INTERP_LINEAR
 from penstock.kernels.axes import resolve_axes
-from penstock.kernels.resize_shapes import MODES, ROUNDINGS, AxisPlan, plan_axes
+from penstock.kernels.resize_shapes import MODES, ROUNDINGS, plan_axes
 from penstock.operators.image._resizing import ResizingOperator
-from penstock.schema import Alias, Argument, Input, Sample, Schema, Workspace, register_operator
+from penstock.schema import Alias, Argument, Input, Samples, Schema, Workspace, register_operator
 from penstock.schema.samples import Example
 
 _MAX_DIMENSIONS = 3
@@ -184,26 +183,31 @@ class TensorResize(ResizingOperator):
         shapes = [(*shape[:first], *shape[first + 1 :]) for shape in output.shapes] if lone else None
         workspace.outputs = [output.relabelled(layout=batch.layout(), shapes=shapes)]
 
-    def plan_axes(self, sample: Sample, extents: Sequence[int]) -> list[AxisPlan]:
-        workspace = sample.workspace
+    def plan_axes(self, samples: Samples, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        workspace = samples.workspace
         assert isinstance(workspace, _NamedWorkspace)
-        shape = list(sample.shapes[0])
-        if workspace.lone:
-            del shape[workspace.first]
-        count = len(extents) - workspace.lone
-        plans = self._planned(sample, shape, workspace.named)[workspace.first : workspace.first + count]
-        return [AxisPlan(1, 1, 0.0, 1.0), *plans] if workspace.lone else plans
+        shapes = np.delete(samples.shapes(), workspace.first, axis=1) if workspace.lone else samples.shapes()
+        first, count = workspace.first, extents.shape[1] - workspace.lone
+        planned = self._planned(samples, shapes, workspace.named)
+        sizes, starts, ends = (np.ascontiguousarray(rows[:, first : first + count]) for rows in planned)
+        if not workspace.lone:
+            return sizes, starts, ends
+        ones, zeros = np.ones((len(samples), 1)), np.zeros((len(samples), 1))
+        return np.hstack([ones.astype(np.int64), sizes]), np.hstack([zeros, starts]), np.hstack([ones, ends])
 
     def _changed_dimensions(self, workspace: Workspace, named: Sequence[int]) -> tuple[int, int]:
         """The first of the dimensions that any sample of the batch changes, and how many there are up to the last.
 
         That a size was rounded to what it was is no change.
         """
-        changed: set[int] = set()
-        for index, shape in enumerate(workspace.inputs[0].shapes):
-            if index not in workspace.failures:
-                plans = self._planned(Sample(self, workspace, index), shape, named, subpixel_scale=False)
-                changed.update(axis for axis, plan in enumerate(plans) if not plan.is_identity)
+        live = [index for index in range(workspace.batch_size) if index not in workspace.failures]
+        changed: list[int] = []
+        if live:
+            samples = Samples(self, workspace, live)
+            shapes = samples.shapes()
+            sizes, starts, ends = self._planned(samples, shapes, named, subpixel_scale=False)
+            own = (sizes == shapes) & (starts == 0) & (ends == shapes)
+            changed = np.flatnonzero(~own.all(axis=0)).tolist()
         ndim = workspace.inputs[0].ndim()
         if not changed:
             return max(ndim - 2, 0), min(ndim, 2)
@@ -212,52 +216,53 @@ class TensorResize(ResizingOperator):
         return (first, count) if count > 1 or ndim == 1 else (min(first, ndim - 2), 2)
 
     def _planned(
-        self, sample: Sample, shape: Sequence[int], named: Sequence[int], subpixel_scale: bool | None = None
-    ) -> list[AxisPlan]:
+        self, samples: Samples, shapes: np.ndarray, named: Sequence[int], subpixel_scale: bool | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The plans of all dimensions. Those that the user did not name ask for their own size, in every mode."""
-        own = [shape[axis] for axis in named]
-
-        def spread(values: Sequence[float], others: Sequence[float]) -> list[float]:
-            spread_out = list(others)
-            for axis, value in zip(named, values):
-                spread_out[axis] = value
-            return spread_out
-
-        extents, zeros = [float(extent) for extent in shape], [0.0] * len(shape)
-        most, region = self._max_size(len(own)), self._roi(sample, own)
+        axes = list(named)
+        own = shapes[:, axes]
+        requested = shapes.astype(np.float64)
+        requested[:, axes] = self._sizes(samples, own)
+        most = np.zeros(shapes.shape[1])
+        most[axes] = self._max_size(len(own[0])) or 0
+        region = self._region_of(samples, own)
+        starts, ends = np.zeros(shapes.shape), shapes.astype(np.float64)
+        if region is not None:
+            starts[:, axes], ends[:, axes] = region
+        alignment = np.full(shapes.shape, 0.5)
+        alignment[:, axes] = _one_each(samples, "alignment", len(axes))
         return plan_axes(
-            shape,
-            spread(self._sizes(sample, own), extents),
+            shapes,
+            requested,
             self.args["mode"],
-            None if most is None else spread(most, zeros),
-            None if region is None else (spread(region[0], zeros), spread(region[1], extents)),
+            most.tolist(),
+            (starts, ends),
+            False,
             self.args["subpixel_scale"] if subpixel_scale is None else subpixel_scale,
             self.args["size_rounding"],
-            spread(_one_each(sample, "alignment", len(own)), [0.5] * len(shape)),
+            alignment,
         )
 
-    def _roi(self, sample: Sample, extents: Sequence[int]) -> tuple[list[float], list[float]] | None:
-        if not sample.given("roi_start"):
+    def _region_of(self, samples: Samples, extents: np.ndarray) -> Sequence[np.ndarray] | None:
+        if not samples.given("roi_start"):
             return None
-        edges = (_one_each(sample, name, len(extents)) for name in ("roi_start", "roi_end"))
-        scales = [extent if self.args["roi_relative"] else 1 for extent in extents]
-        start, end = ([float(np.float32(e) * np.float32(s)) for e, s in zip(edge, scales)] for edge in edges)
-        return start, end
+        scales = extents if self.args["roi_relative"] else np.ones_like(extents)
+        edges = (_one_each(samples, name, extents.shape[1]) for name in ("roi_start", "roi_end"))
+        return [edge.astype(np.float32) * scales.astype(np.float32) for edge in edges]
 
-    def _sizes(self, sample: Sample, extents: Sequence[int]) -> list[float]:
-        if sample.given("sizes"):
-            return _one_each(sample, "sizes", len(extents))
-        scales = _one_each(sample, "scales", len(extents))
-        return [float(np.float32(scale) * np.float32(extent)) for scale, extent in zip(scales, extents)]
+    def _sizes(self, samples: Samples, extents: np.ndarray) -> np.ndarray:
+        if samples.given("sizes"):
+            return _one_each(samples, "sizes", extents.shape[1])
+        return _one_each(samples, "scales", extents.shape[1]).astype(np.float32) * extents.astype(np.float32)
 
 
-def _one_each(sample: Sample, name: str, count: int) -> list[Any]:
+def _one_each(samples: Samples, name: str, count: int) -> np.ndarray:
     """One value for each axis, where a single one stands for all; from the graph, only a scalar does."""
-    values, computed = list(sample[name]), sample.tensor_argument(name)
-    if len(values) == 1 and (computed is None or not computed.ndim):
-        return values * count
-    if len(values) != count:
+    values, computed = samples.values(name), samples.tensors(name)
+    if values.shape[1] == 1 and (computed is None or computed.ndim == 1):
+        return values.repeat(count, axis=1)
+    if values.shape[1] != count:
         raise RuntimeError(
-            f"Argument `{name}` expects either a single value or a list of {count} elements, got {len(values)}"
+            f"Argument `{name}` expects either a single value or a list of {count} elements, got {values.shape[1]}"
         )
     return values

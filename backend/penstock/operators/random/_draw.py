@@ -58,8 +58,11 @@ def output_shape(sample: Sample, shape_like: int) -> tuple[int, ...]:
 _SMALL_DRAW = 1024
 
 
-class Draw(RandomOperator):
-    """Fills a tensor with numbers of some distribution, the same on CPU and GPU up to rounding."""
+class Draw(RandomOperator[Sample | None]):
+    """Fills a tensor with numbers of some distribution, the same on CPU and GPU up to rounding.
+
+    Its state is one of the samples, where all are alike.
+    """
 
     default_dtype: ClassVar[DALIDataType] = DALIDataType.FLOAT
     dtypes: ClassVar[tuple[DALIDataType, ...]] = NUMBERS
@@ -93,7 +96,7 @@ class Draw(RandomOperator):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         return output_shape(sample, 0)
 
-    def infer_batch(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]:
+    def infer_samples(self, workspace: Workspace[Sample | None], num_outputs: int) -> list[list[Shape]]:
         first = Sample(self, workspace, 0) if self._can_fill_batch(workspace) else None
         try:
             shape = None if first is None else self.infer(first)
@@ -101,8 +104,8 @@ class Draw(RandomOperator):
             # Found again where samples are looked at one by one, which tells which are to blame.
             shape = None
         if shape is None or math.prod(shape) > _SMALL_DRAW:
-            return super().infer_batch(workspace, num_outputs)
-        workspace.plans = first
+            return super().infer_samples(workspace, num_outputs)
+        workspace.state = first
         return [[shape] * workspace.batch_size]
 
     def _can_fill_batch(self, workspace: Workspace) -> bool:
@@ -111,11 +114,12 @@ class Draw(RandomOperator):
         free = not workspace.inputs and workspace.arguments.keys() <= {"_random_state"} and not workspace.failures
         return one_call and free and workspace.device == "cpu" and workspace.batch_size > 0
 
-    def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
-        if workspace.plans is not None:
+    def compute_samples(self, workspace: Workspace[Sample | None], shapes: Sequence[Shape]) -> None:
+        first = workspace.state
+        if first is not None:
             try:
                 out = workspace.outputs[0].contiguous_elements().reshape(len(shapes), -1)
-                self.fill_batch(workspace.plans, out, self.streams(workspace))
+                self.fill_batch(first, out, self.streams(workspace, range(len(shapes))))
                 return
             except Exception:
                 # As above.

@@ -8,8 +8,8 @@ import numpy as np
 
 from penstock.data_types import NO_TYPE
 from penstock.kernels.codecs.npy import view_npy
-from penstock.kernels.windows import Region, apply_policy, check_policy
-from penstock.operators.image._boxes import box_region
+from penstock.kernels.windows import apply_policy, check_policy
+from penstock.operators.image._boxes import argument_boxes
 from penstock.operators.image._windows import copy_region
 from penstock.operators.readers._paths import PathReader, path_arguments
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS
@@ -87,9 +87,10 @@ class Numpy(PathReader):
         if not self._has_region:
             return (_native(array),)
         axes = self.args["roi_axes"] or range(array.ndim)
-        arguments: Any = _RegionOfInterest(sample, list(axes), array.shape)
-        wanted = box_region(arguments, array.shape, "")
-        region: Region = apply_policy(wanted, array.shape, self.args["out_of_bounds_policy"])
+        shapes = np.array([array.shape], np.int64)
+        regions = argument_boxes(_RegionOfInterest(sample, list(axes)), shapes, "")
+        apply_policy(shapes, regions.anchors, regions.extents, self.args["out_of_bounds_policy"])
+        region = regions.row(0)
         target = np.empty(region.extents, array.dtype.newbyteorder("="))
         copy_region(array, region, [_as_held(self.args["fill_value"], array.dtype)], None, target)
         return (target,)
@@ -113,10 +114,9 @@ class _RegionOfInterest:
 
     _NAMES = {name.replace("roi_", ""): name for name in _STARTS + _ENDS}
 
-    def __init__(self, sample: Sample, axes: list[int], shape: tuple[int, ...]) -> None:
+    def __init__(self, sample: Sample, axes: list[int]) -> None:
         self._sample = sample
         self._axes = axes
-        self.shapes = [shape]
 
     def given(self, name: str) -> bool:
         if name == "axes":
@@ -124,11 +124,13 @@ class _RegionOfInterest:
         own = self._NAMES.get(name)
         return own is not None and self._sample.given(own) and len(self._sample[own]) > 0
 
-    def tensor_argument(self, name: str) -> None:
-        """None: values from the graph follow the same rules as others."""
+    def constant(self, name: str) -> Any:
+        return self._sample[self._NAMES[name]]
 
-    def __getitem__(self, name: str) -> Any:
-        if name == "axes":
-            return self._axes
-        values = self._sample[self._NAMES[name]]
-        return values * len(self._axes) if len(values) == 1 else values
+    def values(self, name: str) -> np.ndarray:
+        values = self._axes if name == "axes" else self._sample[self._NAMES[name]]
+        count = len(self._axes) if len(values) == 1 else 1
+        return np.array([values * count], np.float64)
+
+    def tensors(self, name: str) -> None:
+        """None: values from the graph follow the same rules as others."""

@@ -1,0 +1,106 @@
+"""Where windows of many images lie, in one call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+
+
+@njit(**_OPTIONS)
+def fill_crops(shapes, wanted, positions, truncates, anchors, extents):  # type: ignore[no-untyped-def]
+    """Works out windows by their extents and relative positions.
+
+    Args:
+        shapes: of the samples, in rows.
+        wanted: of each dimension, the extent without its fraction; below 1: all of it. In rows, or one row for all samples.
+        positions: of each dimension, from 0 to 1; in rows, or one row for all samples.
+        truncates: how anchors become whole; else halves go away from zero.
+        anchors, extents: to be filled.
+
+    Returns:
+        The place, in the order of rows, of the first position that is out of range; -1: there is none.
+    """
+    count, axes = shapes.shape
+    for row in range(count):
+        own_extents, own_positions = min(row, len(wanted) - 1), min(row, len(positions) - 1)
+        for axis in range(axes):
+            size, extent = shapes[row, axis], np.int64(wanted[own_extents, axis])
+            if extent <= 0:
+                anchors[row, axis], extents[row, axis] = 0, size
+                continue
+            position = positions[own_positions, axis]
+            if not 0 <= position <= 1:
+                return row * axes + axis
+            anchor = np.float64(np.float32(position) * np.float32(size - extent))
+            if truncates:
+                anchor = np.trunc(anchor)
+            elif anchor >= 0:
+                anchor = np.floor(anchor + 0.5)
+            else:
+                anchor = np.ceil(anchor - 0.5)
+            anchors[row, axis], extents[row, axis] = np.int64(anchor), extent
+    return -1
+
+
+@njit(**_OPTIONS)
+def first_outside(shapes, anchors, extents, trims):  # type: ignore[no-untyped-def]
+    """The first sample whose window reaches outside of it, or -1; with ``trims``, windows are cut to what is inside."""
+    count, axes = shapes.shape
+    for row in range(count):
+        for axis in range(axes):
+            size, start = shapes[row, axis], anchors[row, axis]
+            stop = start + extents[row, axis]
+            if start >= 0 and stop <= size:
+                continue
+            if not trims:
+                return row
+            start = min(max(start, 0), size)
+            anchors[row, axis], extents[row, axis] = start, max(min(stop, size), start) - start
+    return -1
+
+
+@njit(**_OPTIONS)
+def _whole(value):  # type: ignore[no-untyped-def]
+    """The nearest whole number, from single precision; halves go away from zero."""
+    single = np.float64(np.float32(value))
+    return np.floor(single + 0.5) if single >= 0 else np.ceil(single - 0.5)
+
+
+@njit(**_OPTIONS)
+def fill_boxes(  # type: ignore[no-untyped-def]
+    shapes, axes, starts, relative_starts, ends, relative_ends, from_start, anchors, extents
+):
+    """Works out boxes by where they start and end.
+
+    Args:
+        shapes: of the samples, in rows.
+        axes: the dimensions that the others speak of.
+        starts, ends: in rows, or one row for all samples; for each of the axes, or one for all.
+        relative_starts, relative_ends: these are in parts of the samples' extents.
+        from_start: ends count from the starts.
+        anchors, extents: to be filled in these dimensions.
+
+    Returns:
+        Where a box starts and ends that has no place, or None.
+    """
+    for row in range(len(shapes)):
+        own_starts, own_ends = starts[min(row, len(starts) - 1)], ends[min(row, len(ends) - 1)]
+        for number in range(len(axes)):
+            axis = axes[number]
+            size = np.float64(shapes[row, axis])
+            start, end = own_starts[min(number, own_starts.size - 1)], own_ends[min(number, own_ends.size - 1)]
+            if relative_starts:
+                start *= size
+            if relative_ends:
+                end *= size
+            if from_start:
+                end += start
+            if not start <= end or not np.isfinite(end - start):
+                return start, end
+            anchors[row, axis] = np.int64(_whole(start))
+            extents[row, axis] = np.int64(_whole(end)) - anchors[row, axis]
+    return None

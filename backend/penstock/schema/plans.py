@@ -1,0 +1,100 @@
+"""What operators work out of their batches before they compute: its types, and plans of many samples in columns."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Generic, overload
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, TypeVar
+
+    Plan = TypeVar("Plan", default=Any)
+else:
+    from typing import TypeVar
+
+    Plan = TypeVar("Plan")
+
+
+@dataclass(eq=False)
+class PlanColumns(Sequence[Plan]):
+    """The plans of many samples as a structure of arrays: ``plans[row]`` is that of one sample.
+
+    Fields are arrays or lists with an entry for each sample, columns themselves, or what all samples have in common.
+    """
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many samples there are."""
+
+    @abstractmethod
+    def row(self, number: int) -> Plan:
+        """One sample's plan."""
+
+    @overload
+    def __getitem__(self, rows: int) -> Plan: ...
+
+    @overload
+    def __getitem__(self, rows: slice) -> Sequence[Plan]: ...
+
+    def __getitem__(self, rows: int | slice) -> Plan | Sequence[Plan]:
+        if isinstance(rows, slice):
+            return [self.row(number) for number in range(*rows.indices(len(self)))]
+        if not -len(self) <= rows < len(self):
+            raise IndexError(f"There is no row {rows}: {len(self)} samples are planned")
+        return self.row(rows % len(self))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The plans of all samples, one part after the other."""
+        columns = {own.name: _joined([getattr(part, own.name) for part in parts]) for own in fields(cls)}
+        return cls(**columns)
+
+
+class OwnPlan(Generic[Plan]):
+    """A plan that one sample has, or several that are alike."""
+
+    __slots__ = ("plan",)
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+
+class PlanRow(Generic[Plan]):
+    """A row of many samples' plans, which is looked at when it is first asked for."""
+
+    __slots__ = ("_number", "_plan", "_plans")
+
+    def __init__(self, plans: PlanColumns[Plan], number: int) -> None:
+        self._plans = plans
+        self._number = number
+        self._plan: Plan | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """The row, the same object each time."""
+        plan = self._plan
+        if plan is None:
+            plan = self._plan = self._plans.row(self._number)
+        return plan
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    first = parts[0]
+    if isinstance(first, np.ndarray):
+        return np.concatenate(parts)
+    if isinstance(first, PlanColumns):
+        return first.joined(parts)
+    return [row for part in parts for row in part] if isinstance(first, list) else first
+
+
+# The parameters of operators: what `describe` leaves for the batch, what one sample's computation needs, and, where these
+# are worked out for many samples at once, how they are held. At run time they have no defaults, and nothing looks at them.
+if TYPE_CHECKING:
+    State = TypeVar("State", default=Any)
+    Plans = TypeVar("Plans", bound=PlanColumns[Any], default=Any)
+else:
+    State, Plans = TypeVar("State"), TypeVar("Plans")
