@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from penstock.cli._paths import ExistingPath
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.argument("path", type=ExistingPath())
 @click.option(
     "--passes",
     "names",
