@@ -51,5 +51,7 @@ def penstock() -> None:
     Look around:
       penstock show models/my_model                      inputs, operators and outputs of a pipeline
       penstock inspect models/my_model                   what is fused, folded, shared and pruned before it runs
+      penstock inspect models/my_model --html page.html --input cat.jpg
+                                                         what every operator makes of an image, on a page
       penstock info                                      versions, GPUs, where Triton is
     """

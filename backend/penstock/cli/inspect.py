@@ -115,7 +115,7 @@ def _tried(load: Callable[[], Pipeline], given: Sequence[str], operators: int, e
     from penstock.cli._trial import InputError, try_out
 
     try:
-        with _progress(operators * (2 if each_step else 1)) as ran:
+        with _progress(operators * (3 if each_step and given else 2)) as ran:
             return try_out(load, given, each_step, ran)
     except InputError as error:
         raise click.BadParameter(str(error), param_hint="--input") from None
