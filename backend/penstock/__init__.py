@@ -59,7 +59,9 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(_NAMES[name]), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+    from penstock.errors import no_such_attribute
+
+    raise no_such_attribute(__name__, name, __all__)
 
 
 def __dir__() -> list[str]:

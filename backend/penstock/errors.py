@@ -45,6 +45,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" Did you mean '{meant}'?" if meant else ""
 
 
+def no_such_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError:
+    """The error for a name that a module has not; it tells the nearest of those that it has."""
+    # Names with two underscores are asked for by Python and its tools, not by users.
+    near = "" if name.startswith("__") else did_you_mean(name, [other for other in known if other[0] != "_"])
+    return AttributeError(f"module {module!r} has no attribute {name!r}{near and '.'}{near}")
+
+
 class PenstockError(RuntimeError):
     """The base of all errors that Penstock raises on its own account."""
 

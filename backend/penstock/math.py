@@ -6,8 +6,9 @@ Integers become FLOAT, except in ``abs``, ``min``, ``max``, ``pow`` and ``clamp`
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from penstock.errors import no_such_attribute
 from penstock.graph import apply
 
 _UNARY = {
@@ -81,5 +82,11 @@ def clamp(value: Any, lo: Any, hi: Any) -> Any:
 
 globals().update({name: _unary(name, doc) for name, doc in _UNARY.items()})
 globals().update({name: _binary(name, doc) for name, doc in _BINARY.items()})
+
+if not TYPE_CHECKING:  # Type checkers know what is there.
+
+    def __getattr__(name: str) -> NoReturn:
+        raise no_such_attribute(__name__, name, globals())
+
 
 __all__ = ["atan2", "clamp", "fpow", "pow", *_UNARY, *_BINARY]

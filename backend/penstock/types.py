@@ -7,6 +7,8 @@ from :mod:`penstock.graph.constants`, which know how they become nodes.
 # ruff: noqa: F401
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NoReturn
+
 from penstock.data_types import (
     ANY_DATA,
     BGR,
@@ -64,7 +66,14 @@ from penstock.data_types import (
     to_dali_type,
     to_numpy_type,
 )
+from penstock.errors import no_such_attribute
 from penstock.graph.constants import Constant, ConstantNode
+
+if not TYPE_CHECKING:  # Type checkers know what is there.
+
+    def __getattr__(name: str) -> NoReturn:
+        raise no_such_attribute(__name__, name, globals())
+
 
 __all__ = [
     "CPU_ONLY_DEVICE_ID",

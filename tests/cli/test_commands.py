@@ -111,6 +111,24 @@ def test_errors_are_one_clear_message_and_an_exit_code(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["inspekt", "pipeline.py"], "inspect"),
+        (["inspect", "--pases", "prune", "."], "--passes"),
+        (["inspect", "{folder}/doubld.py"], "doubled.py"),
+        (["show", "{folder}/doubld.py"], "doubled.py"),
+        (["export", "{folder}/doubld.py", "model"], "doubled.py"),
+        (["inspect", "{folder}/doubled.py", "--passes", "prun"], "prune"),
+        (["operators", "resiez"], "resize"),
+    ],
+)
+def test_the_nearest_name_is_offered(arguments: list[str], meant: str, source: Path) -> None:
+    folder = str(source.parent)
+    result = CliRunner().invoke(penstock, [argument.replace("{folder}", folder) for argument in arguments])
+    assert f"Did you mean '{meant}'?" in " ".join(result.output.split())
+
+
 def test_a_wrong_option_points_to_the_help() -> None:
     done = penstock_process("export", "--nope")
     assert done.returncode == 2

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
-from penstock import fn, ops
+import penstock
+from penstock import fn, math, ops, pipeline_def, types
 from penstock.errors import did_you_mean
 from penstock.passes import chosen_passes
+from penstock.schema import find_schema
+
+
+@pipeline_def(batch_size=1, num_threads=1, device_id=None)
+def numbers(highest: int = 3) -> Any:
+    return fn.external_source(name="images"), fn.readers.file(files=["a"], name="files")[0]
 
 
 @pytest.mark.parametrize(
@@ -24,6 +32,16 @@ from penstock.passes import chosen_passes
         (lambda: ops.Resize(resize_shoter=3), KeyError, "resize_shorter"),
         (lambda: fn.external_source(cycel=True), ValueError, "cycle"),
         (lambda: chosen_passes(["prun"]), ValueError, "prune"),
+        (lambda: types.FLAOT, AttributeError, "FLOAT"),
+        (lambda: types.INTERP_LINAER, AttributeError, "INTERP_LINEAR"),
+        (lambda: math.sqr, AttributeError, "sqrt"),
+        (lambda: penstock.pipelin_def, AttributeError, "pipeline_def"),
+        (lambda: find_schema("Resiz"), KeyError, "Resize"),
+        (lambda: numbers(batch_sise=3), TypeError, "batch_size"),
+        (lambda: numbers(hihgest=3), TypeError, "highest"),
+        (lambda: pipeline_def(num_thread=3)(numbers)(), TypeError, "num_threads"),
+        (lambda: numbers().feed_input("image", [np.int32(1)]), KeyError, "images"),
+        (lambda: numbers().reader_meta("file"), RuntimeError, "files"),
     ],
 )
 def test_the_nearest_name_is_offered(use: Callable[[], Any], kind: type[Exception], meant: str) -> None:

@@ -74,6 +74,16 @@ def test_spectrograms_show_low_frequencies_at_the_bottom() -> None:
         assert image[-1].min() > 100 > image[:-1].max()
 
 
+def test_quiet_frequencies_are_seen_beside_loud_ones() -> None:
+    power = np.full((16, 20), 1e-12, np.float32)
+    power[3], power[8] = 1.0, 1e-4
+    (image,) = images(sample_html(power, "ft"))
+    silent, loud, quiet = (image[row].astype(int).sum() for row in (0, -4, -9))
+    assert silent < quiet < loud
+    (decibels,) = images(sample_html(10 * np.log10(power), "ft"))
+    assert decibels[-9].astype(int).sum() > silent
+
+
 def test_recordings_are_curves() -> None:
     html = sample_html(np.sin(np.arange(8000, dtype=np.float32) / 50))
     assert html.count("<polygon") == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from penstock import __version__
+from penstock.errors import did_you_mean
 
 
 class LazyGroup(click.Group):
@@ -19,6 +20,14 @@ class LazyGroup(click.Group):
         return sorted(
             module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]) if module.name[0] != "_"
         )
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant; an unknown one is told with the nearest that there is."""
+        if args[0] not in self.list_commands(ctx):
+            ctx.fail(f"No such command '{args[0]}'.{did_you_mean(args[0], self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """One command, imported now."""
@@ -42,5 +51,7 @@ def penstock() -> None:
     Look around:
       penstock show models/my_model                      inputs, operators and outputs of a pipeline
       penstock inspect models/my_model                   what is fused, folded, shared and pruned before it runs
+      penstock inspect models/my_model --html page.html --input cat.jpg
+                                                         what every operator makes of an image, on a page
       penstock info                                      versions, GPUs, where Triton is
     """

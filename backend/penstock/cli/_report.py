@@ -16,7 +16,7 @@ from penstock.tensors.pictures import MOST_SHOWN, batch_html
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 1200px; padding: 0 1em; color: #1a1a1a }
 h1 { font-size: 1.5em } h2 { font-size: 1.2em; border-top: 1px solid #ddd; padding-top: 1em; margin-top: 2em }
-code, pre, .penstock-graph { font-family: ui-monospace, monospace; font-size: 13px }
+code, pre { font-family: ui-monospace, monospace; font-size: 13px }
 table { border-collapse: collapse } th, td { text-align: left; padding: .2em 1.2em .2em 0; vertical-align: top }
 .scroll { overflow-x: auto } .sides { display: flex; gap: 2em; overflow-x: auto } .quiet { color: #777 }
 .failure { background: #fdecea; border-left: 4px solid #c92a2a; padding: .3em 1em; white-space: pre-wrap }

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from penstock.cli._paths import ExistingPath
+
 
 @click.command()
-@click.argument("pipeline", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("pipeline", type=ExistingPath(dir_okay=False))
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     "--format",

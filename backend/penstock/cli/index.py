@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
+from penstock.cli._paths import ExistingPath
+
 # By the ending of a file's name.
 _FORMATS = {".tar": "webdataset", ".rec": "mxnet", ".tfrecord": "tfrecord", ".tfrecords": "tfrecord"}
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=ExistingPath(dir_okay=False))
 @click.argument("index", type=click.Path(dir_okay=False, path_type=Path), required=False)
 @click.option(
     "--format", "kind", type=click.Choice(sorted(set(_FORMATS.values()))), help="Default: by the file's name."

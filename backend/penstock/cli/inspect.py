@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from penstock.cli._paths import ExistingPath
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.argument("path", type=ExistingPath())
 @click.option(
     "--passes",
     "names",
@@ -113,7 +115,7 @@ def _tried(load: Callable[[], Pipeline], given: Sequence[str], operators: int, e
     from penstock.cli._trial import InputError, try_out
 
     try:
-        with _progress(operators * (2 if each_step else 1)) as ran:
+        with _progress(operators * (3 if each_step and given else 2)) as ran:
             return try_out(load, given, each_step, ran)
     except InputError as error:
         raise click.BadParameter(str(error), param_hint="--input") from None

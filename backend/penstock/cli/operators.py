@@ -8,6 +8,8 @@ from importlib import resources
 
 import click
 
+from penstock.errors import did_you_mean
+
 
 @click.command()
 @click.argument("words", nargs=-1)
@@ -53,6 +55,10 @@ def _show_operators(words: tuple[str, ...]) -> None:
     console = Console(highlight=False)
     console.print(table)
     console.print(f"\n{count} operators")
+    if not count:
+        known = {name for _, schema in public_operators() for name in (schema.fn_path, schema.fn_path.split(".")[-1])}
+        for word in words:
+            console.print(f"No operator is called '{word}'.{did_you_mean(word.removeprefix('fn.'), known)}")
 
 
 def _show_missing() -> None:

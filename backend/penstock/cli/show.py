@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from penstock.cli._paths import ExistingPath
+
 
 @click.command()
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.argument("path", type=ExistingPath())
 def command(path: Path) -> None:
     """Show the operators, inputs and outputs of a pipeline.
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from penstock.errors import did_you_mean
 from penstock.graph.autograph import convert, exempt, explain, is_exempt
 from penstock.graph.conditionals import ConditionStack
 from penstock.pipeline.pipeline import Pipeline
@@ -48,7 +49,9 @@ def pipeline_def(
         def create_pipeline(*args: Any, **kwargs: Any) -> Pipeline:
             conditionals = conditionals_enabled(function, kwargs, enable_conditionals)
             constructor, own = split_keywords(function, kwargs)
-            pipeline = Pipeline(**(pipeline_kwargs | constructor))
+            settings = pipeline_kwargs | constructor
+            _check_settings(settings)
+            pipeline = Pipeline(**settings)
             if not conditionals:
                 pipeline.define_by(function, args, own)
                 return pipeline
@@ -101,10 +104,18 @@ def split_keywords(function: Callable[..., Any], keywords: dict[str, Any]) -> tu
             constructor[name] = value
         else:
             raise UnexpectedArgumentError(
-                f"`{name}` is neither an argument of the function `{function.__name__}` nor of Pipeline. "
+                f"`{name}` is neither an argument of the function `{function.__name__}` nor of Pipeline."
+                f"{did_you_mean(name, [*parameters, *_CONSTRUCTOR])} "
                 f"The function takes: {', '.join(parameters) or 'none'}."
             )
     return constructor, own
+
+
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    """Raises TypeError for what is no argument of a pipeline, as the call would, which knows no similar ones."""
+    for name in settings:
+        if name not in _CONSTRUCTOR:
+            raise TypeError(f"Pipeline has no argument '{name}'.{did_you_mean(name, _CONSTRUCTOR)}")
 
 
 def do_not_convert(func: Callable[..., Any] | None = None) -> Callable[..., Any]:

@@ -15,6 +15,7 @@ from typing import Any
 from penstock.data_types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPIType
 from penstock.graph import DataNode, Graph, Scope
 from penstock.graph.conditionals import ConditionStack
+from penstock.graph.drawing import to_svg
 from penstock.kernels.codecs.limits import Limits
 from penstock.passes import chosen_passes, improve
 from penstock.pipeline import current
@@ -582,7 +583,7 @@ class Pipeline:
     def _repr_html_(self) -> str:
         """What notebooks show."""
         graph = self._shown_graph()
-        picture = "<p>Its graph is not defined yet.</p>" if graph is None else graph._repr_svg_()
+        picture = "<p>Its graph is not defined yet.</p>" if graph is None else to_svg(graph.operators, graph.outputs)
         return f"<div><code>{html.escape(self._heading())}</code><br>{picture}</div>"
 
     def _heading(self) -> str:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from penstock.data_types import DALIDataType, PipelineAPIType, dtype_name
+from penstock.errors import did_you_mean
 from penstock.graph import Graph
 from penstock.runtime import Executor, Plan
 from penstock.runtime.checkpoints import Position, restore_checkpoint, save_checkpoint
@@ -90,7 +91,7 @@ class Session:
         """The step that is fed under this name; raises KeyError where there is none."""
         step = self.feeds.get(name)
         if step is None:
-            raise KeyError(f'Could not find an input operator with name "{name}"')
+            raise KeyError(f'Could not find an input operator with name "{name}".{did_you_mean(name, self.feeds)}')
         return step
 
     def feed_input(self, executor: Executor, name: str, data: Any, layout: str | None) -> None:
@@ -221,7 +222,8 @@ class Session:
         """How the reader of this name shards and pads its data; raises RuntimeError where there is none."""
         if name not in self.readers:
             raise RuntimeError(
-                f"Operator {name} not found or does not expose valid metadata; the pipeline's readers: {sorted(self.readers)}"
+                f"Operator {name} not found or does not expose valid metadata.{did_you_mean(name, self.readers)} "
+                f"The pipeline's readers: {sorted(self.readers)}"
             )
         meta: dict[str, Any] = self.readers[name].operator.reader_meta()
         return meta

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from penstock.errors import did_you_mean
+
 if TYPE_CHECKING:
     from penstock.schema.declaration import Schema
     from penstock.schema.operator import Operator
@@ -74,7 +76,7 @@ def find_schema(name: str) -> Schema:
     try:
         return _schemas[name]
     except KeyError:
-        raise KeyError(f"No operator is called '{name}'") from None
+        raise KeyError(f"No operator is called '{name}'.{did_you_mean(name, _schemas)}") from None
 
 
 def operator_class(name: str) -> type[Operator]:

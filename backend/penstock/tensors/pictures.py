@@ -18,6 +18,8 @@ _FRAMES = 6
 # Fewer values than these are easier read than seen.
 _SHORTEST_SIGNAL, _SHORTEST_SIDE = 64, 8
 _POINTS = 600
+# Of the greatest power of a spectrum: 80 dB below it.
+_SILENCE = 1e-8
 _STYLE = "display:inline-block;margin:4px;vertical-align:top;font:11px monospace;text-align:center"
 # Anchors of the colours of spectrograms, from quiet to loud.
 _COLOURS = np.array([[20, 11, 53], [101, 21, 110], [188, 55, 84], [245, 125, 21], [252, 255, 164]], np.float32)
@@ -96,7 +98,7 @@ def _frames(sample: np.ndarray, layout: str) -> list[np.ndarray]:
     if sample.ndim == 2 and min(sample.shape) >= _SHORTEST_SIDE:
         # Time goes to the right, frequencies go up.
         rows = sample.T if layout == "tf" else sample
-        return [_heat(rows[::-1])]
+        return [_heat(_as_heard(rows) if {*layout} == {*"ft"} else rows)[::-1]]
     return []
 
 
@@ -131,6 +133,14 @@ def _unit(values: np.ndarray, low: float, high: float) -> np.ndarray:
     """The values from 0, for the low bound, to 1; what is no number is 0."""
     scaled = (values.astype(np.float32) - low) / ((high - low) or 1.0)
     return np.clip(np.nan_to_num(scaled, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
+
+
+def _as_heard(spectrum: np.ndarray) -> np.ndarray:
+    """Powers in decibels, of which those far below the greatest are silence; what has negative values is in decibels already."""
+    low, high = _bounds(spectrum)
+    if low < 0 or high <= 0:
+        return spectrum
+    return 10 * np.log10(np.maximum(spectrum.astype(np.float32), high * _SILENCE))
 
 
 def _heat(values: np.ndarray) -> np.ndarray:
