@@ -231,13 +231,18 @@ def complete_environment(report: Report = print) -> Environment:
         ServingEnvironmentError: its Python cannot be hosted, or a package could not be installed.
         ShimError: the library that hosts it cannot be made.
     """
-    if describe(sys.executable).triton is None:
+    if describe(sys.executable).triton is None and not installed_triton():
         _install_triton(Path(sys.prefix), report)
     if not has_compiler():
         report("installing a C++ compiler (the ziglang wheel)")
         _install(Path(sys.prefix), ["ziglang"])
     environment = describe(sys.executable)
-    _refuse_problems(environment, native=True)
+    if not environment.has_library():
+        raise ServingEnvironmentError(
+            f"'{environment.python}' has no shared library ({environment.library}) that Triton could load. Install the package "
+            f"{environment.library.split('.so')[0].rpartition('/')[2]}, use a Python that has it, or make an environment for "
+            "Triton's Python stub with `penstock setup --stub`"
+        )
     shim()
     _warm(environment, report)
     return environment
@@ -332,6 +337,11 @@ def suitable_python(report: Report = print) -> Environment:
         f"C compiler. Seen here: {listed}. Install one (for example the packages python3.12-venv and libpython3.12, or "
         "`pip install uv && uv python install 3.12`) and try again."
     )
+
+
+def installed_triton() -> bool:
+    """This machine has a Triton of its own, as NVIDIA's images do, which comes before that of the wheel."""
+    return shutil.which("tritonserver") is not None or Path("/opt/tritonserver/bin/tritonserver").is_file()
 
 
 def count_gpus() -> int:

@@ -25,7 +25,7 @@ from typing import BinaryIO
 from penstock.errors import PenstockError
 from penstock.serving import guardian
 from penstock.serving.control import Control, ModelState, ServerError, readable
-from penstock.serving.environment import Environment, count_gpus, describe, find_environment
+from penstock.serving.environment import Environment, count_gpus, describe, find_environment, installed_triton
 from penstock.serving.flags import ALL_MODELS, Flags
 from penstock.serving.installation import BACKEND, Hosted, Installation, check_stub, find_installation, lay_out
 from penstock.serving.settings import SERVER_SETTINGS, settings_of
@@ -67,7 +67,8 @@ class LocalServer:
             Models come and go by ``--model-control-mode``: ``none`` (the default), ``poll`` or ``explicit``. Only in
             ``explicit`` can clients load models, and ask for the index of the repository.
         settings: of all models of the backend, e.g. ``{"max_pixels": "1000000"}``; a model's own parameters go first.
-        way: how models run, one of :data:`WAYS`; by default natively, and where that cannot be had, in the stub.
+        way: how models run, one of :data:`WAYS`; by default natively, and where that cannot be had or there are GPUs, in the
+            stub.
         backends: the names that models may have for this backend in their configurations.
         gpu_pool_bytes: memory on each GPU for the outputs in flight; what does not fit is served wrong by Triton.
         allow_failures: start even if models cannot be loaded; by default that is an error.
@@ -290,27 +291,28 @@ class LocalServer:
     # -- starting --------------------------------------------------------------------------------------------------
 
     def _choose_way(self) -> tuple[Environment, Installation]:
-        """What to serve from, and with what, the way that was asked for; else natively, and where that fails in the stub."""
+        """What to serve from, and with what, the way that was asked for; else the first that can be had."""
         if self._asked_way is not None:
             return self._find()
-        self.way = WAYS[0]
-        try:
-            found = self._find()
-            shim()
+        refusals: list[PenstockError] = []
+        # Natively, tensors on a GPU go by way of the host so far; the stub takes and gives them there.
+        for self.way in reversed(WAYS) if count_gpus() else WAYS:
+            try:
+                found = self._find()
+                if self._native:
+                    shim()
+            except PenstockError as error:
+                refusals.append(error)
+                continue
+            if refusals:
+                self._report(f"models run the way '{self.way}': {refusals[0]}")
             return found
-        except PenstockError as error:
-            self.way, why = WAYS[1], error
-        try:
-            found = self._find()
-        except PenstockError as error:
-            raise why from error
-        self._report(f"models run in Triton's Python stub: {why}")
-        return found
+        raise refusals[0]
 
     def _find(self) -> tuple[Environment, Installation]:
         if isinstance(self._environment, Environment):
             environment = self._environment
-        elif not _installed_triton():
+        elif not installed_triton():
             environment = find_environment(self._environment, self._native)
         else:
             # An installed Triton brings the Python that its stub was made for: the machine's own.
@@ -536,10 +538,6 @@ def _variables(environment: Environment) -> dict[str, str]:
         known = [variables["LD_LIBRARY_PATH"]] if variables.get("LD_LIBRARY_PATH") else []
         variables["LD_LIBRARY_PATH"] = os.pathsep.join([str(environment.libraries), *known])
     return variables
-
-
-def _installed_triton() -> bool:
-    return shutil.which("tritonserver") is not None or Path("/opt/tritonserver/bin/tritonserver").is_file()
 
 
 def _name_of(flag: str) -> str:
