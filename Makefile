@@ -5,33 +5,38 @@ SERVE := .venv-serve
 DALI := .venv-dali
 COMPARES := .venv-conformance
 BIN := $(VENV)/bin
-# The environment that models are served from: `penstock serve`, the tests and the demo take it from here.
-export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
 
 .PHONY: help
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
 
 .PHONY: setup
-setup: $(VENV)/.ready $(SERVE)/.ready  ## The virtual environments: .venv, and .venv-serve to serve models from
+setup: $(VENV)/.ready  ## The virtual environment, .venv, with all that serving needs
+
+.PHONY: stub
+stub: $(SERVE)/.ready  ## The environment for Triton's Python stub, .venv-serve: for tests and comparisons
 
 $(VENV)/.ready: pyproject.toml setup.py constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(None if (3, 10) <= sys.version_info < (3, 14) else "penstock needs Python 3.10 to 3.13, this is " + sys.version.split()[0] + ": make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=23"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/penstock setup
 	@touch $@
 
 $(SERVE)/.ready: $(VENV)/.ready constraints-serve.txt
-	PIP_CONSTRAINT=constraints-serve.txt $(BIN)/penstock setup $(SERVE) --with onnxruntime
+	PIP_CONSTRAINT=constraints-serve.txt $(BIN)/penstock setup --stub $(SERVE) --with onnxruntime
 	@touch $@
 
 .PHONY: demo
 demo: setup  ## Start Triton, send held-out digits over HTTP and gRPC, show predictions, accuracy and latency
 	@$(BIN)/python client_examples/demo.py
 
+# Models run both ways in the tests, and plain Python models beside them, which only an old numpy suits.
+test bench-serving: export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
+
 .PHONY: test
-test: setup  ## All tests (make test ARGS="-k resize" for some)
+test: setup stub  ## All tests (make test ARGS="-k resize" for some)
 	$(BIN)/python -m pytest $(ARGS)
 
 # The kernels of JPEG once more with the bounds of arrays checked, and memory between pages that nobody may touch.
@@ -90,6 +95,7 @@ bench-engine: $(COMPARES)/.ready  ## Pipelines, operators and loops beside DALI 
 .PHONY: bench-serving
 bench-serving: setup $(DALI)/.ready  ## Speed and memory through Triton, against DALI, Pillow and the floor
 	$(BIN)/python tests/benchmarks/serving/bench.py --dali-env $(DALI) $(ARGS)
+	$(BIN)/python tests/benchmarks/serving/ways.py
 
 # Real DALI, which the benchmark runs in a plain Python model of the same Triton.
 $(DALI)/.ready: $(SERVE)/.ready

@@ -1,5 +1,9 @@
-"""Writes the type stubs of `fn` and `ops` when the package is built; everything else is in pyproject.toml."""
+"""Writes the type stubs of `fn` and `ops` when the package is built, and adds the sources of the backend's library.
 
+Everything else is in pyproject.toml.
+"""
+
+import shutil
 import sys
 from pathlib import Path
 
@@ -18,6 +22,9 @@ class BuildWithStubs(build_py):
         from penstock.cli._stub_files import write_stubs
 
         write_stubs((SOURCES if self.editable_mode else Path(self.build_lib)) / "penstock")
+        if not self.editable_mode:
+            # What `penstock setup` compiles where it is installed.
+            shutil.copytree(SOURCES / "native", Path(self.build_lib) / "penstock" / "native", dirs_exist_ok=True)
 
 
 setup(cmdclass={"build_py": BuildWithStubs})

@@ -196,23 +196,23 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def log(tmp_path_factory: pytest.TempPathFactory, way: str) -> Path:
     return tmp_path_factory.mktemp("log") / "triton.log"
 
 
 @pytest.fixture(scope="module")
-def server(repository: Path, log: Path) -> Iterator[LocalServer]:
-    with LocalServer(repository, allow_failures=True, log=log) as running:
+def server(repository: Path, log: Path, way: str) -> Iterator[LocalServer]:
+    with LocalServer(repository, way=way, allow_failures=True, log=log) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def saboteurs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+def saboteurs(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[LocalServer]:
     """A server whose models change Penstock itself: in one process with others, these would be changed, too."""
     made = tmp_path_factory.mktemp("saboteurs")
     add_model(made, "sabotaged", TWO_LINES, HEADER + SABOTAGED)
     add_model(made, "without_library", TWO_LINES, HEADER + WITHOUT_LIBRARY)
-    with LocalServer(made, allow_failures=True) as running:
+    with LocalServer(made, way=way, allow_failures=True) as running:
         yield running
 
 

@@ -83,7 +83,10 @@ def server(tmp_path_factory: pytest.TempPathFactory, log: Path) -> Iterator[Loca
     for name, (source, _) in NOT_LOADED.items():
         add_model(repository, name, config, source + HEADER + PLAIN)
     flags = ["--model-control-mode=explicit", "--load-model=*"]
-    with LocalServer(repository, way="native", allow_failures=True, flags=flags, log=log) as running:
+    # From the environment of the tests, whatever its numpy.
+    with LocalServer(
+        repository, way="native", environment=sys.executable, allow_failures=True, flags=flags, log=log
+    ) as running:
         yield running
 
 

@@ -41,8 +41,9 @@ def wait_for(what: Callable[[], object], seconds: float = PATIENCE) -> bool:
 class Service:
     """`penstock serve` in a process of its own, as it is run."""
 
-    def __init__(self, repository: Path, log: Path) -> None:
+    def __init__(self, repository: Path, log: Path, way: str) -> None:
         self.repository = repository
+        self._way = way
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
         with contextlib.ExitStack() as stack:
@@ -64,6 +65,7 @@ class Service:
         """Starts serving, unless it does already, and waits until all models are ready."""
         if self._process is None or self._process.poll() is not None:
             options = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), self._ports)]
+            options.append(f"--backend={self._way}")
             with self._log.open("ab") as log:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "penstock", "serve", str(self.repository), *options],
@@ -122,11 +124,11 @@ def command_line(pid: int) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def kept(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[Service]:
     repository = tmp_path_factory.mktemp("repository")
     for model in MODELS:
         write_model(repository, model, instances=1 + (model == "twins"))
-    service = Service(repository, tmp_path_factory.mktemp("log") / "serve.log")
+    service = Service(repository, tmp_path_factory.mktemp("log") / "serve.log", way)
     yield service
     service.stop()
 
@@ -168,6 +170,10 @@ def assert_all_answer_right(service: Service) -> None:
     assert alone.spotless, alone.mistakes
 
 
+with_stubs = pytest.mark.parametrize("way", ["stub"], indirect=True, scope="module")
+
+
+@with_stubs
 @pytest.mark.parametrize("model", ["crossing", "twins"])
 def test_a_killed_stub_concerns_its_model_alone(service: Service, model: str) -> None:
     others = tuple(set(MODELS) - {model})
@@ -205,6 +211,7 @@ def test_a_killed_server_comes_back(service: Service) -> None:
     assert_all_answer_right(service)
 
 
+@with_stubs
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
 def test_a_supervisor_that_ends_leaves_nothing_behind(service: Service, number: signal.Signals) -> None:
     prefix = service.shared_memory()

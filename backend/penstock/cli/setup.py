@@ -1,4 +1,4 @@
-"""``penstock setup``: the environment to serve from."""
+"""``penstock setup``: what serving needs beside penstock itself."""
 
 from __future__ import annotations
 
@@ -9,29 +9,33 @@ import click
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
+@click.option("--stub", is_flag=True, help="Make an environment for Triton's Python stub, in FOLDER.")
 @click.option(
     "--python", type=click.Path(path_type=Path), help="Interpreter to make it from; found by itself if not given."
 )
 @click.option("--gpu/--no-gpu", default=None, help="With the packages for NVIDIA GPUs; by default if there is one.")
 @click.option(
-    "--with", "packages", multiple=True, metavar="PACKAGE", help="What else the models need; may be repeated."
+    "--with", "packages", multiple=True, metavar="PACKAGE", help="What else its models need; may be repeated."
 )
-def command(folder: Path | None, python: Path | None, gpu: bool | None, packages: tuple[str, ...]) -> None:
-    """Make the environment that models are served from, in FOLDER.
+def command(folder: Path | None, stub: bool, python: Path | None, gpu: bool | None, packages: tuple[str, ...]) -> None:
+    """Make this environment one that models are served from.
 
-    It holds penstock, numpy 1.26 (which the Python backend of Triton 24.10 needs), and Triton itself, from the
-    nvidia-pytriton wheel. Without FOLDER it goes to the cache (~/.cache/penstock/serve), where `penstock serve` finds
-    it. Python 3.10 to 3.12 is best; with 3.13 alone, numpy 1.26 is built from source, which takes a C compiler and some
-    minutes. Run again to bring it up to date.
+    Installs Triton (the nvidia-pytriton wheel), compiles the library by which Triton hosts this Python (with the
+    machine's C++ compiler, or the one in the ziglang wheel), and the kernels that most images need.
+
+    With --stub, an environment of its own is made for Triton's Python stub, with numpy 1.26, which the stub of Triton
+    24.10 needs: in FOLDER, or in the cache (~/.cache/penstock/serve). It is used where Triton cannot host Python itself,
+    and with `penstock serve --backend stub`. Python 3.10 to 3.12 is best for it; with 3.13 alone, numpy 1.26 is built
+    from source, which takes a C compiler and some minutes.
     """
-    from penstock.serving.environment import create_environment, default_folder
-    from penstock.serving.shim import ShimError, shim
+    from penstock.serving.environment import complete_environment, create_environment, default_folder
 
-    environment = create_environment(
-        folder or default_folder(), python=python, gpu=gpu, packages=packages, report=click.echo
-    )
-    try:
-        click.echo(f"backend library: {shim()}")
-    except ShimError as error:
-        click.echo(f"models run in Triton's Python stub: {error}")
-    click.echo(f"ready: {environment.python.parent.parent} (numpy {environment.numpy})")
+    if folder is not None and not stub:
+        raise click.UsageError("a FOLDER is for --stub; without it, the environment of this command is set up")
+    if stub:
+        made = create_environment(
+            folder or default_folder(), python=python, gpu=gpu, packages=packages, report=click.echo
+        )
+    else:
+        made = complete_environment(click.echo)
+    click.echo(f"ready: {made.python.parent.parent} (numpy {made.numpy})")

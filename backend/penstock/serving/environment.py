@@ -1,8 +1,11 @@
 """The serving environment: the Python whose packages the models in Triton run with.
 
-Triton runs Python models in a process of its own, the stub, which takes the environment whose ``bin`` comes first on
-``PATH``. The stub inside the ``nvidia-pytriton`` wheel was built before numpy 2 and exchanges wrong data with it, so
-the serving environment holds numpy 1.26, whatever the environment of the command ``penstock`` itself holds.
+Triton hosts it in its own process, and any environment with a shared library of Python, penstock and Triton will do: the
+one that the command ``penstock`` runs in, as a rule.
+
+Where models run in Triton's Python stub instead, it takes the environment whose ``bin`` comes first on ``PATH``. The stub
+inside the ``nvidia-pytriton`` wheel was built before numpy 2 and exchanges wrong data with it, so that environment holds
+numpy 1.26.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.errors import PenstockError
+from penstock.serving.shim import has_compiler, shim
 
 VARIABLE = "PENSTOCK_SERVE_ENV"
 """Names the folder of the serving environment, or its Python."""
@@ -80,6 +84,11 @@ class Environment:
             return False
         return True
 
+    @property
+    def exchanges_with_stub(self) -> bool:
+        """Its numpy is one for which the wheel's stub was built."""
+        return self.numpy is not None and int(self.numpy.split(".")[0]) < 2
+
     def problems(self, native: bool = False) -> list[str]:
         """Why nothing can be served from here with the wheel's Triton; empty where it can.
 
@@ -93,7 +102,7 @@ class Environment:
             )
         if self.numpy is None:
             found.append("numpy is missing")
-        elif not native and int(self.numpy.split(".")[0]) >= 2:
+        elif not native and not self.exchanges_with_stub:
             found.append(f"numpy {self.numpy} exchanges wrong data with this Triton, which needs numpy 1.26")
         if self.penstock is None:
             found.append("penstock is missing")
@@ -205,7 +214,7 @@ def find_environment(explicit: str | Path | None = None, native: bool = False) -
 
 def remedy(folder: Path | None = None) -> str:
     """What to do without a serving environment."""
-    where = f" {folder}" if folder else ""
+    where = f" --stub {folder}" if folder else ""
     return f"Make one with `penstock setup{where}`, or name one with --python-env or {VARIABLE}."
 
 
@@ -215,6 +224,30 @@ def default_folder() -> Path:
     return cache / "penstock" / "serve"
 
 
+def complete_environment(report: Report = print) -> Environment:
+    """Gives the current environment what it lacks to serve from, natively: Triton, and a compiler where there is none.
+
+    Raises:
+        ServingEnvironmentError: its Python cannot be hosted, or a package could not be installed.
+        ShimError: the library that hosts it cannot be made.
+    """
+    if describe(sys.executable).triton is None and not installed_triton():
+        _install_triton(Path(sys.prefix), report)
+    if not has_compiler():
+        report("installing a C++ compiler (the ziglang wheel)")
+        _install(Path(sys.prefix), ["ziglang"])
+    environment = describe(sys.executable)
+    if not environment.has_library():
+        raise ServingEnvironmentError(
+            f"'{environment.python}' has no shared library ({environment.library}) that Triton could load. Install the package "
+            f"{environment.library.split('.so')[0].rpartition('/')[2]}, use a Python that has it, or make an environment for "
+            "Triton's Python stub with `penstock setup --stub`"
+        )
+    shim()
+    _warm(environment, report)
+    return environment
+
+
 def create_environment(
     folder: str | Path,
     python: str | Path | None = None,
@@ -222,7 +255,7 @@ def create_environment(
     packages: Sequence[str] = (),
     report: Report = print,
 ) -> Environment:
-    """Makes (or completes) a serving environment: penstock, numpy 1.26, and Triton from the ``nvidia-pytriton`` wheel.
+    """Makes (or completes) an environment for the stub: penstock, numpy 1.26, and Triton from the ``nvidia-pytriton`` wheel.
 
     Args:
         folder: of the virtual environment.
@@ -249,16 +282,28 @@ def create_environment(
     extras = ["server", "image", "audio", "video"] + (["gpu"] if (gpu if gpu is not None else count_gpus() > 0) else [])
     report(f"installing penstock [{', '.join(extras)}] and numpy 1.26")
     _install(folder, [*_penstock_requirement(extras), "numpy>=1.26,<2", *packages])
+    _install_triton(folder, report)
+    environment = describe(folder)
+    _refuse_problems(environment, native=False)
+    _warm(environment, report)
+    return environment
+
+
+def _install_triton(folder: Path, report: Report) -> None:
     report("installing Triton (the nvidia-pytriton wheel)")
     # Without its own requirements: they ask for another numpy and for libraries that only its Python face needs.
     _install(folder, ["--no-deps", "nvidia-pytriton>=0.7,<0.8"])
-    environment = describe(folder)
-    problems = environment.problems()
+
+
+def _refuse_problems(environment: Environment, native: bool) -> None:
+    problems = environment.problems(native)
     if problems:
-        raise ServingEnvironmentError(f"'{folder}' was made, but will not do: {'; '.join(problems)}")
+        raise ServingEnvironmentError(f"'{environment.python}' will not do: {'; '.join(problems)}")
+
+
+def _warm(environment: Environment, report: Report) -> None:
     report("compiling the kernels that most images need")
     _run([str(environment.python), "-m", "penstock.serving.warming"])
-    return environment
 
 
 def suitable_python(report: Report = print) -> Environment:
@@ -292,6 +337,11 @@ def suitable_python(report: Report = print) -> Environment:
         f"C compiler. Seen here: {listed}. Install one (for example the packages python3.12-venv and libpython3.12, or "
         "`pip install uv && uv python install 3.12`) and try again."
     )
+
+
+def installed_triton() -> bool:
+    """This machine has a Triton of its own, as NVIDIA's images do, which comes before that of the wheel."""
+    return shutil.which("tritonserver") is not None or Path("/opt/tritonserver/bin/tritonserver").is_file()
 
 
 def count_gpus() -> int:

@@ -141,11 +141,7 @@ def lay_out(
         if installation.from_wheel and installation.stub.is_file():
             _lay_out_python(installation, target / "python")
         for name in names:
-            _clear_ours(target / name)
-            if hosted is None:
-                _lay_out_entry(target / name)
-            else:
-                _lay_out_shim(target / name, hosted)
+            _lay_out_ours(target / name, hosted)
     except OSError as error:
         raise InstallationError(
             f"the backend directory '{target}' cannot be written: {error.strerror}. "
@@ -165,32 +161,29 @@ def _lay_out_python(installation: Installation, folder: Path) -> None:
         os.symlink(source, link)
 
 
-def _clear_ours(folder: Path) -> None:
-    """Takes away the shim of an earlier server; raises InstallationError where the library is not ours."""
-    library, python = _library_in(folder), folder / _PYTHON
+def _lay_out_ours(folder: Path, hosted: Hosted | None) -> None:
+    library, python = folder / f"libtriton_{folder.name}.so", folder / _PYTHON
     if library.exists() and not python.exists():
         # Triton would take that one, and so does whoever put it there.
         raise InstallationError(
             f"'{folder}' is another backend of that name: move it out of '{folder.parent}' for Penstock to take its place"
         )
-    library.unlink(missing_ok=True)
-    python.unlink(missing_ok=True)
-
-
-def _lay_out_shim(folder: Path, hosted: Hosted) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / _PYTHON).write_text(f"{hosted.library}\n{hosted.python}\n")
-    shutil.copyfile(hosted.shim, _library_in(folder))
+    if hosted is None:
+        # Triton takes a library before anything else.
+        library.unlink(missing_ok=True)
+        python.unlink(missing_ok=True)
+        entry = Path(__file__).parents[1] / "model.py"
+        _write(folder / entry.name, entry.read_bytes())
+    else:
+        _write(python, f"{hosted.library}\n{hosted.python}\n".encode())
+        _write(library, hosted.shim.read_bytes())
 
 
-def _library_in(folder: Path) -> Path:
-    return folder / f"libtriton_{folder.name}.so"
-
-
-def _lay_out_entry(folder: Path) -> None:
-    entry = Path(__file__).parents[1] / "model.py"
-    target = folder / entry.name
-    if target.is_file() and target.read_bytes() == entry.read_bytes():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(entry, target)
+def _write(path: Path, content: bytes) -> None:
+    """Writes a file, unless it is there already: the folder may be read-only."""
+    if not path.is_file() or path.read_bytes() != content:
+        # Beside, and then moved there: a server that runs may have the old one in its memory.
+        beside = path.with_name(f"{path.name}.{os.getpid()}")
+        beside.write_bytes(content)
+        beside.replace(path)

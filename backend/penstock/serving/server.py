@@ -22,9 +22,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
+from penstock.errors import PenstockError
 from penstock.serving import guardian
 from penstock.serving.control import Control, ModelState, ServerError, readable
-from penstock.serving.environment import Environment, count_gpus, describe, find_environment
+from penstock.serving.environment import Environment, count_gpus, describe, find_environment, installed_triton
 from penstock.serving.flags import ALL_MODELS, Flags
 from penstock.serving.installation import BACKEND, Hosted, Installation, check_stub, find_installation, lay_out
 from penstock.serving.settings import SERVER_SETTINGS, settings_of
@@ -66,7 +67,8 @@ class LocalServer:
             Models come and go by ``--model-control-mode``: ``none`` (the default), ``poll`` or ``explicit``. Only in
             ``explicit`` can clients load models, and ask for the index of the repository.
         settings: of all models of the backend, e.g. ``{"max_pixels": "1000000"}``; a model's own parameters go first.
-        way: ``native`` or ``stub``, as in :data:`WAYS`.
+        way: how models run, one of :data:`WAYS`; by default natively, and where that cannot be had or there are GPUs, in the
+            stub.
         backends: the names that models may have for this backend in their configurations.
         gpu_pool_bytes: memory on each GPU for the outputs in flight; what does not fit is served wrong by Triton.
         allow_failures: start even if models cannot be loaded; by default that is an error.
@@ -111,9 +113,10 @@ class LocalServer:
         self._given_ports = {"HTTP": http_port, "gRPC": grpc_port, "metrics": metrics_port}
         self._settings = dict(settings or {})
         self._mirrors: Mirrors | None = None
-        self.way = way or os.environ.get(WAY) or "stub"
-        if self.way not in WAYS:
-            raise ServerError(f"models run in one of the ways {' and '.join(WAYS)}, there is no '{self.way}'")
+        self._asked_way = way or os.environ.get(WAY) or None
+        if self._asked_way not in (*WAYS, None):
+            raise ServerError(f"models run {' or '.join(WAYS)}, there is no way '{self._asked_way}'")
+        self.way = self._asked_way or WAYS[0]
         self._backends = tuple(backends)
         self._gpu_pool_bytes = gpu_pool_bytes
         self._allow_failures = allow_failures
@@ -194,7 +197,7 @@ class LocalServer:
         for repository in self._own_repositories:
             if not repository.is_dir():
                 raise ServerError(f"there is no model repository at '{repository}'")
-        environment, self._installation = self._find()
+        environment, self._installation = self._choose_way()
         self._stopping.clear()
         self._folder = Path(tempfile.mkdtemp(prefix="penstock-serve-"))
         self.log = self._given_log or self._folder / "triton.log"
@@ -209,6 +212,7 @@ class LocalServer:
             if self._installation.from_wheel and hosted is None:
                 check_stub(self._installation, self._variables)
             self._backend_directory = lay_out(self._installation, self._folder, self._backends, hosted)
+            self._warn_of_wrong_data(environment)
             self._guard()
             self._start_on_free_ports()
             if not self._allow_failures:
@@ -286,15 +290,52 @@ class LocalServer:
 
     # -- starting --------------------------------------------------------------------------------------------------
 
+    def _choose_way(self) -> tuple[Environment, Installation]:
+        """What to serve from, and with what, the way that was asked for; else the first that can be had."""
+        if self._asked_way is not None:
+            return self._find()
+        refusals: list[PenstockError] = []
+        # Natively, tensors on a GPU go by way of the host so far; the stub takes and gives them there.
+        for self.way in reversed(WAYS) if count_gpus() else WAYS:
+            try:
+                found = self._find()
+                if self._native:
+                    shim()
+            except PenstockError as error:
+                refusals.append(error)
+                continue
+            if refusals:
+                self._report(f"models run the way '{self.way}': {refusals[0]}")
+            return found
+        raise refusals[0]
+
     def _find(self) -> tuple[Environment, Installation]:
         if isinstance(self._environment, Environment):
             environment = self._environment
-        elif not _installed_triton():
+        elif not installed_triton():
             environment = find_environment(self._environment, self._native)
         else:
             # An installed Triton brings the Python that its stub was made for: the machine's own.
             environment = describe(self._environment or shutil.which("python3") or "python3")
+            if self._native and not environment.has_library():
+                raise ServerError(
+                    f"'{environment.python}' has no shared library ({environment.library}) that Triton could load"
+                )
         return environment, find_installation(environment, self._native)
+
+    def _warn_of_wrong_data(self, environment: Environment) -> None:
+        """Reports plain Python models, which run in the stub all the same, where that exchanges wrong data with them."""
+        assert self._installation is not None
+        if not self._installation.from_wheel or environment.exchanges_with_stub:
+            return
+        for repository in self.repositories:
+            for source in sorted(repository.glob("*/*/model.py")):
+                if "as_numpy(" in source.read_text(errors="replace"):
+                    self._report(
+                        f"{source.parent.parent.name}: with numpy {environment.numpy}, `as_numpy()` gives wrong values in this "
+                        "Triton's Python stub, and tensors of byte strings end it: use `np.from_dlpack(tensor)`, or serve from an "
+                        "environment with numpy 1.26 (`penstock setup --stub`)"
+                    )
 
     @property
     def _native(self) -> bool:
@@ -497,10 +538,6 @@ def _variables(environment: Environment) -> dict[str, str]:
         known = [variables["LD_LIBRARY_PATH"]] if variables.get("LD_LIBRARY_PATH") else []
         variables["LD_LIBRARY_PATH"] = os.pathsep.join([str(environment.libraries), *known])
     return variables
-
-
-def _installed_triton() -> bool:
-    return shutil.which("tritonserver") is not None or Path("/opt/tritonserver/bin/tritonserver").is_file()
 
 
 def _name_of(flag: str) -> str:

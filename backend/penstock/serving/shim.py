@@ -43,6 +43,15 @@ def shim() -> Path:
     return library
 
 
+def has_compiler() -> bool:
+    """There is a C++ compiler on this machine, or in this environment."""
+    try:
+        _compiler()
+    except ShimError:
+        return False
+    return True
+
+
 def compile_to(library: Path) -> None:
     """Compiles the shim into a file.
 
