@@ -13,7 +13,7 @@ from penstock.schema.samples import random_arrays
 class MFCC(Operator):
     """The first coefficients of the discrete cosine transform along one axis, optionally liftered.
 
-    The transform is not scaled (a constant 1 of N elements gives N), unless `normalize` makes it orthonormal.
+    The transform is unscaled (a constant 1 of N elements yields N) unless `normalize` makes it orthonormal.
 
     >>> coefficients = fn.mfcc(fn.to_decibels(mel), n_mfcc=13)
     """

@@ -1,4 +1,4 @@
-"""`preemphasis_filter`: lifts high frequencies."""
+"""`preemphasis_filter`: boosts high frequencies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BORDERS = ("zero", "clamp", "reflect")
 class PreemphasisFilter(Operator):
     """``y[t] = x[t] - coefficient * x[t - 1]``.
 
-    What comes before the first element is zero, the first element itself (`clamp`), or the second (`reflect`).
+    The element before the first is zero, the first itself (`clamp`), or the second (`reflect`).
 
     >>> sharper = fn.preemphasis_filter(audio, preemph_coeff=0.97)
     """

@@ -1,4 +1,4 @@
-"""`cast_like`: the type of another input."""
+"""`cast_like`: converts to the type of another input."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from penstock.schema import Argument, Input, Operator, Schema, Workspace, regist
 
 @register_operator
 class ExpandDims(Operator):
-    """Inserts dimensions of extent 1; nothing is copied."""
+    """Inserts dimensions of extent 1, without a copy."""
 
     schema = Schema(
         name="ExpandDims",
@@ -55,7 +55,7 @@ class ExpandDims(Operator):
         if not self.args["axes"]:
             return layout
         if names == "" and layout:
-            # New dimensions without a name end the layout where the first of them is.
+            # An unnamed new dimension truncates the layout at its position.
             return layout[: min(self.args["axes"])]
         if not names or (ndim and not layout):
             return ""

@@ -1,4 +1,4 @@
-"""`ones_like`: tensors of ones in the shapes of others."""
+"""`ones_like`: tensors of ones with the shapes of another input."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schem
 
 @register_operator
 class OnesLike(Operator):
-    """A tensor of ones for each sample, of the shape, layout and, unless told otherwise, type of the input."""
+    """A tensor of ones for each sample, with the shape, layout and (by default) type of the input."""
 
     schema = Schema(
         name="OnesLike",

@@ -1,4 +1,4 @@
-"""`permute_batch`: the samples of a batch in another order."""
+"""`permute_batch`: reorders the samples of a batch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from penstock.schema import Argument, Input, Operator, Schema, Workspace, regist
 
 @register_operator
 class PermuteBatch(Operator):
-    """Output sample i is input sample ``indices[i]``; nothing is copied.
+    """Output sample i is input sample ``indices[i]``; without a copy.
 
     >>> others = fn.permute_batch(images, indices=fn.batch_permutation())
     """

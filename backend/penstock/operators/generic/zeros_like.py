@@ -1,4 +1,4 @@
-"""`zeros_like`: tensors of zeros in the shapes of others."""
+"""`zeros_like`: tensors of zeros with the shapes of another input."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schem
 
 @register_operator
 class ZerosLike(Operator):
-    """A tensor of zeros for each sample, of the shape, layout and, unless told otherwise, type of the input."""
+    """A tensor of zeros for each sample, with the shape, layout and (by default) type of the input."""
 
     schema = Schema(
         name="ZerosLike",

@@ -13,7 +13,7 @@ from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 @register_operator
 class Mean(TypedReduction):
-    """The mean of the elements along some dimensions.
+    """The mean along dimensions.
 
     >>> fn.reductions.mean(images, axis_names="HW")
     """

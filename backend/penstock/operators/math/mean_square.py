@@ -13,7 +13,7 @@ from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 @register_operator
 class MeanSquare(TypedReduction):
-    """The mean of the elements' squares along some dimensions.
+    """The mean of squares along dimensions.
 
     >>> fn.reductions.mean_square(signals, axes=[0])
     """

@@ -13,7 +13,7 @@ from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 @register_operator
 class RootMeanSquare(TypedReduction):
-    """The square root of the mean of the elements' squares along some dimensions.
+    """The root mean square along dimensions.
 
     >>> fn.reductions.rms(signals, axes=[0])
     """

@@ -1,4 +1,4 @@
-"""`batch_permutation`: which sample takes the place of which."""
+"""`batch_permutation`: a random permutation of the batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.schema.random_operator import RandomOperator
 
 @register_operator
 class BatchPermutation(RandomOperator):
-    """Gives each sample the index of a sample of its batch, as :func:`fn.permute_batch` takes it.
+    """For each sample, the index of a sample of the batch, as :func:`fn.permute_batch` takes it.
 
     >>> others = fn.permute_batch(images, indices=fn.batch_permutation())
     """

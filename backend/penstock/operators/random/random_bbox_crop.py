@@ -1,4 +1,4 @@
-"""`random_bbox_crop`: a random window of an image that suits the boxes in it."""
+"""`random_bbox_crop`: a random crop chosen by its overlap with bounding boxes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from penstock.schema.samples import Example, boxes, fixed_arrays
 
 @register_operator
 class RandomBBoxCrop(BoxCroppingOperator):
-    """Draws windows until one overlaps the boxes enough; gives the window and the boxes as they lie in it.
+    """Draws windows until one overlaps the boxes enough; returns the window and its boxes.
 
     Each round draws one of the thresholds (or, with ``allow_no_crop``, the whole image), then ``num_attempts`` windows,
-    of which the last with enough overlap counts. Boxes whose centres lie outside of the window are dropped, the
-    others clipped. The method is that of SSD (Liu et al., 2016).
+    of which the last with enough overlap is used. Boxes centred outside the window are dropped, the others clipped. The
+    method is SSD's (Liu et al., 2016).
 
     >>> anchor, shape, boxes, labels = fn.random_bbox_crop(boxes, labels, scaling=[0.3, 1.0], aspect_ratio=[0.5, 2.0])
     >>> images = fn.slice(images, anchor, shape)

@@ -1,4 +1,4 @@
-"""What DALI's two readers of videos that the GPU decodes have in common: their arguments and the number of their outputs."""
+"""The arguments and outputs of DALI's two readers that decode videos on the GPU."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ VIDEO_ARGUMENTS = (
 
 
 def count_outputs(arguments: dict[str, Any]) -> int:
-    """Frames, and what is asked for beside them."""
+    """Frames, and the further outputs asked for."""
     labels = arguments.get("labels") is not None or bool(arguments.get("file_list") or arguments.get("file_root"))
     numbers = str(arguments.get("enable_frame_num") or "none") not in ("none", "False")
     return 1 + labels + numbers + bool(arguments.get("enable_timestamps"))

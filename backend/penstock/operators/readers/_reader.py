@@ -1,6 +1,6 @@
-"""What all readers have in common: the order of samples, reading on the pool's threads, checkpoints.
+"""The base of readers: the order of samples, reading on the worker pool, checkpoints.
 
-A concrete reader lists its items once, and reads one item at a time; nothing else differs between readers.
+A concrete reader lists its items once and reads one item at a time.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Reader(Operator):
     """The base of readers.
 
     Attributes:
-        items: what there is to read, in order; listed when first needed.
+        items: everything there is to read, in order; listed when first needed.
         shuffles_list: `random_shuffle` also shuffles the whole list once.
         shuffles_both_ways: `random_shuffle` and `shuffle_after_epoch` may be combined.
         nothing_to_read: what is said of a data set without samples.
@@ -105,30 +105,30 @@ class Reader(Operator):
 
     @abstractmethod
     def list_items(self) -> Sequence[Any]:
-        """What there is to read, in order; raises where the data set is not as it should be."""
+        """Everything there is to read, in order; raises if the data set is malformed."""
 
     @abstractmethod
     def output_specs(self) -> list[OutputSpec]:
-        """What the outputs hold; a dtype of NO_TYPE: that of the samples."""
+        """The outputs' types; NO_TYPE: the type of the samples."""
 
     @abstractmethod
     def read(self, item: Any) -> Sequence[np.ndarray]:
         """One sample: an array for each output."""
 
     def read_sample(self, item: Any, sample: Sample) -> Sequence[np.ndarray]:
-        """Like :meth:`read`, for readers that have arguments of each sample's own."""
+        """Like :meth:`read`, for readers with per-sample arguments."""
         return self.read(item)
 
     def groups(self) -> tuple[int, ...] | None:
-        """Sizes of the groups of items that the shuffle between epochs keeps together; None: there are none."""
+        """Sizes of the groups of items that the shuffle between epochs keeps together; None: no groups."""
         return None
 
     def source_info(self, item: Any, output: int) -> str:
-        """Where one output of the item comes from, or nothing."""
+        """The source of one output of the item, or nothing."""
         return ""
 
     def aligned(self, column: list[np.ndarray | None], output: int) -> list[np.ndarray | None]:
-        """A batch's samples of one output, brought into agreement where the reader knows how."""
+        """One output of a batch's samples, made to agree if the reader knows how."""
         return column
 
     # -- order ------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class Reader(Operator):
         return self._order
 
     def keep_checkpoints(self) -> None:
-        """Takes the order that readers have in pipelines with checkpoints; called before anything is read."""
+        """Switches to the order that readers have in pipelines with checkpoints; called before anything is read."""
         self._keeps_checkpoints = True
         if self._order is not None:
             self._order = ReadingOrder(self._order.settings, from_list=True)
@@ -177,7 +177,7 @@ class Reader(Operator):
         return self._items or ()
 
     def reader_meta(self) -> dict[str, int]:
-        """How the samples are divided, as users of DALI's ``Pipeline.reader_meta`` know it."""
+        """The sharding of the samples, in the form of DALI's ``Pipeline.reader_meta``."""
         settings = self._open().settings
         return {
             "epoch_size": settings.size,
@@ -190,7 +190,7 @@ class Reader(Operator):
 
     @property
     def epoch_size(self) -> int:
-        """The number of samples that an epoch over all shards gives, padding included."""
+        """The number of samples in an epoch over all shards, padding included."""
         settings = self._open().settings
         return settings.padded_shard_size * settings.num_shards if settings.pad_last_batch else settings.size
 
@@ -239,6 +239,6 @@ def _batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[st
 
 
 def _disagreement(what: str, *samples: tuple[str, str]) -> ValueError:
-    """Two samples, each with its source, differ in what is the same in a batch."""
+    """The error for two samples, given with their sources, that differ in what a batch must share."""
     found = " and ".join(f"{value} ('{source}')" if source else value for source, value in samples)
     return ValueError(f"Inconsistent data: all samples in the batch must have the same {what}, got {found}")

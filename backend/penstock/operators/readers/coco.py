@@ -1,4 +1,4 @@
-"""`readers.coco`: images of the COCO data set with their objects' boxes, labels and masks."""
+"""`readers.coco`: images of the COCO data set with boxes, labels and masks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_A
 from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
 from penstock.storage import join
 
-# These say how an annotations file is read, which preprocessed annotations have behind them.
+# How to read an annotations file; preprocessed annotations have these applied.
 _ANNOTATION_ARGUMENTS = ("annotations_file", "skip_empty", "ratio", "ltrb", "images", "size_threshold")
 
 
@@ -38,10 +38,10 @@ _TO_COORDINATES = np.array([1, 2, 2], np.int32)
 
 @register_operator
 class COCO(Reader):
-    """Gives each image's bytes, its objects' boxes (float32, (n, 4)) and labels (int32, (n,)).
+    """Returns each image's bytes, its objects' boxes (float32, (n, 4)) and labels (int32, (n,)).
 
-    With ``polygon_masks``, polygons (int32, (m, 3): object, first and last vertex) and vertices (float32, (k, 2))
-    follow; with ``pixelwise_masks``, the label of each pixel (int32, HWC); with ``image_ids``, the image's number.
+    ``polygon_masks`` adds polygons (int32, (m, 3): object, first and last vertex) and vertices (float32, (k, 2));
+    ``pixelwise_masks`` the label of each pixel (int32, HWC); ``image_ids`` the image's number.
 
     >>> images, boxes, labels = fn.readers.coco(  # doctest: +SKIP
     ...     file_root="val2017", annotations_file="instances_val2017.json", ltrb=True, ratio=True

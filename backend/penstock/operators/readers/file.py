@@ -39,10 +39,10 @@ class _Item(NamedTuple):
 
 @register_operator
 class File(Reader):
-    """Gives each file's bytes, and its label as a vector of one number.
+    """Returns each file's bytes, and its label as a vector of one number.
 
-    The files are given in one of three ways: by ``files`` (with ``labels``); by ``file_list``, a text file with a path
-    and a label in each line; or by ``file_root``, whose folders are the classes, numbered from 0 in order of name.
+    The files are given by ``files`` (with ``labels``); by ``file_list``, a text file with a path and a label in each
+    line; or by ``file_root``, whose folders are the classes, numbered from 0 by name.
 
     >>> encoded, labels = fn.readers.file(file_root="photos", random_shuffle=True)  # doctest: +SKIP
     """

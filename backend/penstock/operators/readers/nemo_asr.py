@@ -1,4 +1,4 @@
-"""`readers.nemo_asr`: speech and transcripts of data sets that a NeMo manifest lists."""
+"""`readers.nemo_asr`: speech and transcripts of data sets listed in a NeMo manifest."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def _seconds(value: Any) -> float:
 
 @register_operator
 class NemoAsr(Reader):
-    """Gives each recording, its own sample rate (a float), its transcript (UTF-8 bytes) and its number in the manifest.
+    """Returns each recording, its sample rate (a float), its transcript (UTF-8 bytes) and its number in the manifest.
 
-    Recordings are (time), or (time, channels) without ``downmix``. A manifest holds a JSON object in each line, with
-    ``audio_filepath`` and, where they are known, ``offset`` and ``duration`` in seconds, and ``text``; other lines are skipped,
-    with a logged warning.
+    Recordings are (time), or (time, channels) without ``downmix``. Each line of a manifest holds a JSON object with
+    ``audio_filepath`` and, optionally, ``offset`` and ``duration`` in seconds, and ``text``; other lines are skipped
+    with a warning in the log.
 
     >>> audio, rate, text = fn.readers.nemo_asr(manifest_filepaths=["train.json"])  # doctest: +SKIP
     """
@@ -163,7 +163,7 @@ class NemoAsr(Reader):
         return outputs
 
     def _signal(self, file: Any, count: int) -> np.ndarray:
-        """The next ``count`` moments of an open file, mixed, resampled and converted."""
+        """The next ``count`` frames of an open file, mixed, resampled and converted."""
         wanted, dtype = self.args["sample_rate"], numpy_dtype(self.args["dtype"])
         resampled = wanted > 0 and wanted != file.samplerate
         mixed = self.args["downmix"] and file.channels > 1

@@ -1,4 +1,4 @@
-"""`readers.numpy`: arrays from files in numpy's format."""
+"""`readers.numpy`: arrays from ``.npy`` files."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
 
 @register_operator
 class Numpy(PathReader):
-    """Reads arrays, or regions of them; all arrays of a batch must be of one type and rank.
+    """Reads arrays, or regions of them; all arrays of a batch must have the same type and rank.
 
-    The files are given by ``files``, by ``file_list`` (a text file with a path in each line), or by
-    ``file_root``: those in that folder and in the folders there.
+    The files are given by ``files``, by ``file_list`` (a text file with a path in each line), or by ``file_root``, with
+    all its subfolders.
 
     >>> arrays = fn.readers.numpy(file_root="arrays", roi_start=[0, 0], roi_shape=[64, 64])  # doctest: +SKIP
     """
@@ -72,7 +72,7 @@ class Numpy(PathReader):
         super().setup()
 
     def _has(self, name: str) -> bool:
-        """Whether a part of the region is given: an empty list says nothing."""
+        """Whether part of the region is given; an empty list is not."""
         return self.given(name) and self.args.get(name) != []
 
     def output_specs(self) -> list[OutputSpec]:
@@ -102,7 +102,7 @@ def _native(array: np.ndarray) -> np.ndarray:
 
 
 def _as_held(value: float, dtype: np.dtype) -> float:
-    """The fill value as a type holds it: integers round and saturate, unlike where crops fill."""
+    """The fill value in a type: integers are rounded and saturate, unlike in crops."""
     if dtype.kind not in "iu":
         return value
     limits = np.iinfo(dtype)
@@ -110,7 +110,7 @@ def _as_held(value: float, dtype: np.dtype) -> float:
 
 
 class _RegionOfInterest:
-    """A sample's ``roi_*`` arguments by the names that boxes have elsewhere; single values stand for all axes."""
+    """A sample's ``roi_*`` arguments under the names that boxes have elsewhere; single values apply to all axes."""
 
     _NAMES = {name.replace("roi_", ""): name for name in _STARTS + _ENDS}
 

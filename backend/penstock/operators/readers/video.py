@@ -1,4 +1,4 @@
-"""`experimental.readers.video`: sequences of frames out of video files."""
+"""`experimental.readers.video`: sequences of frames from video files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.schema.libraries import PYAV
 from penstock.storage import join
 
 _FRAME_NUMBERS = ("none", "scalar", "sequence")
-# Whether start and end of a part are rounded up.
+# Whether the start and end of a clip are rounded up.
 _ROUNDINGS = {
     "start_down_end_up": (False, True),
     "start_up_end_down": (True, False),
@@ -28,7 +28,7 @@ _ROUNDINGS = {
 
 
 class _Source(NamedTuple):
-    """A file, its label, and the part of it that is read: as the list has it, or nothing."""
+    """A file, its label, and the part of it to read, as listed."""
 
     path: str
     label: int
@@ -42,7 +42,7 @@ class _Item(NamedTuple):
 
 
 def _frame_numbers(arguments: dict[str, Any]) -> str:
-    """`enable_frame_num` as one of its names; booleans mean the first number."""
+    """`enable_frame_num` as one of its names; booleans select the first."""
     value = arguments.get("enable_frame_num", "none")
     if isinstance(value, bool) or value in ("True", "False"):
         return "scalar" if str(value) == "True" else "none"
@@ -60,9 +60,9 @@ def _count_outputs(arguments: dict[str, Any]) -> int:
 
 @register_operator
 class Video(Reader):
-    """Gives sequences of frames (uint8, FHWC, RGB); then labels, frames' numbers and times where they are asked for.
+    """Returns sequences of frames (uint8, FHWC, RGB), then labels, frame numbers and timestamps if asked for.
 
-    Any format that FFmpeg reads is decoded on the CPU (DALI does so with VP8, VP9 and MJPEG alone). It needs PyAV:
+    Any format that FFmpeg reads is decoded on the CPU (DALI's CPU reader takes VP8, VP9 and MJPEG only). Needs PyAV:
     ``pip install penstock[video]``.
 
     >>> clips = fn.experimental.readers.video(filenames=["a.mp4"], sequence_length=16, stride=2)  # doctest: +SKIP
@@ -180,7 +180,7 @@ class Video(Reader):
             yield _Item(source.path, source.label, [frame + start if frame >= 0 else frame for frame in frames])
 
     def _part(self, video: VideoFile, span: tuple[str, str] | None) -> tuple[int, int]:
-        """The first frame and the one behind the last."""
+        """The first frame, and the one after the last."""
         if span is None:
             return 0, len(video)
         if self.args["file_list_format"] == "frames":
