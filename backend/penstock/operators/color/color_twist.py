@@ -1,4 +1,4 @@
-"""`color_twist`: hue, saturation, contrast and brightness at once."""
+"""`color_twist`: hue, saturation, contrast and brightness in one operator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 @register_operator
 class ColorTwist(ColourMatrixOperator):
-    """``brightness * (contrast * M x + (1 - contrast) * center)``, M turning the hue and scaling the saturation."""
+    """``brightness * (contrast * M x + (1 - contrast) * center)``, where M rotates the hue and scales the saturation."""
 
     keeps_frame_shape = True
     schema = Schema(

@@ -12,7 +12,7 @@ from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 @register_operator
 class Hsv(ColourMatrixOperator):
-    """Turns the hue, and scales saturation and value."""
+    """Rotates the hue, and scales saturation and value."""
 
     keeps_frame_shape = True
     schema = Schema(

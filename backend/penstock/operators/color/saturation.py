@@ -1,4 +1,4 @@
-"""`saturation`: how colourful images are."""
+"""`saturation`: scales the saturation."""
 
 from __future__ import annotations
 

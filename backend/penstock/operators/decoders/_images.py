@@ -1,4 +1,4 @@
-"""What the image decoders have in common: their arguments, headers to shapes, and both ways of decoding."""
+"""The base of the image decoders: their arguments, shapes from headers, decoding on CPU and GPU."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ def encoded_bytes(sample: Sample) -> np.ndarray:
 
 
 def undecodable(error: PenstockError, sample: Sample) -> PenstockError:
-    """The error, with the image's source where that is known."""
+    """The error, with the image's source if it is known."""
     infos = sample.workspace.inputs[0].source_infos
     source = f": {infos[sample.index]}" if infos and infos[sample.index] else ""
     return type(error)(f"Failed to decode sample #{sample.index}{source}. {error}")
 
 
 def check_encoded(workspace: Workspace, accepted: Sequence[DALIDataType] = (UINT8, INT8)) -> None:
-    """Raises ValueError unless the input is made of bytes."""
+    """Raises ValueError unless the input consists of bytes."""
     batch = workspace.inputs[0]
     if len(batch) and batch.dtype not in accepted:
         raise ValueError(
@@ -104,11 +104,11 @@ def check_encoded(workspace: Workspace, accepted: Sequence[DALIDataType] = (UINT
 
 
 def _spans(window: Region) -> str:
-    """From where to where a window reaches in each dimension."""
+    """The start and end of a window in each dimension."""
     return ", ".join(f"{start}..{start + extent}" for start, extent in zip(window.anchor, window.extents))
 
 
-# Whole images are decoded by simplejpeg, regions by nvImageCodec, which is as quick where they are this part of the image.
+# Above this fraction of the image, simplejpeg decoding all of it is as fast as nvImageCodec decoding the region.
 _WORTH_CUTTING = 0.8
 
 
@@ -236,7 +236,7 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
     def decode_part(self, sample: Sample[Headers, DecodePlan], part: Region) -> np.ndarray | None:
         """A part (in H, W) of what :meth:`decode_into` gives, in memory that this thread's next image is decoded into.
 
-        None where it must be cut out of the whole, and where that is quicker.
+        None if the region must be cut from the whole image, or if that is faster.
         """
         header, window = sample.plan
         if window is not None:
@@ -266,7 +266,7 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
     # -- device "mixed" ----------------------------------------------------------------------------------------
 
     def _run_on_gpu(self, workspace: Workspace) -> None:
-        """Like :meth:`run_batch`, but each image stays where the decoder put it: nothing is allocated ahead."""
+        """Like :meth:`run_batch`, but leaves each image in the decoder's memory, without allocating the batch."""
         from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder, Job, as_array
         from penstock.kernels.cuda.launch import Located
 

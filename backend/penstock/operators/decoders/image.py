@@ -1,4 +1,4 @@
-"""`decoders.image`: encoded images to pixels."""
+"""`decoders.image`: decodes images."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from penstock.schema import Alias, Argument, Input, Schema, register_operator
 class Image(ImageDecoder):
     """Decodes JPEG, PNG, TIFF, BMP, WebP, JPEG 2000, PNM, GIF, AVIF and ICO to images of layout HWC.
 
-    The bytes tell the format. On the device ``mixed``, JPEG, JPEG 2000 and TIFF are decoded on the GPU, and what it
-    does not take on the CPU.
+    The format is detected from the content. On the device ``mixed``, JPEG, JPEG 2000 and TIFF are decoded on the GPU,
+    and everything it does not support on the CPU.
 
     >>> images = fn.decoders.image(encoded, device="cpu", output_type=types.RGB)  # doctest: +SKIP
     """

@@ -1,4 +1,4 @@
-"""`decoders.image_crop`: a window of each encoded image."""
+"""`decoders.image_crop`: decodes a window of each image."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.schema.samples import Example
 
 @register_operator
 class ImageCrop(ImageDecoder):
-    """Decodes a window of each image: what ``crop`` would take of the whole, for less work.
+    """Decodes a window of each image: the same pixels as ``crop`` of the whole image, for less work.
 
     >>> images = fn.decoders.image_crop(encoded, crop=(224, 224))  # doctest: +SKIP
     """

@@ -1,4 +1,4 @@
-"""`decoders.image_random_crop`: a random window of each encoded image."""
+"""`decoders.image_random_crop`: decodes a random window of each image."""
 
 from __future__ import annotations
 

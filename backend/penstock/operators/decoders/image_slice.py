@@ -1,4 +1,4 @@
-"""`decoders.image_slice`: a box of each encoded image, by anchor and shape or by start and end."""
+"""`decoders.image_slice`: decodes a box of each image, by anchor and shape or by start and end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.schema.samples import Example, fixed_arrays
 
 @register_operator
 class ImageSlice(ImageDecoder):
-    """Decodes a box of each image: what ``slice`` would take of the whole, for less work.
+    """Decodes a box of each image: the same pixels as ``slice`` of the whole image, for less work.
 
     The box is given as for ``slice``, and must lie within the image.
 

@@ -1,4 +1,4 @@
-"""`decoders.inflate`: arrays out of LZ4 blocks."""
+"""`decoders.inflate`: decompresses LZ4 blocks to arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.tensors import TensorListCPU, TensorListGPU
 
 @dataclass(frozen=True)
 class _Chunks:
-    """Where the blocks of a sample stand in its bytes, and the bytes that each of them inflates to."""
+    """The location of a sample's blocks in its bytes, and the size of each when decompressed."""
 
     starts: list[int]
     sizes: list[int]
@@ -29,10 +29,10 @@ class _Chunks:
 
 @register_operator
 class Inflate(Operator):
-    """Decompresses LZ4 blocks (without a frame around them) to arrays of a known shape.
+    """Decompresses LZ4 blocks (without frames) to arrays of a known shape.
 
-    A sample is one block; or, with ``chunk_offsets`` or ``chunk_sizes``, a sequence of blocks of one shape each, which
-    become the outermost dimension. The CPU decompresses, on the pool's threads, also for GPU data.
+    A sample is one block or, with ``chunk_offsets`` or ``chunk_sizes``, a sequence of blocks of one shape, which become
+    the outermost dimension. GPU data is decompressed on the CPU, too.
 
     >>> frames = fn.decoders.inflate(packed, shape=[480, 640], layout="HW", chunk_sizes=sizes)  # doctest: +SKIP
     """
@@ -188,7 +188,7 @@ def _check_offsets(offsets: Sequence[int], available: int, where: str) -> None:
 
 
 def _inflate(compressed: np.ndarray, chunks: _Chunks, output: np.ndarray, exactly: bool) -> None:
-    """Fills ``output`` with the inflated chunks; what they leave of their places is zero, or not allowed."""
+    """Fills ``output`` with the decompressed chunks; a chunk that is too short is padded with zeros, or an error."""
     try:
         from lz4 import block
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""`peek_image_shape`: the shapes that encoded images will have, from their headers alone."""
+"""`peek_image_shape`: the shapes of encoded images, from their headers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TYPES = (INT32, UINT32, INT64, UINT64, FLOAT, FLOAT64)
 
 @register_operator
 class PeekImageShape(Operator):
-    """Tells the shape (height, width, channels) of the decoded image without decoding it.
+    """The shape (height, width, channels) of the decoded image, without decoding it.
 
     >>> shapes = fn.peek_image_shape(encoded)  # doctest: +SKIP
     """

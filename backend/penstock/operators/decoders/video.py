@@ -1,4 +1,4 @@
-"""`decoders.video`: frames out of the bytes of video files."""
+"""`decoders.video`: decodes videos."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPANS = ("start_frame", "sequence_length", "stride", "end_frame")
 
 @dataclass
 class _Request:
-    """An open video and the numbers of the frames that are wanted of it, as `padded` gives them."""
+    """An open video and the numbers of the frames to decode, as returned by `padded`."""
 
     video: Clip
     frames: list[int]
@@ -27,9 +27,9 @@ class _Request:
 class VideoDecoder(Operator):
     """Decodes videos to sequences of frames: uint8, layout FHWC, RGB.
 
-    What FFmpeg reads in the usual containers (MP4, MOV, Matroska, WebM, AVI, Ogg, FLV, MPEG, ASF and others) is decoded on
-    the CPU; DALI does so with VP8, VP9 and MJPEG alone. Frames that are damaged, or build on such, are errors. It needs
-    PyAV: ``pip install penstock[video]``.
+    Everything that FFmpeg reads in the usual containers (MP4, MOV, Matroska, WebM, AVI, Ogg, FLV, MPEG, ASF and others)
+    is decoded on the CPU; DALI's CPU decoder takes VP8, VP9 and MJPEG only. Damaged frames, and frames that depend on
+    them, are errors. Needs PyAV: ``pip install penstock[video]``.
 
     >>> clips = fn.decoders.video(encoded, start_frame=10, sequence_length=16, stride=2)  # doctest: +SKIP
     """
@@ -105,7 +105,7 @@ class VideoDecoder(Operator):
             )
         if isinstance(wanted, range) and PADDINGS[mode] is None:
             wanted = range(wanted.start, min(wanted.stop, len(video)), wanted.step)
-        # Before any list of them is made: how many are wanted may be for the stranger to say.
+        # Before any list of them is made, as their number may come from an untrusted request.
         decoding.limits.check_video(len(wanted), video.shape)
         sample.plan = _Request(video, padded(wanted, len(video), mode))
         return len(sample.plan.frames), *video.shape

@@ -1,4 +1,4 @@
-"""What the operators that displace pixels have in common."""
+"""The base of operators that displace pixels."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ARGUMENTS = (
     ),
 )
 
-# Maps count from the corner of the first pixel.
+# Maps are relative to the corner of the first pixel.
 TO_CENTRES = -0.5
 
 
 class DisplacementOperator(Operator):
-    """The base of operators that take each pixel from where two maps say.
+    """The base of operators that take each pixel from a position given by two maps.
 
     Attributes:
         kind: of displacement on the GPU: ``Ball`` or ``Waves``.
@@ -55,7 +55,7 @@ class DisplacementOperator(Operator):
         raise NotImplementedError
 
     def waves(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """How far each row is displaced in x and each column in y, for ``Waves``."""
+        """The displacement of each row in x and each column in y, for ``Waves``."""
         return None
 
     def compute(self, sample: Sample) -> None:

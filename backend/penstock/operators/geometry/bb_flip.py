@@ -1,4 +1,4 @@
-"""`bb_flip`: mirrored bounding boxes."""
+"""`bb_flip`: mirrors bounding boxes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.schema.samples import boxes
 
 @register_operator
 class BbFlip(Operator):
-    """Mirrors bounding boxes whose coordinates are fractions of the image's extents."""
+    """Mirrors bounding boxes given in fractions of the image's extents."""
 
     schema = Schema(
         name="BbFlip",

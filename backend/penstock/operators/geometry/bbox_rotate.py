@@ -1,4 +1,4 @@
-"""`bbox_rotate`: bounding boxes that follow their image's rotation."""
+"""`bbox_rotate`: rotates bounding boxes along with their image."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from penstock.kernels.geometry import rotated_canvases, rotation_2d
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.samples import boxes
 
-# How much of the difference between the enclosing box and the original size remains.
+# The fraction kept of the difference between the enclosing box and the original size.
 _EXPANSION = {"expand": 1.0, "halfway": 0.5, "fixed": 0.0}
 
 
 @dataclass(frozen=True)
 class BoxPlan:
-    """What becomes of one sample's boxes.
+    """The result for one sample.
 
     Attributes:
-        boxes: those that remain, in the output's format.
-        kept: for each input box, whether it remains.
+        boxes: those kept, in the output's format.
+        kept: for each input box, whether it is kept.
     """
 
     boxes: np.ndarray
@@ -30,7 +30,7 @@ class BoxPlan:
 
 @register_operator
 class BBoxRotate(Operator):
-    """Turns bounding boxes as `rotate` turns their image; boxes that leave the canvas are cut or removed."""
+    """Rotates bounding boxes as `rotate` rotates their image; boxes that leave the canvas are clipped or removed."""
 
     schema = Schema(
         name="BBoxRotate",
@@ -145,7 +145,7 @@ class BBoxRotate(Operator):
 
     @staticmethod
     def _input_shape(sample: Sample) -> list[int]:
-        """The image's shape, which may be of any integer type, as what tells shapes gives int64."""
+        """The image's shape, of any integer type, as operators that return shapes use int64."""
         computed = sample.tensor_argument("input_shape")
         if computed is None:
             return sample["input_shape"]
@@ -167,7 +167,7 @@ class BBoxRotate(Operator):
 
     @staticmethod
     def _size(sample: Sample) -> list[float]:
-        """The argument `size`, which may be of integers too where the graph gives it."""
+        """The argument `size`, which may be integers if it is computed in the graph."""
         computed = sample.tensor_argument("size")
         if computed is None:
             return sample["size"]
@@ -194,9 +194,9 @@ class BBoxRotate(Operator):
 
 
 def _turned(size: np.ndarray, angle: float) -> np.ndarray:
-    """Widths and heights, swapped where the rotation turns a box that is longer than high into a higher one.
+    """Widths and heights, swapped if the rotation makes a wide box taller than wide.
 
-    In single precision, which decides where the box that holds the turned one is a square.
+    In single precision, which decides whether the box that holds the rotated one is a square.
     """
     radians = np.float32(angle) * np.float32(np.pi / 180)
     along, across = np.abs(np.cos(radians)), np.abs(np.sin(radians))

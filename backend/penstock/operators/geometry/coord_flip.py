@@ -1,4 +1,4 @@
-"""`coord_flip`: mirrored points."""
+"""`coord_flip`: mirrors points."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.schema.samples import Example, random_arrays
 
 @register_operator
 class CoordFlip(Operator):
-    """Mirrors points: each coordinate c that is flipped becomes ``2 * center - c``."""
+    """Mirrors points: each flipped coordinate c becomes ``2 * center - c``."""
 
     schema = Schema(
         name="CoordFlip",

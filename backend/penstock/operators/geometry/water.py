@@ -1,4 +1,4 @@
-"""`water`: images under waves."""
+"""`water`: a wave effect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.schema import Argument, Schema, register_operator
 
 
 class _Wave(NamedTuple):
-    """A wave of displacements: in pixels, radians a pixel, radians."""
+    """A wave of displacements: in pixels, radians per pixel, radians."""
 
     amplitude: float
     frequency: float
@@ -50,7 +50,7 @@ class Water(DisplacementOperator):
 
 
 def _displacements(height: int, width: int, wave_x: _Wave, wave_y: _Wave) -> tuple[np.ndarray, np.ndarray]:
-    """How far waves displace each row in x and each column in y, in float32."""
+    """The displacement of each row in x and each column in y, in float32."""
     x, y = np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)
     across = np.float32(wave_x.amplitude) * np.sin(np.float32(wave_x.frequency) * y + np.float32(wave_x.phase))
     down = np.float32(wave_y.amplitude) * np.cos(np.float32(wave_y.frequency) * x + np.float32(wave_y.phase))

@@ -1,4 +1,4 @@
-"""`segmentation.random_object_bbox`: the bounding box of a random object in a map of labels."""
+"""`segmentation.random_object_bbox`: the bounding box of a random object in a label map."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _CLASS_ARGUMENTS = ("classes", "class_weights", "output_class")
 
 @register_operator
 class RandomObjectBBox(RandomOperator):
-    """Draws a class, then one of its objects, and gives the object's bounding box.
+    """Draws a class, then one of its objects, and returns the object's bounding box.
 
-    An object is a set of elements of one label that are connected through faces. Where there is none that fits, and
-    with probability ``1 - foreground_prob``, the box is the whole map.
+    An object is a set of elements with the same label, connected by shared faces. If no object fits, and with
+    probability ``1 - foreground_prob``, the box is the whole map.
 
     >>> anchor, shape = fn.segmentation.random_object_bbox(labels, k_largest=3)
     """
@@ -214,13 +214,13 @@ def _candidates(
 
 
 def _fraction(draws: Iterator[int]) -> float:
-    """A number in [0, 1) of 64 random bits."""
+    """A number in [0, 1) from 64 random bits."""
     low = next(draws)
     return (low + next(draws) * 2.0**32) * 2.0**-64
 
 
 def _weighted(weights: Any, draws: Iterator[int]) -> int | None:
-    """An index drawn with probabilities that are proportional to ``weights``; None where they are all 0."""
+    """An index drawn with probabilities proportional to ``weights``; None if they are all 0."""
     sums = np.cumsum(np.array(weights, np.float64))
     if not sums[-1] > 0:
         return None
@@ -228,7 +228,7 @@ def _weighted(weights: Any, draws: Iterator[int]) -> int | None:
 
 
 def _below(classes: list[int]) -> int:
-    """The number before the lowest class, as an int32 that wraps around, or the next lower one that is no class."""
+    """The number before the lowest class as a wrapping int32, or the next lower one that is not a class."""
     label = min(classes) - 1
     if label < -(2**31):
         label += 2**32

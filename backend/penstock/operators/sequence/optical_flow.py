@@ -1,4 +1,4 @@
-"""`optical_flow`: motion between frames, by the GPU's own engine, which refuses to run here."""
+"""`optical_flow`: motion between frames, by the GPU's optical flow engine. Does not run here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.schema import Argument, Deprecation, Input, Operator, Schema, regi
 
 @register_operator
 class OpticalFlow(Operator):
-    """Refuses to run: NVIDIA's optical flow engine has no Python interface. `python_function` can call OpenCV's instead."""
+    """Does not run: NVIDIA's optical flow engine has no Python interface. `python_function` can call OpenCV's instead."""
 
     schema = Schema(
         name="OpticalFlow",

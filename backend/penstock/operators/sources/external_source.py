@@ -1,4 +1,4 @@
-"""`external_source`: data that the user's program feeds."""
+"""`external_source`: data fed by the program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 
 @register_operator
 class ExternalSource(InputOperator):
-    """Gives, at each run, the oldest batch that was fed and not yet taken."""
+    """Returns, in each run, the oldest batch in the queue."""
 
     schema = Schema(
         name="ExternalSource",
@@ -55,7 +55,7 @@ class ExternalSource(InputOperator):
         self._queue.append(fed)
 
     def _checked(self, batch: TensorList) -> TensorList:
-        """The batch with its layout; raises RuntimeError unless it is as was declared, and as the batch before."""
+        """The batch with its layout; raises RuntimeError unless it is as declared, and like the batch before."""
         if not len(batch):
             return batch
         layout = self.args["layout"]

@@ -1,4 +1,4 @@
-"""What the operators that make affine matrices have in common."""
+"""The base of operators that make affine matrices."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_matrices(workspace: Workspace) -> None:
 
 
 class MatrixOperator(Operator):
-    """The base of operators that give affine matrices; a sequence of them where an argument has a value per frame."""
+    """The base of operators that return affine matrices; sequences of them if an argument has a value per frame."""
 
     def _has_frames(self, workspace: Workspace) -> bool:
         batches = (*workspace.inputs, *workspace.arguments.values())
@@ -51,7 +51,7 @@ class MatrixOperator(Operator):
 
 
 class TransformOperator(MatrixOperator):
-    """The base of operators that make one affine matrix of their arguments, and apply it to the input's."""
+    """The base of operators that make an affine matrix from their arguments, and apply it to the input's."""
 
     def matrix(self, sample: Sample) -> np.ndarray:
         """The operator's own matrix [M|t], float32."""
@@ -78,10 +78,11 @@ class TransformOperator(MatrixOperator):
 
 
 def vector(sample: Sample, name: str, count: int | None = None, all_given: bool = False) -> np.ndarray | None:
-    """The values of an argument, one repeated ``count`` times; None where it is not given.
+    """The values of an argument, a single one repeated ``count`` times; None if it is not given.
 
     Raises:
-        RuntimeError: there are neither one nor ``count`` values; with ``all_given``, a vector from the graph has only one.
+        RuntimeError: there are neither one nor ``count`` values; with ``all_given``, a vector computed in the graph has
+            only one.
     """
     if not sample.given(name):
         return None

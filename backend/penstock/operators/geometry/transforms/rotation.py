@@ -1,4 +1,4 @@
-"""`transforms.rotation`: the matrix of a rotation."""
+"""`transforms.rotation`: a rotation matrix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.schema.samples import Example
 
 @register_operator
 class Rotation(TransformOperator):
-    """The affine matrix of a rotation; of three dimensions where an axis is given, else of two."""
+    """The affine matrix of a rotation; in three dimensions if an axis is given, otherwise in two."""
 
     schema = Schema(
         name="transforms__Rotation",

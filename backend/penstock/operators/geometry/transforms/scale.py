@@ -1,4 +1,4 @@
-"""`transforms.scale`: the matrix of a scaling."""
+"""`transforms.scale`: a scaling matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`transforms.shear`: the matrix of a shear."""
+"""`transforms.shear`: a shear matrix."""
 
 from __future__ import annotations
 
