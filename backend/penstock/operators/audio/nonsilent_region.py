@@ -27,7 +27,7 @@ class NonsilentRegion(Operator):
                 "reset_interval",
                 "int32",
                 8192,
-                "Elements after which the running average is computed anew; a multiple of the window, or -1: never.",
+                "Elements after which the running average is reset; a multiple of the window, or -1: never.",
             ),
             Argument("window_length", "int32", 2048, "Length of the window, in samples."),
         ),

@@ -23,14 +23,16 @@ class PreemphasisFilter(Operator):
     schema = Schema(
         name="PreemphasisFilter",
         inputs=(
-            Input("input", doc="Signals of any shape, taken as one row; integers or floating point.", example=signals),
+            Input(
+                "input", doc="Signals of any shape, which are flattened; integers or floating point.", example=signals
+            ),
         ),
         arguments=(
             Argument(
                 "border",
                 "string",
                 "clamp",
-                "What comes before the signal: `zero`, `clamp` or `reflect`.",
+                "The element before the signal: `zero`, `clamp` or `reflect`.",
                 choices=("clamp", "zero", "reflect"),
             ),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),

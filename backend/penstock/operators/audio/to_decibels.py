@@ -36,7 +36,7 @@ class ToDecibels(ArrayOperator):
         arguments=(
             Argument("cutoff_db", "float", -200.0, "The lowest value of the output, in dB."),
             Argument("multiplier", "float", 10.0, "Factor of the logarithm: 10 for powers, 20 for magnitudes."),
-            Argument("reference", "float", 0.0, "What 0 dB stands for; by default the largest value of the sample."),
+            Argument("reference", "float", 0.0, "The value at 0 dB; by default the largest of the sample."),
         ),
     )
 

@@ -37,7 +37,7 @@ class ColorTwist(ColourMatrixOperator):
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
             Argument("hue", "float", 0.0, "Change of hue, in degrees.", tensor=True, per_frame=True),
             Argument("image_type", "DALIImageType", RGB, "Colour space of the input."),
-            Argument("saturation", "float", 1.0, "Factor of saturation; 0 gives grey.", tensor=True, per_frame=True),
+            Argument("saturation", "float", 1.0, "Factor of saturation; 0 yields grey.", tensor=True, per_frame=True),
         ),
         sequences=True,
         volumetric=True,

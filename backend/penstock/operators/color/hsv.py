@@ -27,7 +27,7 @@ class Hsv(ColourMatrixOperator):
         arguments=(
             Argument("dtype", "DALIDataType", UINT8, "Type of the output."),
             Argument("hue", "float", 0.0, "Change of hue, in degrees.", tensor=True, per_frame=True),
-            Argument("saturation", "float", 1.0, "Factor of saturation; 0 gives grey.", tensor=True, per_frame=True),
+            Argument("saturation", "float", 1.0, "Factor of saturation; 0 yields grey.", tensor=True, per_frame=True),
             Argument("value", "float", 1.0, "Factor of brightness.", tensor=True, per_frame=True),
         ),
         sequences=True,

@@ -16,7 +16,15 @@ class Merge(Operator):
     schema = Schema(
         name="_conditional__Merge",
         inputs=(Input("input_0"), Input("input_1")),
-        arguments=(Argument("predicate", "bool", doc="Which input a sample comes from.", required=True, tensor=True),),
+        arguments=(
+            Argument(
+                "predicate",
+                "bool",
+                doc="For each sample, whether it comes from the first input.",
+                required=True,
+                tensor=True,
+            ),
+        ),
         merges=True,
         hidden=True,
         unswept="it takes the parts of a batch",

@@ -18,7 +18,7 @@ class Split(Operator):
             Argument(
                 "predicate",
                 "bool",
-                doc="Which of the outputs a sample goes to: one value a sample.",
+                doc="For each sample, whether it goes to the first output: one value per sample.",
                 required=True,
                 tensor=True,
             ),

@@ -35,12 +35,14 @@ from penstock.tensors import TensorListGPU
 
 _OUTPUT_TYPES = (UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT)
 
-_ORIENTATION = Argument("adjust_orientation", "bool", True, "Turn images upright as their EXIF data (or TIFF tag) say.")
+_ORIENTATION = Argument("adjust_orientation", "bool", True, "Rotate images as their EXIF data (or TIFF tag) says.")
 
 DECODER_ARGUMENTS = (
     _ORIENTATION,
     Argument("affine", "bool", True, "Accepted for compatibility; threads are bound by the pipeline's settings."),
-    Argument("device_memory_padding", "int32", 16777216, "Bytes that nvJPEG's device buffers begin with (`mixed`)."),
+    Argument(
+        "device_memory_padding", "int32", 16777216, "Initial size of nvJPEG's device buffers, in bytes (`mixed`)."
+    ),
     Argument("device_memory_padding_jpeg2k", "int32", 0, "The same for nvJPEG2000."),
     Argument(
         "dtype",
@@ -48,13 +50,13 @@ DECODER_ARGUMENTS = (
         UINT8,
         "Type of the output. Values are scaled to its range: integers to their maximum, floating point to [0, 1].",
     ),
-    Argument("host_memory_padding", "int32", 8388608, "Bytes that nvJPEG's host buffers begin with (`mixed`)."),
+    Argument("host_memory_padding", "int32", 8388608, "Initial size of nvJPEG's host buffers, in bytes (`mixed`)."),
     Argument("host_memory_padding_jpeg2k", "int32", 0, "The same for nvJPEG2000."),
     Argument(
         "hw_decoder_load",
         "float",
         0.65,
-        "The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`); adapted to what is quickest.",
+        "The share of a batch's JPEGs for the GPU's JPEG engine, from 0 to 1 (`mixed`); adapted to what is fastest.",
     ),
     Argument(
         "hybrid_huffman_threshold",
@@ -72,11 +74,11 @@ DECODER_ARGUMENTS = (
         RGB,
         "Colour space of the output: RGB, BGR, GRAY, YCbCr (BT.601, studio range), or ANY_DATA: as stored.",
     ),
-    Argument("preallocate_height_hint", "int32", 0, "Height for which the JPEG engine's buffers are made ready."),
-    Argument("preallocate_width_hint", "int32", 0, "Width for which the JPEG engine's buffers are made ready."),
+    Argument("preallocate_height_hint", "int32", 0, "Height to preallocate the JPEG engine's buffers for."),
+    Argument("preallocate_width_hint", "int32", 0, "Width to preallocate the JPEG engine's buffers for."),
     Argument("split_stages", "bool", False, deprecated=Deprecation("1.0", removed=True)),
     Argument("use_chunk_allocator", "bool", False, deprecated=Deprecation("1.0", removed=True)),
-    Argument("use_fast_idct", "bool", False, "A faster, less accurate inverse DCT for JPEG on the CPU."),
+    Argument("use_fast_idct", "bool", False, "Use a faster, less accurate inverse DCT for JPEG on the CPU."),
 )
 
 ENCODED_DOC = "Encoded images: the bytes of files, uint8 of shape (n,); zeros behind an image are ignored."

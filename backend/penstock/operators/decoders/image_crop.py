@@ -30,10 +30,14 @@ class ImageCrop(ImageDecoder):
             Argument("crop_d", "float", 0.0, "Accepted for compatibility; images have no depth.", tensor=True),
             Argument("crop_h", "float", 0.0, "Height of the window; 0: all.", tensor=True),
             Argument(
-                "crop_pos_x", "float", 0.5, "Horizontal place of the window, from 0 (left) to 1 (right).", tensor=True
+                "crop_pos_x",
+                "float",
+                0.5,
+                "Horizontal position of the window, from 0 (left) to 1 (right).",
+                tensor=True,
             ),
             Argument(
-                "crop_pos_y", "float", 0.5, "Vertical place of the window, from 0 (top) to 1 (bottom).", tensor=True
+                "crop_pos_y", "float", 0.5, "Vertical position of the window, from 0 (top) to 1 (bottom).", tensor=True
             ),
             Argument("crop_pos_z", "float", 0.5, "Accepted for compatibility; images have no depth.", tensor=True),
             Argument("crop_w", "float", 0.0, "Width of the window; 0: all.", tensor=True),
@@ -41,7 +45,7 @@ class ImageCrop(ImageDecoder):
                 "rounding",
                 "string",
                 "round",
-                "How the window's start is made an integer: `round` or `truncate`.",
+                "How the window's start is rounded: `round` or `truncate`.",
                 choices=("round", "truncate"),
             ),
         ),

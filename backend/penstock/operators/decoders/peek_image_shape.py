@@ -23,9 +23,9 @@ class PeekImageShape(Operator):
         devices=("cpu",),
         inputs=(Input("input", device="cpu", doc=ENCODED_DOC, example=encoded_images),),
         arguments=(
-            Argument("adjust_orientation", "bool", True, "Tell the shape after turning the image upright."),
+            Argument("adjust_orientation", "bool", True, "Return the shape after rotating the image upright."),
             Argument("dtype", "DALIDataType", INT64, "Type of the output."),
-            Argument("image_type", "DALIImageType", RGB, "Colour space to which the image would be decoded."),
+            Argument("image_type", "DALIImageType", RGB, "Colour space that the image would be decoded to."),
         ),
         aliases=(Alias("experimental__PeekImageShape", "2.2"),),
     )

@@ -43,20 +43,18 @@ class VideoDecoder(Operator):
         ),
         arguments=(
             Argument("affine", "bool", True, "Accepted for compatibility."),
-            Argument("build_index", "bool", True, "Accepted for compatibility; there always is an index."),
+            Argument("build_index", "bool", True, "Accepted for compatibility; there is always an index."),
+            Argument("end_frame", "int32", None, "The number of the frame after the last one.", tensor=True, example=4),
+            Argument("fill_value", "int32[]", [0], 'Colour of frames past the end, with pad_mode="constant".'),
             Argument(
-                "end_frame", "int32", None, "The number of the frame behind the last one.", tensor=True, example=4
-            ),
-            Argument("fill_value", "int32[]", [0], 'Colour of frames behind the end, with pad_mode="constant".'),
-            Argument(
-                "frames", "int32[]", None, "Numbers of the wanted frames, in any order.", tensor=True, example=[3, 0, 1]
+                "frames", "int32[]", None, "Frame numbers to decode, in any order.", tensor=True, example=[3, 0, 1]
             ),
             Argument(
                 "pad_mode",
                 "string",
                 "constant",
-                "What stands for frames behind the end: `none` (nothing), `constant`, `edge` (the last frame), "
-                "`symmetric` or `reflect_1001`, `reflect` or `reflect_101`.",
+                "Replaces frames past the end: `none` (nothing), `constant`, `edge` (the last frame), `symmetric` "
+                "or `reflect_1001`, `reflect` or `reflect_101`.",
                 choices=("constant", "none", "edge", "reflect_101", "reflect_1001"),
             ),
             Argument(
@@ -70,7 +68,7 @@ class VideoDecoder(Operator):
             Argument(
                 "start_frame", "int32", None, "The number of the first frame; by default 0.", tensor=True, example=2
             ),
-            Argument("stride", "int32", None, "From one frame to the next; by default 1.", tensor=True, example=2),
+            Argument("stride", "int32", None, "Distance between frames; by default 1.", tensor=True, example=2),
         ),
         aliases=(Alias("experimental__decoders__Video", "2.0"),),
     )

@@ -15,7 +15,7 @@ class CastLike(Operator):
         name="CastLike",
         inputs=(
             Input("input_0", doc="Data of any type and shape."),
-            Input("input_1", device="any", doc="Its type is taken.", example=fixed_arrays(1.0)),
+            Input("input_1", device="any", doc="Data of the type to convert to.", example=fixed_arrays(1.0)),
         ),
     )
 

@@ -14,7 +14,7 @@ class ExpandDims(Operator):
         inputs=(Input("data", doc="Data of any type and shape."),),
         arguments=(
             Argument(
-                "axes", "int32[]", doc="Where new dimensions of extent 1 are in the output.", required=True, example=[0]
+                "axes", "int32[]", doc="Positions of the new dimensions in the output.", required=True, example=[0]
             ),
             Argument("new_axis_names", "layout", None, "Letters of the new dimensions.", example="F"),
         ),

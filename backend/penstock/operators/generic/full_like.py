@@ -17,7 +17,7 @@ class FullLike(Operator):
         name="FullLike",
         devices=("cpu",),
         inputs=(
-            Input("data_like", device="any", doc="Data whose shapes are taken; its contents do not matter."),
+            Input("data_like", device="any", doc="Data whose shapes to use; its contents do not matter."),
             Input(
                 "fill_value",
                 device="cpu",

@@ -32,9 +32,9 @@ class LookupTable(Operator):
         name="LookupTable",
         inputs=(Input("input", doc="Integers of any shape."),),
         arguments=(
-            Argument("default_value", "float", 0.0, "Value of elements that are no key."),
+            Argument("default_value", "float", 0.0, "Value for elements that are not a key."),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output; integers are rounded and saturated."),
-            Argument("keys", "int32[]", [], "The keys, from 0 to 65535; of equal ones, the last counts."),
+            Argument("keys", "int32[]", [], "The keys, from 0 to 65535; of equal ones, the last is used."),
             Argument("output_dtype", "DALIDataType", FLOAT, deprecated=Deprecation("0.24", renamed_to="dtype")),
             Argument("values", "float[]", [], "The value of each key."),
         ),

@@ -25,12 +25,12 @@ class OneHot(Operator):
         inputs=(
             Input(
                 "input",
-                doc="Numbers of classes, of any shape; fractions are cut off.",
+                doc="Class numbers, of any shape; fractions are truncated.",
                 example=random_arrays((3, 4), (5, 2), (2, 1), dtype=np.int32, low=0, high=4, layout="HW"),
             ),
         ),
         arguments=(
-            Argument("axis", "int32", -1, "Where the new dimension goes; -1: last."),
+            Argument("axis", "int32", -1, "Position of the new dimension; -1: last."),
             Argument("axis_name", "string", None, "Letter of the new dimension in the output's layout.", example="C"),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
             Argument("num_classes", "int32", 0, "Extent of the new dimension.", example=5),

@@ -13,7 +13,7 @@ class OnesLike(Operator):
     schema = Schema(
         name="OnesLike",
         devices=("cpu",),
-        inputs=(Input("data_like", device="any", doc="Data whose shapes are taken; its contents do not matter."),),
+        inputs=(Input("data_like", device="any", doc="Data whose shapes to use; its contents do not matter."),),
         arguments=(Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),),
     )
 

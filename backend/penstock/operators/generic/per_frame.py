@@ -17,7 +17,7 @@ class PerFrame(Operator):
         ),
         arguments=(
             Argument(
-                "replace", "bool", False, "Replace the layout's first letter by F instead of refusing another one."
+                "replace", "bool", False, "Replace the layout's first letter by F instead of rejecting any other."
             ),
         ),
     )

@@ -20,8 +20,8 @@ class PermuteBatch(Operator):
                 "indices",
                 "int32[]",
                 None,
-                "For each sample, the index of the sample that takes its place: a list as long as the batch, or one "
-                "computed number a sample.",
+                "For each sample, the index of the sample that replaces it: a list as long as the batch, or one "
+                "computed number per sample.",
                 required=True,
                 tensor=True,
                 example=[2, 0, 1],

@@ -30,7 +30,7 @@ class Reshape(Operator):
                 "rel_shape",
                 "float[]",
                 None,
-                "Extents relative to those of the input's dimensions; negative: takes what is left.",
+                "Extents relative to the input's; a negative one is inferred.",
                 tensor=True,
             ),
             Argument("shape", "int32[]", None, "Extents of the output.", tensor=True),

@@ -20,7 +20,7 @@ class Stack(Operator):
         variadic=True,
         min_inputs=1,
         arguments=(
-            Argument("axis", "int32", 0, "Where the new dimension is; negative: from the end."),
+            Argument("axis", "int32", 0, "Position of the new dimension; negative: from the end."),
             Argument("axis_name", "string", None, "The letter of the new dimension.", example="F"),
         ),
         examples=(Example(), Example({"axis": 1}, (pictures, pictures))),

@@ -25,7 +25,7 @@ class Transpose(ChainOperator):
                 "perm",
                 "int32[]",
                 None,
-                "The input dimension that each output dimension is; by default reversed.",
+                "For each output dimension, the input dimension; by default reversed.",
                 example=[2, 0, 1],
             ),
             Argument("transpose_layout", "bool", True, "Permute the layout too."),

@@ -9,13 +9,15 @@ from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Works
 
 INPUTS = (Input("input", ("HWC",), doc="Images of uint8 or float."),)
 ARGUMENTS = (
-    Argument("fill_value", "float", 0.0, "What lies outside of the input; bytes lose its fraction, and wrap around."),
+    Argument(
+        "fill_value", "float", 0.0, "Value of pixels outside the input; bytes lose its fraction, and wrap around."
+    ),
     Argument("interp_type", "DALIInterpType", INTERP_NN, "INTERP_NN or INTERP_LINEAR."),
     Argument(
         "mask",
         "int32",
         1,
-        "Computed in the graph, 0 leaves a sample as it is. A constant has no effect.",
+        "Computed in the graph, 0 leaves a sample unchanged. A constant has no effect.",
         tensor=True,
     ),
 )

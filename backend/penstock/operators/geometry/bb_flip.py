@@ -19,9 +19,9 @@ class BbFlip(Operator):
         name="BbFlip",
         inputs=(Input("input", doc="Boxes of float, four numbers each: x, y, width, height.", example=boxes),),
         arguments=(
-            Argument("horizontal", "int32", 1, "Not 0: mirrored horizontally.", tensor=True),
+            Argument("horizontal", "int32", 1, "Nonzero: mirror horizontally.", tensor=True),
             Argument("ltrb", "bool", False, "Boxes are given by left, top, right, bottom."),
-            Argument("vertical", "int32", 0, "Not 0: mirrored vertically.", tensor=True),
+            Argument("vertical", "int32", 0, "Nonzero: mirror vertically.", tensor=True),
         ),
     )
 

@@ -30,8 +30,8 @@ class BBoxPaste(Operator):
         ),
         arguments=(
             Argument("ltrb", "bool", False, "Boxes are given as left, top, right, bottom."),
-            Argument("paste_x", "float", 0.5, "Where the image lies on the canvas: 0 left, 1 right.", tensor=True),
-            Argument("paste_y", "float", 0.5, "Where the image lies on the canvas: 0 top, 1 bottom.", tensor=True),
+            Argument("paste_x", "float", 0.5, "Position of the image on the canvas: 0 left, 1 right.", tensor=True),
+            Argument("paste_y", "float", 0.5, "Position of the image on the canvas: 0 top, 1 bottom.", tensor=True),
             Argument(
                 "ratio",
                 "float",

@@ -39,7 +39,7 @@ class BBoxRotate(Operator):
         inputs=(
             Input("bboxes", doc="Boxes of float, of shape (boxes, 4).", example=boxes),
             Input(
-                "labels", doc="A label for each box, int32 of shape (boxes,) or (boxes, 1); goes where its box goes."
+                "labels", doc="A label for each box, int32 of shape (boxes,) or (boxes, 1); removed along with its box."
             ),
         ),
         min_inputs=1,
@@ -57,7 +57,7 @@ class BBoxRotate(Operator):
             Argument(
                 "input_shape",
                 "int32[]",
-                doc="Shape of the image before its rotation, as `shape_layout` names it.",
+                doc="Shape of the image before its rotation, in the order of `shape_layout`.",
                 required=True,
                 tensor=True,
                 matrix=True,
@@ -68,18 +68,23 @@ class BBoxRotate(Operator):
                 "mode",
                 "string",
                 "expand",
-                "Size of the new boxes: `expand`: that holds the turned box; `fixed`: that of the old one; `halfway`.",
+                "Size of the new boxes: `expand`: holds the rotated box; `fixed`: that of the old one; `halfway`.",
                 choices=("expand", "fixed", "halfway"),
             ),
             Argument(
                 "remove_threshold",
                 "float",
                 0.1,
-                "Boxes of which less than this fraction is on the canvas are removed.",
+                "Boxes with less than this fraction on the canvas are removed.",
             ),
-            Argument("shape_layout", "layout", "HW", "What the entries of `input_shape` are.", example="WH"),
+            Argument("shape_layout", "layout", "HW", "Order of `input_shape`.", example="WH"),
             Argument(
-                "size", "float[]", [], "Extents (height, width) that the image gets.", tensor=True, example=[50.0, 70.0]
+                "size",
+                "float[]",
+                [],
+                "Extents (height, width) of the rotated image.",
+                tensor=True,
+                example=[50.0, 70.0],
             ),
         ),
     )

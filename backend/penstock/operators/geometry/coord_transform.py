@@ -22,7 +22,7 @@ class CoordTransform(Operator):
         inputs=(
             Input(
                 "input",
-                doc="Points: any number of dimensions, the last of which is of n coordinates.",
+                doc="Points: any number of dimensions, the last of which holds the n coordinates.",
                 example=random_arrays((4, 2), (1, 2), (7, 2)),
             ),
         ),
@@ -31,7 +31,7 @@ class CoordTransform(Operator):
                 "M",
                 "float[]",
                 None,
-                "The matrix, m x n, row by row; one value is that multiple of the identity. Default: the identity.",
+                "The matrix, m x n, row by row; a single value is multiplied with the identity. Default: the identity.",
                 tensor=True,
                 matrix=True,
                 per_frame=True,
@@ -53,7 +53,7 @@ class CoordTransform(Operator):
                 "T",
                 "float[]",
                 None,
-                "The translation, of m values or one for all. Default: none.",
+                "The translation, m values or one for all. Default: none.",
                 tensor=True,
                 uniform=True,
                 per_frame=True,

@@ -38,7 +38,7 @@ class Remap(Operator):
                 "pixel_origin",
                 "string",
                 "corner",
-                "Where pixel (0, 0) has its origin: `corner`, or `center` as in OpenCV.",
+                "The origin of pixel (0, 0): `corner`, or `center` as in OpenCV.",
                 choices=("corner", "center"),
             ),
         ),

@@ -46,7 +46,7 @@ class WarpPerspective(Operator):
                 ("HW", "HWC", "FHWC", "CHW", "FCHW"),
                 doc="Images of uint8, int16, uint16 or float, of up to 4 channels.",
             ),
-            Input("matrix_input", doc="The 3x3 matrix of float, where it is no argument."),
+            Input("matrix_input", doc="The 3x3 matrix of float, unless it is an argument."),
         ),
         min_inputs=1,
         arguments=(
@@ -62,7 +62,7 @@ class WarpPerspective(Operator):
                 "fill_value",
                 "float[]",
                 [],
-                "What lies beyond a constant border: one value, or one a channel.",
+                "Value beyond a constant border: one value, or one per channel.",
                 example=[7.0],
             ),
             Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "INTERP_NN, INTERP_LINEAR or INTERP_CUBIC."),
@@ -83,7 +83,7 @@ class WarpPerspective(Operator):
                 "pixel_origin",
                 "string",
                 "corner",
-                "Where pixel (0, 0) has its origin: `corner`, or `center` as in OpenCV.",
+                "The origin of pixel (0, 0): `corner`, or `center` as in OpenCV.",
                 choices=("corner", "center"),
             ),
             Argument(

@@ -24,7 +24,7 @@ class MeanSquare(TypedReduction):
         arguments=(
             *REDUCTION_ARGUMENTS,
             Argument(
-                "dtype", "DALIDataType", None, "FLOAT (the default), or INT64 or UINT64, which cut fractions off."
+                "dtype", "DALIDataType", None, "FLOAT (the default), or INT64 or UINT64, which truncate fractions."
             ),
         ),
     )

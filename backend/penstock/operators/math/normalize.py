@@ -37,13 +37,13 @@ class Normalize(ArrayOperator):
         inputs=(Input("input", doc="float32 or integers of at most 32 bits, of any shape."),),
         arguments=(
             Argument(
-                "axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of.", example=[0, 1]
+                "axes", "int32[]", None, "Indices of the dimensions that the other arguments apply to.", example=[0, 1]
             ),
             Argument(
                 "axis_names",
                 "layout",
                 None,
-                "Letters of the dimensions that the other arguments speak of, as in the layout.",
+                "Letters of the dimensions that the other arguments apply to.",
                 example="HW",
             ),
             Argument("batch", "bool", False, "Compute mean and deviation over the whole batch."),
@@ -60,7 +60,7 @@ class Normalize(ArrayOperator):
                 tensor_example=[[[120.0]]],
                 exempt="",
             ),
-            Argument("scale", "float", 1.0, "Multiplied with the normalized value."),
+            Argument("scale", "float", 1.0, "Multiplies the normalized value."),
             Argument("shift", "float", 0.0, "Added last."),
             Argument(
                 "stddev",

@@ -24,7 +24,7 @@ class RootMeanSquare(TypedReduction):
         arguments=(
             *REDUCTION_ARGUMENTS,
             Argument(
-                "dtype", "DALIDataType", None, "FLOAT (the default) or the input's type, which cuts fractions off."
+                "dtype", "DALIDataType", None, "FLOAT (the default) or the input's type, which truncates fractions."
             ),
         ),
     )

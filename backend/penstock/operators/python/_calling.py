@@ -28,10 +28,10 @@ def arguments(batch_processing: bool, *further: Argument) -> tuple[Argument, ...
             "batch_processing",
             "bool",
             batch_processing,
-            "Call the function once a batch, with lists of samples, rather than once for every sample.",
+            "Call the function once per batch, with lists of samples, rather than once per sample.",
         ),
-        Argument("function", "object", None, "What is called; it is kept beside the arguments.", hidden=True),
-        Argument("num_outputs", "int32", 1, "How many outputs the function returns: as a tuple if they are several."),
+        Argument("function", "object", None, "The function to call; stored apart from the arguments.", hidden=True),
+        Argument("num_outputs", "int32", 1, "The number of outputs that the function returns; several as a tuple."),
         Argument("output_layouts", "layout[]", None, "Layouts of the outputs, in order; further outputs have none."),
         *further,
     )

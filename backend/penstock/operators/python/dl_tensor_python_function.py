@@ -33,7 +33,7 @@ class DLTensorPythonFunction(PythonOperator):
                 "synchronize_stream",
                 "bool",
                 True,
-                "Wait for the pipeline's GPU work before the call; False where the function works on its stream.",
+                "Wait for the pipeline's GPU work before the call; False if the function uses the pipeline's stream.",
             ),
         ),
         outputs=count_outputs,

@@ -39,15 +39,21 @@ class NumbaFunction(Operator):
         min_inputs=1,
         arguments=(
             Argument(
-                "batch_processing", "bool", False, "Call the function once a batch, with lists of samples; CPU only."
+                "batch_processing", "bool", False, "Call the function once per batch, with lists of samples; CPU only."
             ),
             Argument("blocks", "int32[]", None, "GPU: the three extents of the grid, in blocks."),
             Argument("in_types", "DALIDataType[]", None, "Types of the inputs.", required=True),
             Argument("ins_ndim", "int32[]", None, "Ranks of the inputs.", required=True),
             Argument("out_types", "DALIDataType[]", None, "Types of the outputs.", required=True),
             Argument("outs_ndim", "int32[]", None, "Ranks of the outputs.", required=True),
-            Argument("run_fn", "object", None, "What is called; it is kept beside the arguments.", hidden=True),
-            Argument("setup_fn", "object", None, "What tells the shapes; kept beside the arguments.", hidden=True),
+            Argument("run_fn", "object", None, "The function to call; stored apart from the arguments.", hidden=True),
+            Argument(
+                "setup_fn",
+                "object",
+                None,
+                "The function that returns the shapes; stored apart from the arguments.",
+                hidden=True,
+            ),
             Argument("threads_per_block", "int32[]", None, "GPU: the three extents of a block, in threads."),
         ),
         outputs=lambda arguments: len(arguments["out_types"]),

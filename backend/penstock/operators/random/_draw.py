@@ -14,7 +14,7 @@ from penstock.schema.operator import Shape
 from penstock.schema.random_operator import RandomOperator, Streams
 
 SHAPE_LIKE = Input(
-    "shape_like", device="any", doc="The output takes the shape of this input; its contents do not matter."
+    "shape_like", device="any", doc="The output has the shape of this input, whose contents do not matter."
 )
 SHAPE = Argument(
     "shape", "int32[]", None, "Shape of the output; by default it is a scalar.", tensor=True, uniform=True, example=[5]

@@ -21,10 +21,10 @@ class BatchPermutation(RandomOperator):
         arguments=(
             Argument("_scope", "int32", 0, "Follows the batch of a conditional branch.", tensor=True, hidden=True),
             Argument(
-                "allow_repetitions", "bool", False, "Each sample's index is drawn on its own, so that some may repeat."
+                "allow_repetitions", "bool", False, "Draw each sample's index independently, so that some may repeat."
             ),
             Argument(
-                "no_fixed_points", "bool", False, "No sample gets its own index, unless the batch has but one sample."
+                "no_fixed_points", "bool", False, "No sample gets its own index, unless the batch has only one sample."
             ),
         ),
         random=True,

@@ -28,10 +28,10 @@ class Beta(Draw):
         min_inputs=0,
         arguments=(
             Argument(
-                "alpha", "float", 1.0, "The first shape parameter, more than 0.", tensor=True, zero_dimensional=True
+                "alpha", "float", 1.0, "The first shape parameter, greater than 0.", tensor=True, zero_dimensional=True
             ),
             Argument(
-                "beta", "float", 1.0, "The second shape parameter, more than 0.", tensor=True, zero_dimensional=True
+                "beta", "float", 1.0, "The second shape parameter, greater than 0.", tensor=True, zero_dimensional=True
             ),
             DTYPE,
             SHAPE,

@@ -28,7 +28,7 @@ class Choice(RandomOperator):
         inputs=(
             Input(
                 "a",
-                doc="What is picked from: an integer, standing for 0 ... a-1, or an array.",
+                doc="The elements to pick from: an integer, for 0 ... a-1, or an array.",
                 example=random_arrays((4,), dtype=np.int32, low=0, high=9),
             ),
             SHAPE_LIKE,
@@ -39,7 +39,7 @@ class Choice(RandomOperator):
                 "p",
                 "float[]",
                 None,
-                "Probability of each element; they sum up to 1.",
+                "Probability of each element; they sum to 1.",
                 tensor=True,
                 example=[0.1, 0.2, 0.3, 0.4],
             ),

@@ -35,9 +35,11 @@ class RandomCropGenerator(RandomOperator):
                 "num_attempts",
                 "int32",
                 10,
-                "Pairs of area and aspect ratio that are tried before the largest window is taken.",
+                "Pairs of area and aspect ratio to try before the largest window is used.",
             ),
-            Argument("random_area", "float[]", DEFAULT_AREA, "Range of the window's area, as a part of the image's."),
+            Argument(
+                "random_area", "float[]", DEFAULT_AREA, "Range of the window's area, as a fraction of the image's."
+            ),
             Argument("random_aspect_ratio", "float[]", DEFAULT_ASPECT_RATIO, "Range of the window's width / height."),
         ),
         outputs=2,

@@ -30,9 +30,9 @@ class SaltAndPepperNoise(Noise):
                 zero_dimensional=True,
                 example=3.0,
             ),
-            Argument("per_channel", "bool", False, "Each channel of a pixel is decided on its own."),
+            Argument("per_channel", "bool", False, "Decide for each channel of a pixel separately."),
             Argument(
-                "prob", "float", 0.05, "Probability of a pixel being replaced.", tensor=True, zero_dimensional=True
+                "prob", "float", 0.05, "Probability that a pixel is replaced.", tensor=True, zero_dimensional=True
             ),
             Argument(
                 "salt_val",
@@ -47,7 +47,7 @@ class SaltAndPepperNoise(Noise):
                 "salt_vs_pepper",
                 "float",
                 0.5,
-                "Probability of a replaced pixel being salt.",
+                "Probability that a replaced pixel is salt.",
                 tensor=True,
                 zero_dimensional=True,
             ),

@@ -26,8 +26,7 @@ class ShotNoise(Noise):
                 "factor",
                 "float",
                 20.0,
-                "How strong the noise is: as if so many units of the input were one photon. Where it is not given, "
-                "12 is used.",
+                "Strength of the noise: the number of units per photon. The default is 12.",
                 tensor=True,
                 zero_dimensional=True,
             ),

@@ -27,13 +27,13 @@ class Uniform(Draw):
         min_inputs=0,
         arguments=(
             DTYPE,
-            Argument("range", "float[]", [-1.0, 1.0], "[lowest, highest): where the numbers are from.", tensor=True),
+            Argument("range", "float[]", [-1.0, 1.0], "[lowest, highest): the range of the numbers.", tensor=True),
             SHAPE,
             Argument(
                 "values",
                 "float[]",
                 None,
-                "The values to pick from; `range` is ignored then.",
+                "The values to pick from; `range` is then ignored.",
                 tensor=True,
                 example=[1.5, 2.5, 7.0],
             ),

@@ -13,9 +13,11 @@ from penstock.storage import join
 def path_arguments(file_filter: str) -> tuple[Argument, ...]:
     """The arguments that name the files; ``file_filter`` is the default pattern for folders."""
     return (
-        Argument("file_filter", "string", file_filter, "Pattern of the files that are taken from `file_root`."),
+        Argument("file_filter", "string", file_filter, "Pattern of the files to read from `file_root`."),
         Argument("file_list", "string", None, "A text file with a path in each line.", path=True),
-        Argument("file_root", "string", None, "The folder that holds the files, or to which paths relate.", path=True),
+        Argument(
+            "file_root", "string", None, "The folder that holds the files, or that paths are relative to.", path=True
+        ),
         Argument("files", "string[]", None, "Paths of the files.", path=True),
     )
 

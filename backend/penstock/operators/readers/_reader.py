@@ -19,21 +19,21 @@ from penstock.tensors import TensorListCPU, TensorListGPU
 
 READER_ARGUMENTS = (
     Argument("dont_use_mmap", "bool", False, "Accepted for compatibility."),
-    Argument("initial_fill", "int32", 1024, "Samples in the buffer from which `random_shuffle` picks."),
-    Argument("lazy_init", "bool", False, "List the samples at the first run, not when the pipeline is built."),
-    Argument("num_shards", "int32", 1, "Number of parts into which the samples are divided."),
+    Argument("initial_fill", "int32", 1024, "Size of the buffer from which `random_shuffle` picks."),
+    Argument("lazy_init", "bool", False, "List the samples in the first run, not when the pipeline is built."),
+    Argument("num_shards", "int32", 1, "Number of shards."),
     Argument(
         "pad_last_batch",
         "bool",
         False,
-        "Fill up a shard's last batch with its last sample; without it, batches run on into the next epoch.",
+        "Fill a shard's last batch with its last sample; without it, batches continue in the next epoch.",
     ),
     Argument("prefetch_queue_depth", "int32", 1, "Accepted for compatibility; the pipeline prefetches."),
-    Argument("random_shuffle", "bool", False, "Give the samples in random order."),
+    Argument("random_shuffle", "bool", False, "Return the samples in random order."),
     Argument("read_ahead", "bool", False, "Accepted for compatibility."),
-    Argument("shard_id", "int32", 0, "The part that is read, from 0 to `num_shards` - 1."),
-    Argument("skip_cached_images", "bool", False, "Accepted for compatibility; a cached image's file is read too."),
-    Argument("stick_to_shard", "bool", False, "Read the same part in each epoch; else the parts in turn."),
+    Argument("shard_id", "int32", 0, "The shard to read, from 0 to `num_shards` - 1."),
+    Argument("skip_cached_images", "bool", False, "Accepted for compatibility; files of cached images are read, too."),
+    Argument("stick_to_shard", "bool", False, "Read the same shard in each epoch, instead of the next one."),
     Argument("tensor_init_bytes", "int32", 1048576, "Accepted for compatibility; buffers have the files' sizes."),
 )
 
@@ -44,7 +44,7 @@ EPOCH_SHUFFLE_ARGUMENTS = (
         False,
         "Shuffle all samples before each epoch; excludes `random_shuffle` and `stick_to_shard`.",
     ),
-    Argument("shuffle_after_epoch_seed", "int64", None, "Seed of that shuffle; it must be the same for all shards."),
+    Argument("shuffle_after_epoch_seed", "int64", None, "Seed of that shuffle; the same for all shards."),
 )
 
 

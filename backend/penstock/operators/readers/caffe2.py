@@ -66,7 +66,7 @@ class Caffe2(LmdbReader):
             Argument("bbox", "bool", False, "Records hold a box as their last tensor."),
             Argument("image_available", "bool", True, "Records hold images."),
             Argument("label_type", "int32", 0, "The kind of labels, from 0 to 4."),
-            Argument("num_labels", "int32", 1, "The number of labels where a record has several."),
+            Argument("num_labels", "int32", 1, "The number of labels, if a record has several."),
             Argument("path", "string[]", doc="Paths of the databases' folders.", required=True, path=True),
         ),
         outputs=_count_outputs,

@@ -39,12 +39,12 @@ class Numpy(PathReader):
             Argument(
                 "cache_header_information", "bool", False, "Accepted for compatibility; headers are read in place."
             ),
-            Argument("fill_value", "float", 0.0, 'What is outside of an array, with out_of_bounds_policy="pad".'),
+            Argument("fill_value", "float", 0.0, 'Value outside an array, with out_of_bounds_policy="pad".'),
             Argument(
                 "out_of_bounds_policy",
                 "string",
                 "error",
-                "A region that reaches outside: `error`, `pad` or `trim_to_shape`.",
+                "If a region exceeds the array: `error`, `pad` or `trim_to_shape`.",
             ),
             Argument("register_buffers", "bool", True, "Accepted for compatibility."),
             Argument("rel_roi_end", "float[]", None, "End of the region as a fraction of the extents.", tensor=True),
@@ -52,7 +52,7 @@ class Numpy(PathReader):
             Argument(
                 "rel_roi_start", "float[]", None, "Start of the region as a fraction of the extents.", tensor=True
             ),
-            Argument("roi_axes", "int32[]", [], "Dimensions that the region speaks of; by default all."),
+            Argument("roi_axes", "int32[]", [], "The region's dimensions; by default all."),
             Argument("roi_end", "int32[]", None, "End of the region.", tensor=True),
             Argument("roi_shape", "int32[]", None, "Extents of the region.", tensor=True),
             Argument("roi_start", "int32[]", None, "Start of the region.", tensor=True),

@@ -182,10 +182,10 @@ class Webdataset(Reader):
         arguments=(
             *READER_ARGUMENTS,
             *EPOCH_SHUFFLE_ARGUMENTS,
-            Argument("case_sensitive_extensions", "bool", True, "Extensions tell small from capital letters."),
+            Argument("case_sensitive_extensions", "bool", True, "Extensions are case sensitive."),
             Argument("dtypes", "DALIDataType[]", None, "Types of the outputs; by default all are bytes."),
             Argument(
-                "ext", "string[]", doc="Extensions of the wanted files, one entry for each output.", required=True
+                "ext", "string[]", doc="Extensions of the files to return, one entry for each output.", required=True
             ),
             Argument(
                 "index_paths",
@@ -198,8 +198,8 @@ class Webdataset(Reader):
                 "missing_component_behavior",
                 "string",
                 "",
-                "Samples that lack a file: `empty` (the default) gives it without contents, `skip` leaves the sample out, "
-                "`error` fails.",
+                "For samples that lack a file: `empty` (the default) returns an empty one, `skip` skips the "
+                "sample, `error` fails.",
             ),
             Argument("paths", "string[]", doc="Paths of the tar archives.", required=True, path=True),
         ),

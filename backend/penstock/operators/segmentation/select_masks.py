@@ -22,7 +22,7 @@ class SelectMasks(Operator):
         inputs=(
             Input(
                 "mask_ids",
-                doc="INT32, of shape (n,): the masks to keep, none twice.",
+                doc="INT32, of shape (n,): the masks to keep, without repetition.",
                 example=fixed_arrays([1], [0, 1], [0], dtype=np.int32),
             ),
             Input(
@@ -33,7 +33,7 @@ class SelectMasks(Operator):
             Input("vertices", doc="Of shape (vertices, coordinates).", example=random_arrays((7, 2), low=0)),
         ),
         arguments=(
-            Argument("reindex_masks", "bool", False, "Number the masks anew, in the order of ``mask_ids``, from 0."),
+            Argument("reindex_masks", "bool", False, "Renumber the masks from 0, in the order of ``mask_ids``."),
         ),
         outputs=2,
     )

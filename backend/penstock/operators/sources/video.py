@@ -52,12 +52,13 @@ class VideoInput(InputOperator):
         needs=(PYAV,),
         arguments=(
             Argument("affine", "bool", True, "Accepted for compatibility."),
-            Argument("blocking", "bool", False, "A run waits until a video is fed, rather than to fail."),
+            Argument("blocking", "bool", False, "Wait for a video, instead of failing, if there is none."),
             Argument(
                 "last_sequence_policy",
                 "string",
                 "partial",
-                "A video's last sequence, where too few frames are left for it: `partial` has fewer, `pad` adds black ones.",
+                "What happens to a video's last sequence if there are too few frames: `partial` makes it shorter, "
+                "`pad` adds black frames.",
             ),
             Argument("no_copy", "bool", False, "Use the fed memory in place until it is opened."),
             Argument("sequence_length", "int32", doc="Frames in a sequence.", required=True),

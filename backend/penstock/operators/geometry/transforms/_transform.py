@@ -17,12 +17,10 @@ _MAX_DIMENSIONS = 6
 
 INPUT = Input(
     "input",
-    doc="An affine matrix [M|t] of float, of shape (n, n + 1), to which the transform is applied.",
+    doc="An affine matrix [M|t] of float, of shape (n, n + 1), to combine the transform with.",
     example=random_arrays((2, 3)),
 )
-REVERSE_ORDER = Argument(
-    "reverse_order", "bool", False, "The input's transform is applied to the operator's, not the operator's to it."
-)
+REVERSE_ORDER = Argument("reverse_order", "bool", False, "Apply the operator's transform first, then the input's.")
 
 
 def check_matrices(workspace: Workspace) -> None:

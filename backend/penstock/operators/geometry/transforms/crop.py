@@ -18,7 +18,7 @@ class Crop(TransformOperator):
         inputs=(INPUT,),
         min_inputs=0,
         arguments=(
-            Argument("absolute", "bool", False, "Swap starts and ends where a start is greater than its end."),
+            Argument("absolute", "bool", False, "Swap starts and ends if a start is greater than its end."),
             Argument(
                 "from_end",
                 "float[]",
