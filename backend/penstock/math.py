@@ -76,7 +76,7 @@ def atan2(x: Any, y: Any) -> Any:
 
 
 def clamp(value: Any, lo: Any, hi: Any) -> Any:
-    """The value, or the nearer of the limits ``lo`` and ``hi`` where it is beyond them."""
+    """The value, clamped to the limits ``lo`` and ``hi``."""
     return apply("clamp", value, lo, hi)
 
 

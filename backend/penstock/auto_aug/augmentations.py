@@ -1,4 +1,4 @@
-"""The augmentations that the published policies use, for uint8 images in HWC."""
+"""The augmentations of the published policies, for uint8 images in HWC."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.graph import constant_node
 from penstock.types import Constant
 
 _LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
-# Weights of the blurred neighbourhood that sharpening takes away from, as in Pillow.
+# Weights of the blurred neighbourhood that sharpening subtracts, as in Pillow.
 _BLUR = np.array([[1, 1, 1], [1, 5, 1], [1, 1, 1]]) / 13
 _IDENTITY = np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0]])
 
@@ -41,7 +41,7 @@ def shear_y(data: Any, shear: Any, fill_value: Any = 128, interp_type: Any = Non
 
 @augmentation(mag_range=(0.0, 1.0), randomly_negate=True, mag_to_param=warp_x_param)
 def translate_x(data: Any, rel_offset: Any, shape: Any, fill_value: Any = 128, interp_type: Any = None) -> Any:
-    """Translates along x by a part of the width, which ``shape`` (height, width) tells."""
+    """Translates along x by a fraction of the width, given in ``shape`` (height, width)."""
     return _warped(data, fn.transforms.translation(offset=rel_offset * shape[1]), fill_value, interp_type)
 
 
@@ -53,7 +53,7 @@ def translate_x_no_shape(data: Any, offset: Any, fill_value: Any = 128, interp_t
 
 @augmentation(mag_range=(0.0, 1.0), randomly_negate=True, mag_to_param=warp_y_param)
 def translate_y(data: Any, rel_offset: Any, shape: Any, fill_value: Any = 128, interp_type: Any = None) -> Any:
-    """Translates along y by a part of the height, which ``shape`` (height, width) tells."""
+    """Translates along y by a fraction of the height, given in ``shape`` (height, width)."""
     return _warped(data, fn.transforms.translation(offset=rel_offset * shape[0]), fill_value, interp_type)
 
 
@@ -80,13 +80,13 @@ def shift_enhance_range(magnitude: float) -> float:
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
 def brightness(data: Any, parameter: Any) -> Any:
-    """Multiplies all channels; 0 gives black, 1 changes nothing."""
+    """Multiplies all channels; 0 yields black, 1 changes nothing."""
     return fn.brightness(data, brightness=parameter)
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
 def contrast(data: Any, parameter: Any) -> Any:
-    """Multiplies the distance to the mean luminance; 0 gives grey, 1 changes nothing."""
+    """Multiplies the distance to the mean luminance; 0 yields grey, 1 changes nothing."""
     mean = fn.reductions.mean(data, axis_names="HW", keep_dims=True)
     center = fn.reductions.sum(mean * constant_node(_LUMINANCE, device=data.device), axis_names="C", keep_dims=True)
     parameter = parameter.gpu() if data.device == "gpu" else parameter
@@ -95,7 +95,7 @@ def contrast(data: Any, parameter: Any) -> Any:
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
 def color(data: Any, parameter: Any) -> Any:
-    """Multiplies the saturation; 0 gives grey values, 1 changes nothing."""
+    """Multiplies the saturation; 0 yields grey values, 1 changes nothing."""
     return fn.saturation(data, saturation=parameter)
 
 
@@ -105,18 +105,18 @@ def sharpness_kernel(magnitude: float) -> np.ndarray:
 
 
 def sharpness_kernel_shifted(magnitude: float) -> np.ndarray:
-    """The same for magnitudes of which 1 changes nothing."""
+    """The same for magnitudes where 1 changes nothing."""
     return sharpness_kernel(magnitude - 1)
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=sharpness_kernel, param_device="auto")
 def sharpness(data: Any, kernel: Any) -> Any:
-    """Sharpens or blurs by a filter of 3 x 3."""
+    """Sharpens or blurs with a 3 x 3 filter."""
     return fn.filter(data, kernel)
 
 
 def poster_mask_uint8(magnitude: float) -> np.ndarray:
-    """The mask that keeps as many high bits as the magnitude, rounded, tells; at least one."""
+    """The mask that keeps the highest bits; the rounded magnitude is their number, at least one."""
     bits = max(1, round(float(magnitude)))
     return np.array((0xFF00 >> bits) & 0xFF, np.uint8)
 
@@ -135,7 +135,7 @@ def solarize(data: Any, threshold: Any) -> Any:
 
 
 def solarize_add_shift(shift: float) -> np.uint8:
-    """What :func:`solarize_add` adds, as a value of the image's type."""
+    """The summand of :func:`solarize_add`, in the image's type."""
     if shift >= 128:
         raise ValueError(f"The shift of `solarize_add` must be less than 128, got {shift}")
     return np.uint8(shift)
@@ -162,7 +162,7 @@ def equalize(data: Any, _: Any) -> Any:
 
 @augmentation
 def auto_contrast(data: Any, _: Any) -> Any:
-    """Stretches the values of each channel to the whole range; a channel of one value stays as it is."""
+    """Stretches the values of each channel to the full range; a constant channel stays as it is."""
     low = fn.reductions.min(data, axis_names="HW", keep_dims=True)
     range_ = fn.reductions.max(data, axis_names="HW", keep_dims=True) - low
     varies = range_ > 0

@@ -1,4 +1,4 @@
-"""The module ``nvidia.dali.auto_aug.core._utils``, which policies of the field's programs import."""
+"""The module ``nvidia.dali.auto_aug.core._utils``, which programs with their own policies import."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def pretty_select(
     auto_aug_name: str,
     ref_suite_name: str,
 ) -> Any:
-    """What the chosen augmentation gives for each sample."""
+    """Applies the selected augmentation to each sample."""
     return select(augmentations, aug_ids, **op_kwargs)

@@ -1,6 +1,6 @@
-"""What `if`, `and`, `or`, `not` and ternaries mean for nodes: both sides are traced, and each sample takes its own.
+"""`if`, `and`, `or`, `not` and ternaries on nodes: both sides are traced, and each sample takes its own.
 
-The functions of :mod:`penstock.graph.autograph` are rewritten to call these.
+:mod:`penstock.graph.autograph` rewrites functions to call these.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from penstock.graph.origin import capture
 from penstock.graph.scope import current_scope
 from penstock.graph.values import is_constant
 
-# The variable that holds what a rewritten function is going to return.
+# The variable for the return value of a rewritten function.
 RESULT = "__penstock_result__"
 _INCONSISTENT = (
     "Encountered inconsistent outputs out of the `if/else` control flow statement. Variables need to be initialized in every "
@@ -24,10 +24,10 @@ _INCONSISTENT = (
 
 
 class Unusable:
-    """Stands for a variable that has no value here; reading it raises.
+    """Stands for a variable without a value; reading it raises.
 
     Args:
-        error: what reading raises.
+        error: to raise.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -35,19 +35,19 @@ class Unusable:
 
 
 def undefined(name: str) -> Unusable:
-    """A variable that was not assigned yet."""
+    """A variable that is not assigned yet."""
     return Unusable(UnboundLocalError(f"local variable '{name}' is used before it is assigned"))
 
 
 def load(value: Any) -> Any:
-    """A variable's value, when it is read."""
+    """A variable's value when read."""
     if isinstance(value, Unusable):
         raise value.error
     return value
 
 
 def probe(getter: Callable[[], Any], name: str) -> Any:
-    """The value of an attribute or item, or an :class:`Unusable` where there is none."""
+    """The value of an attribute or item, or an :class:`Unusable` if there is none."""
     try:
         return getter()
     except (AttributeError, KeyError, IndexError, NameError):
@@ -71,7 +71,7 @@ def if_statement(
     set_state: Callable[[tuple[Any, ...]], None],
     names: Sequence[str],
 ) -> None:
-    """An `if` statement; the variables that its branches assign are handed in and out by ``get_state`` and ``set_state``."""
+    """An `if` statement; ``get_state`` and ``set_state`` access the variables that its branches assign."""
     if not isinstance(condition, DataNode):
         body() if condition else orelse()
         return
@@ -93,7 +93,7 @@ def if_statement(
 
 
 def _trace_sides(condition: DataNode, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Branch:
-    """Runs both sides with the branch open on each."""
+    """Traces both sides, each inside its branch."""
     conditions = _conditions()
     predicate = conditions.enter_branch(condition)
     if predicate.device != "cpu":
@@ -130,10 +130,10 @@ def _merged_variable(branch: Branch, name: str, true: Any, false: Any, original:
 
 
 def merge(branch: Branch, name: str, true: Any, false: Any) -> Any:
-    """What a variable is after the branches: nodes are merged, in tuples, lists and dictionaries too.
+    """The value of a variable after the branches: nodes are merged, also inside tuples, lists and dictionaries.
 
     Raises:
-        ValueError: the two values are nested differently.
+        ValueError: the two values have different structures.
         TypeError: they are neither nodes nor constants.
     """
     if true is false and not isinstance(true, (DataNode, tuple, list, dict)):
@@ -201,7 +201,7 @@ def _merge_nodes(branch: Branch, true: Any, false: Any) -> DataNode:
     if "gpu" in (parts[0].device, parts[1].device):
         parts = [part if part.device == "gpu" else part.on_device("gpu") for part in parts]
     if conditions.branches:
-        # The parts lie deeper than any open branch: as inputs of the merge they must not be split again.
+        # The parts are deeper than any open branch: as inputs of the merge they must not be split again.
         around = conditions.branches[-1]
         assert around.side is not None
         around.produced[around.side].update(part.name for part in parts)
@@ -231,7 +231,7 @@ def negation(value: Any) -> Any:
 
 
 def conjunction(left: Any, right: Callable[[], Any]) -> Any:
-    """``left and right``; the right side is traced for the samples for which the left one is true."""
+    """``left and right``; the right side is traced for samples for which the left one is true."""
     if not isinstance(left, DataNode):
         return left and right()
     left = _validated(left, "and", "left")
@@ -239,7 +239,7 @@ def conjunction(left: Any, right: Callable[[], Any]) -> Any:
 
 
 def disjunction(left: Any, right: Callable[[], Any]) -> Any:
-    """``left or right``; the right side is traced for the samples for which the left one is false."""
+    """``left or right``; the right side is traced for samples for which the left one is false."""
     if not isinstance(left, DataNode):
         return left or right()
     left = _validated(left, "or", "left")
@@ -249,7 +249,7 @@ def disjunction(left: Any, right: Callable[[], Any]) -> Any:
 def comparison_chain(
     left: Any, comparisons: Sequence[Callable[[Any, Any], Any]], operands: Sequence[Callable[[], Any]]
 ) -> Any:
-    """``left < a < b``: each comparison with the one before, joined by `and`; every operand is looked at once."""
+    """``left < a < b``: comparisons joined by `and`; each operand is evaluated once."""
     right = operands[0]()
     result = comparisons[0](left, right)
     if len(operands) == 1:

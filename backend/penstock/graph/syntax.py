@@ -1,6 +1,6 @@
-"""What Python's operators and brackets do on nodes: each becomes an operator of the graph.
+"""Python's operators and brackets on nodes: each becomes an operator of the graph.
 
-How that operator is called is known further down, in :mod:`penstock.graph.expressions`, which defines the syntax.
+:mod:`penstock.graph.expressions`, which is further down, knows how to call it and provides the syntax.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ Node = TypeVar("Node", bound="Expression")
 
 
 class Syntax(Protocol):
-    """Makes the operators that stand for Python's."""
+    """Makes the operators for Python's syntax."""
 
     def apply(self, function: str, *operands: Any) -> Any:
-        """The node that computes ``function``, a name of the wire format's expressions."""
+        """The node that applies ``function``, a name in the wire format's expressions."""
 
     def subscript(self, node: Any, index: Any) -> Any:
         """The node for ``node[index]``."""
 
     def call(self, operator: str, node: Any, arguments: dict[str, Any], device: str) -> Any:
-        """The output of an operator on one node."""
+        """The output of an operator with one input."""
 
     def enter_branch(self, node: Any) -> Any:
-        """The node as it is seen inside the open branches."""
+        """The node as seen inside the open branches."""
 
 
 _defined: list[Syntax] = []
 
 
 def define(syntax: Syntax) -> None:
-    """Says what makes the operators."""
+    """Sets the syntax."""
     _defined[:] = [syntax]
 
 
 def syntax() -> Syntax:
-    """What makes the operators."""
+    """The syntax."""
     return _defined[0]
 
 
@@ -66,7 +66,7 @@ _UFUNCS = {
 
 
 class Expression:
-    """The part of a node that Python's operators and brackets reach."""
+    """The part of a node that Python's operators and brackets use."""
 
     __slots__ = ()
 
@@ -173,7 +173,7 @@ class Expression:
         return syntax().apply("rshift", other, self)
 
     def __array_ufunc__(self: Node, ufunc: Any, method: str, *operands: Any, **options: Any) -> Node:
-        """What numpy calls for ``number + node`` where the number is its own: it is taken for Python's, as in DALI."""
+        """Called by numpy for ``number + node`` with a number of its own, which is treated as Python's, as in DALI."""
         left, function = operands[0], _UFUNCS.get(ufunc)
         if function is None or method != "__call__" or options or operands[1:] != (self,) or np.ndim(left):
             raise TypeError(
@@ -182,7 +182,7 @@ class Expression:
             )
         return syntax().apply(function, left.item(), self)
 
-    # Nodes are compared into nodes, and found in dictionaries by identity.
+    # Comparison makes nodes; dictionaries find nodes by identity.
     __hash__ = object.__hash__
 
     def __getitem__(self: Node, index: Any) -> Node:

@@ -1,4 +1,4 @@
-"""Which values can be constants of a graph, and what the operator that gives them is told."""
+"""Which values can be constants of a graph, and the arguments of the operator that holds them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def is_constant(value: Any) -> bool:
 def constant_arguments(
     value: Any, dtype: DALIDataType | None = None, shape: Sequence[int] | int | None = None, layout: str | None = None
 ) -> dict[str, Any]:
-    """The arguments of the operator ``Constant`` that gives ``value``; as for :func:`~penstock.graph.calls.constant_node`."""
+    """The arguments of the operator ``Constant`` for ``value``; as for :func:`~penstock.graph.calls.constant_node`."""
     if isinstance(value, ScalarConstant):
         dtype, value = dtype or value.dtype, value.value
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""What users feed, as batches: arrays of any library, sequences of samples, tensor lists."""
+"""Converts fed data to batches: arrays of any library, sequences of samples, tensor lists."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from penstock.tensors.tensor_list import check_samples
 def to_batch(
     data: Any, layout: str | None, max_batch_size: int, pool: HostPool | None, copy: bool = True
 ) -> TensorList:
-    """One batch of what the user gave.
+    """Fed data as a batch.
 
     Args:
         data: a tensor list; an array whose first dimension is the batch; or a sequence of samples (arrays, tensors,
             numbers), whose shapes may differ.
-        layout: of a sample; None keeps the data's own.
-        max_batch_size: more samples are refused.
-        pool: where the copy is put.
-        copy: whether the data is copied, so that the user may change it afterwards.
+        layout: of a sample; None: the data's own.
+        max_batch_size: the largest number of samples allowed.
+        pool: allocates the copy.
+        copy: copy the data, so that the caller may modify it afterwards.
 
     Raises:
-        RuntimeError: there are more samples than ``max_batch_size``, the samples' types, ranks or layouts differ, or their type
-            is none that a tensor can have.
+        RuntimeError: there are more than ``max_batch_size`` samples, they differ in type, rank or layout, or tensors do
+            not support their type.
     """
     try:
         batch = _as_tensor_list(data, layout)

@@ -1,4 +1,4 @@
-"""Pipelines in DALI's wire format, which both sides load."""
+"""Pipelines in DALI's wire format."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from penstock.serialize.rebuilding import Defined, Rebuilder, SavedOperator, ToD
 
 _UNDECLARED = -1
 _RUNTIME_ONLY = ("bytes_per_sample_hint",)
-# Where the choices of three bits begin, among the flags of the executor.
+# The first of three bits each, among the executor's flags.
 _CONCURRENCY, _STREAM_POLICY = 1, 4
 _PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
 
 
 def to_wire(graph: Graph, settings: PipelineSettings) -> bytes:
-    """A pipeline as it was defined, without the user's source lines.
+    """A pipeline as defined, without the user's source lines.
 
     Raises:
         SerializationError: an operator holds a Python function, which the format cannot name.
-        RuntimeError: the graph is wrong.
+        RuntimeError: the graph is invalid.
     """
     if settings.batch_size is None:
         raise SerializationError("The pipeline's batch size must be set before it is saved")
@@ -92,10 +92,10 @@ def _output_edge(node: DataNode, dtype: DALIDataType | None, ndim: int | None) -
 
 
 def from_wire(data: bytes, kind: Callable[..., Defined], overrides: dict[str, Any]) -> Defined:
-    """The pipeline of a file, made by ``kind`` and not built yet; ``overrides`` replace the settings that it was saved with.
+    """The pipeline of a file, made by ``kind`` and not built yet; ``overrides`` replace its saved settings.
 
     Raises:
-        SerializationError: the bytes are no pipeline, or one that does not make sense.
+        SerializationError: the bytes are not a pipeline, or an invalid one.
     """
     definition = wire.decode(data)
     settings = _settings(definition) | _output_declarations(definition)
@@ -127,7 +127,7 @@ def _choice(flags: int, begin: int) -> int:
 
 
 def load_graph(data: bytes, pipeline: ToDefine) -> dict[str, Any]:
-    """Gives ``pipeline`` the graph of a file, and returns the settings that it was saved with."""
+    """Gives ``pipeline`` the graph of a file, and returns the saved settings."""
     definition = wire.decode(data)
     _define_from(definition, pipeline)
     return _settings(definition)

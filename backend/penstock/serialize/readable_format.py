@@ -19,16 +19,16 @@ FORMAT = "penstock-pipeline"
 VERSION = 1
 _ENUMS: dict[str, Any] = {kind.__name__: kind for kind in (DALIDataType, DALIImageType, DALIInterpType)}
 _SETTINGS = ("batch_size", "num_threads", "device_id", "seed", "prefetch_queue_depth", "exec_async", "exec_pipelined")
-# What not every pipeline has, and earlier versions do not know, is saved only where it is set.
+# Saved only if set, as not every pipeline has it and earlier versions do not know it.
 _LIMITS = ("max_pixels", "max_bytes", "max_frames")
 
 
 def to_text(graph: Graph, settings: PipelineSettings) -> str:
-    """A pipeline as it was defined.
+    """A pipeline as defined.
 
     Raises:
         SerializationError: an operator holds a function that has no import path (a lambda, a nested function).
-        RuntimeError: the graph is wrong.
+        RuntimeError: the graph is invalid.
     """
     graph.verify()
     logical_ids = graph.logical_ids()
@@ -56,7 +56,7 @@ def _shared(numbers: list[int]) -> set[int]:
 
 
 def _layout_lines(document: dict[str, Any]) -> str:
-    """JSON with one operator, and one output, on a line: what changes shows in a diff as what changed."""
+    """JSON with one operator, and one output, per line, for readable diffs."""
     parts = []
     for key, value in document.items():
         if isinstance(value, list):
@@ -125,7 +125,7 @@ def _output_entry(node: DataNode, dtype: Any, ndim: Any, layout: Any) -> dict[st
 
 
 def import_path(function: Any) -> str:
-    """``package.module:name`` of a function or class; raises SerializationError where it has none."""
+    """``package.module:name`` of a function or class; raises SerializationError if it has none."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not module or not name or "<" in name or module == "__main__":
         raise SerializationError(
@@ -140,11 +140,11 @@ def from_text(
     allowed_modules: Sequence[str] = (),
     overrides: dict[str, Any] | None = None,
 ) -> Defined:
-    """The pipeline of a text, made by ``kind`` and not built yet; ``overrides`` replace the settings that it was saved with.
+    """The pipeline of a text, made by ``kind`` and not built yet; ``overrides`` replace its saved settings.
 
     Raises:
-        UnsupportedVersionError: a later version of Penstock wrote it.
-        SerializationError: it is no pipeline, or one that does not make sense, or names a module that is not allowed.
+        UnsupportedVersionError: written by a later version of Penstock.
+        SerializationError: it is not a pipeline, an invalid one, or names a module that is not allowed.
     """
     document = _parsed(text)
     settings = _known_settings(document) | _declarations(document)
@@ -271,7 +271,7 @@ def _node_and_device(item: Any, rebuilder: Rebuilder, where: str) -> tuple[str, 
 
 
 def imported(path: Any, allowed_modules: Sequence[str], where: str) -> Callable[..., Any]:
-    """The function at ``package.module:name``, where that module is allowed."""
+    """The function at ``package.module:name``, if that module is allowed."""
     module_name, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
     if not module_name or not name:
         raise SerializationError(f"{where}: {path!r} is no import path; write package.module:function")

@@ -1,4 +1,4 @@
-"""A batch: samples of one type and rank whose shapes may differ, owned by one buffer where that can be."""
+"""A batch: samples of one type and rank with possibly different shapes, in one buffer if possible."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def _volumes(shapes: Sequence[Shape]) -> list[int]:
 
 
 class TensorList:
-    """What :class:`TensorListCPU` and :class:`TensorListGPU` have in common.
+    """The base of :class:`TensorListCPU` and :class:`TensorListGPU`.
 
     Attributes:
         shapes: the samples' shapes.
-        source_infos: where each sample came from (files' paths and the like), or empty.
-        positions: of the samples in the pipeline's batch, where conditionals have split it; else None.
+        source_infos: the source of each sample (a file's path and the like), or empty.
+        positions: of the samples in the pipeline's batch, if conditionals have split it; otherwise None.
     """
 
     device_type: ClassVar[str]
     _tensor_class: ClassVar[type[Tensor]]
-    # Samples that the user wants to stay where they are: not to be seen as one tensor.
+    # The samples should stay scattered, not be copied to one tensor.
     _scattered = False
 
     def __init__(self) -> None:
@@ -71,9 +71,9 @@ class TensorList:
         ndim: int | None = None,
         source_infos: Sequence[str] = (),
     ) -> Any:
-        """A batch of arrays that live on this class's device already. Nothing is copied or checked.
+        """A batch of arrays that are on this class's device already. Nothing is copied or checked.
 
-        ``dtype`` and ``ndim`` tell what an empty batch holds.
+        ``dtype`` and ``ndim`` describe an empty batch.
         """
         self = cls.__new__(cls)
         TensorList.__init__(self)
@@ -101,7 +101,7 @@ class TensorList:
 
         Args:
             ndim: of a sample, for a batch that may be empty.
-            dtype: the type, where it is not the array's.
+            dtype: the type, if it is not the array's.
         """
         self = cls.__new__(cls)
         TensorList.__init__(self)
@@ -147,20 +147,20 @@ class TensorList:
         return type(self).of_samples(samples, self._layout, self._dtype, self._ndim, self.source_infos)
 
     def unfolded(self) -> Any:
-        """The parts of all samples along their first dimension as one batch, sharing memory."""
+        """The slices of all samples along their first dimension as one batch, sharing memory."""
         shapes = [shape[1:] for shape in self.shapes for _ in range(shape[0])]
         if self.elements is not None:
             other = type(self).of_elements(self.elements, shapes, self._layout[1:], self._ndim - 1)
         else:
             parts = ((sample, part) for sample in self.samples for part in range(len(sample)))
-            # A part of one dimension less, and an array even so where that is none.
+            # A slice with one dimension less, which stays an array even without dimensions.
             samples = [sample[part : part + 1].reshape(sample.shape[1:]) for sample, part in parts]
             other = type(self).of_samples(samples, self._layout[1:], self._dtype, self._ndim - 1)
         other._dtype = self._dtype
         return other
 
     def repeated(self, counts: Sequence[int]) -> Any:
-        """The batch with each sample as often as told, sharing memory."""
+        """The batch with each sample repeated, sharing memory."""
         samples = [sample for sample, count in zip(self.samples, counts) for _ in range(count)]
         return type(self).of_samples(samples, self._layout, self._dtype, self._ndim)
 
@@ -192,7 +192,7 @@ class TensorList:
         return self._layout
 
     def set_layout(self, layout: str | None) -> None:
-        """Names the samples' dimensions; None or an empty string takes the names away."""
+        """Names the samples' dimensions; None or an empty string removes the names."""
         self._layout = check_layout(layout, self._ndim)
 
     def shape(self) -> list[Shape]:
@@ -207,7 +207,7 @@ class TensorList:
         return len(self.shapes)
 
     def source_info(self, index: int) -> str:
-        """Where a sample came from (a file's path and the like), or an empty string."""
+        """The source of a sample (a file's path and the like), or an empty string."""
         return self.source_infos[index] if self.source_infos else ""
 
     def __getitem__(self, index: int) -> Any:
@@ -221,7 +221,7 @@ class TensorList:
         return (self[i] for i in range(len(self)))
 
     def is_dense_tensor(self) -> bool:
-        """Whether all samples have the same shape, so that the batch can be seen as one tensor."""
+        """Whether all samples have the same shape, so that the batch can be viewed as one tensor."""
         return not self._scattered and all(shape == self.shapes[0] for shape in self.shapes)
 
     def reinterpret(self, new_type: DALIDataType) -> None:
@@ -234,7 +234,7 @@ class TensorList:
         self._dtype = new_type
 
     def reset(self) -> None:
-        """Forgets the samples."""
+        """Drops the samples."""
         TensorList.__init__(self)
 
     def contiguous_elements(self) -> Any:
@@ -254,7 +254,7 @@ class TensorList:
         return self._tensor_class.of_array(self._dense(), "N" + self._layout if self._layout else "", "", self._dtype)
 
     def as_reshaped_tensor(self, shape: Sequence[int]) -> Any:
-        """The batch's elements as one tensor of ``shape``; raises RuntimeError unless its volume is the batch's."""
+        """The batch's elements as one tensor of ``shape``; raises RuntimeError unless the volumes are equal."""
         elements = self.contiguous_elements()
         if min(shape, default=0) < 0 or math.prod(shape) != elements.size:
             raise RuntimeError(
@@ -277,7 +277,7 @@ class TensorList:
         return self._text(None)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the first samples, as pictures where they are images."""
+        """For notebooks: the first samples, as pictures if they are images."""
         heading = f"{type(self).__name__}: {len(self)} samples, {self._dtype}, layout '{self._layout}'"
         shown = self.subset(range(min(len(self), MOST_SHOWN))).as_cpu()
         return batch_html(heading, shown.samples, self._layout, len(self))
@@ -289,7 +289,7 @@ class TensorList:
         return sample
 
     def _adopt(self, samples: Sequence[Any], layout: str | None) -> None:
-        """Becomes the batch of these arrays."""
+        """Replaces the contents by these arrays."""
         if samples:
             self._dtype, self._ndim = from_numpy_dtype(samples[0].dtype), samples[0].ndim
         self._samples = list(samples)
@@ -298,7 +298,7 @@ class TensorList:
 
 
 def check_samples(samples: Sequence[Any]) -> None:
-    """Raises TypeError unless all arrays are of one type, RuntimeError unless they are of one rank."""
+    """Raises TypeError unless all arrays have one type, RuntimeError unless they have one rank."""
     if not samples:
         return
     first = samples[0]
@@ -317,7 +317,7 @@ def check_samples(samples: Sequence[Any]) -> None:
 
 
 def _arrays_of(items: Sequence[Any], view: Callable[[Any], Any], kind: str) -> tuple[list[Any], str]:
-    """The samples that a user lists, as arrays, and their layout."""
+    """The listed samples as arrays, and their layout."""
     arrays, layout = [], ""
     for position, item in enumerate(items):
         try:
@@ -338,7 +338,7 @@ def _arrays_of(items: Sequence[Any], view: Callable[[Any], Any], kind: str) -> t
 
 
 def check_dlpack_list(objects: Any) -> None:
-    """Raises TypeError unless this is a list of objects that speak DLPack."""
+    """Raises TypeError unless this is a list of objects with ``__dlpack__``."""
     if not isinstance(objects, list):
         raise TypeError(f"from_dlpack_list() takes a list, which is incompatible with {type(objects).__name__}")
     for position, item in enumerate(objects):
@@ -350,12 +350,13 @@ class TensorListCPU(TensorList):
     """A batch in host memory.
 
     Args:
-        b: an array (or a buffer, a DLPack object) whose first dimension is the batch; a list of samples (arrays or tensors); or
-            a batch, whose memory is shared.
-        layout: layout of a sample, one letter a dimension.
-        is_pinned: ignored: what is page-locked is known by its owner. In third place after a list, it means ``contiguous``.
-        contiguous: of a list: copy its samples to one piece of memory; False: they stay where they are.
-        tl, object, list_of_tensors: the data, by other names.
+        b: an array (or a buffer, a DLPack object) whose first dimension is the batch; a list of samples (arrays or
+            tensors); or a batch, whose memory is shared.
+        layout: of a sample, one letter per dimension.
+        is_pinned: ignored: only the owner of memory knows whether it is page-locked. As third argument after a list, it
+            means ``contiguous``.
+        contiguous: copy the samples of a list to one buffer; False: leave them where they are.
+        tl, object, list_of_tensors: the data, under other names.
 
     >>> TensorListCPU([np.zeros((2, 3)), np.zeros((4, 3))]).shape()
     [(2, 3), (4, 3)]
@@ -403,14 +404,14 @@ class TensorListCPU(TensorList):
             raise RuntimeError("Cannot create a TensorList from a 0-dim array: its first dimension is the batch")
         self.elements = array.reshape(-1)
         self._dtype, self._ndim = from_numpy_dtype(array.dtype), array.ndim - 1
-        # A range rather than a number, so that samples without dimensions are arrays too.
+        # A slice rather than an index, so that samples without dimensions are arrays, too.
         self._adopt([array[i : i + 1].reshape(array.shape[1:]) for i in range(len(array))], layout)
 
     @classmethod
     def allocate(
         cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "", pool: HostPool | None = None
     ) -> Any:
-        """A contiguous batch of undefined contents."""
+        """An uninitialized contiguous batch."""
         kind = numpy_dtype(dtype)
         count = sum(_volumes(shapes))
         if pool is None:
@@ -423,7 +424,7 @@ class TensorListCPU(TensorList):
 
     @staticmethod
     def from_dlpack_list(list_of_objects: Sequence[Any], layout: str | None = None, contiguous: bool = False) -> Any:
-        """A batch of objects that speak DLPack; their memory is shared unless ``contiguous``."""
+        """A batch of objects with ``__dlpack__``; their memory is shared unless ``contiguous``."""
         check_dlpack_list(list_of_objects)
         return TensorListCPU(list(list_of_objects), layout, contiguous=contiguous)
 
@@ -489,7 +490,7 @@ class TensorListCPU(TensorList):
         return int(self.contiguous_elements().ctypes.data)
 
     def copy_to_external(self, ptr: Any) -> None:
-        """Copies all samples, one after the other, to the memory at address ``ptr``."""
+        """Copies all samples, contiguously, to the memory at address ``ptr``."""
         TensorCPU(self.contiguous_elements()).copy_to_external(ptr)
 
 
@@ -503,13 +504,13 @@ class TensorListGPU(TensorList):
     """A batch in a GPU's memory.
 
     Args:
-        object: a CuPy array (or a speaker of ``__cuda_array_interface__`` or DLPack) whose first dimension is the
-            batch, or a list of such samples, or a batch, whose memory is shared.
-        layout: layout of a sample, one letter a dimension.
+        object: a CuPy array (or an object with ``__cuda_array_interface__`` or ``__dlpack__``) whose first dimension is
+            the batch, or a list of such samples, or a batch, whose memory is shared.
+        layout: of a sample, one letter per dimension.
         device_id: ignored: the memory knows its device.
-        contiguous: of a list: copy its samples to one piece of memory; False: they stay where they are.
+        contiguous: copy the samples of a list to one buffer; False: leave them where they are.
         stream: in whose order the contents become valid.
-        tl, list_of_tensors: the data, by other names.
+        tl, list_of_tensors: the data, under other names.
     """
 
     device_type = "gpu"
@@ -549,12 +550,12 @@ class TensorListGPU(TensorList):
             self._adopt([array[i] for i in range(len(array))], layout)
 
     _stream: Any = None
-    # Where the samples lie (as kernels are told), as long as nobody wants arrays of them.
+    # The location of the samples, as long as nobody needs them as arrays.
     located: Sequence[Any] | None = None
 
     @classmethod
     def of_located(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> Any:
-        """A batch of samples in memory that is not CuPy's (:class:`penstock.kernels.cuda.launch.Located`)."""
+        """A batch of samples in memory that CuPy does not own (:class:`penstock.kernels.cuda.launch.Located`)."""
         batch = cls.of_samples([], layout, dtype, ndim)
         batch.shapes = [place.shape for place in places]
         batch._samples, batch.located = None, places
@@ -568,7 +569,7 @@ class TensorListGPU(TensorList):
 
     @classmethod
     def allocate(cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "") -> Any:
-        """A contiguous batch of undefined contents on the current device, ordered by CuPy's current stream."""
+        """An uninitialized contiguous batch on the current device, ordered by CuPy's current stream."""
         cupy = require_cupy("a batch on the GPU")
         batch = cls.of_elements(cupy.empty(sum(_volumes(shapes)), numpy_dtype(dtype)), shapes, layout)
         batch._dtype = dtype
@@ -578,7 +579,7 @@ class TensorListGPU(TensorList):
     def from_dlpack_list(
         list_of_objects: Sequence[Any], layout: str | None = None, stream: Any = None, contiguous: bool = False
     ) -> Any:
-        """A batch of objects that speak DLPack; their memory is shared unless ``contiguous``."""
+        """A batch of objects with ``__dlpack__``; their memory is shared unless ``contiguous``."""
         check_dlpack_list(list_of_objects)
         return TensorListGPU(list(list_of_objects), layout, contiguous=contiguous, stream=stream)
 
@@ -656,7 +657,7 @@ class TensorListGPU(TensorList):
     def copy_to_external(
         self, ptr: Any, cuda_stream: Any = None, non_blocking: bool = False, use_copy_kernel: bool = False
     ) -> None:
-        """Copies all samples, one after the other, to the memory (host or device) at address ``ptr``."""
+        """Copies all samples, contiguously, to the memory (host or device) at address ``ptr``."""
         copy_device_to(self.contiguous_elements(), ptr, cuda_stream, non_blocking)
 
     def _printable(self, sample: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Which keyword arguments augmentations take, and errors about those that are missing or that none takes."""
+"""Keyword arguments of augmentations, and the errors for missing and unused ones."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class _Augmentation(Protocol):
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """Its name in messages."""
 
     @property
     def op(self) -> Callable[..., Any]:
-        """What takes the keyword arguments."""
+        """The function that takes the keyword arguments."""
 
 
 class MissingArgException(Exception):
@@ -54,19 +54,19 @@ def positional_count(function: Callable[..., Any]) -> int:
 
 
 def _keywords(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """The parameters that can be given by keyword, those behind the data and the augmentation's parameter."""
+    """The parameters that can be given by keyword: those after the data and the augmentation's parameter."""
     parameters = list(inspect.signature(function).parameters.values())[_DATA_AND_PARAMETER:]
     return {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
 
 
 def accepted(function: Callable[..., Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the keyword arguments that the function takes."""
+    """The keyword arguments that the function takes."""
     names = _keywords(function)
     return {name: value for name, value in keywords.items() if name in names}
 
 
 def missing(function: Callable[..., Any], keywords: Mapping[str, Any]) -> list[str]:
-    """The names of keyword arguments that the function needs and that are not given."""
+    """The names of keyword arguments that the function needs and that are missing."""
     return [name for name, p in _keywords(function).items() if p.default is p.empty and name not in keywords]
 
 
@@ -83,7 +83,7 @@ def forbid_unused_kwargs(augmentations: Iterable[_Augmentation], keywords: Mappi
 
 
 def require_kwargs(augmentations: Iterable[_Augmentation], keywords: Mapping[str, Any], caller: str) -> None:
-    """Raises MissingArgException where an augmentation needs a keyword argument that is not given."""
+    """Raises MissingArgException if an augmentation needs a keyword argument that is missing."""
     for augmentation in augmentations:
         names = missing(augmentation.op, keywords)
         if names:

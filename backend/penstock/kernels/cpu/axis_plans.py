@@ -1,4 +1,4 @@
-"""Sizes and regions of resizing, for many images in one call."""
+"""Sizes and regions for resizing, for many images in one call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-# A size below this keeps the scale of this one: the true scale would leave the range of single precision.
+# Smaller sizes use the scale of this one: the true scale would exceed single precision.
 _MIN_SIZE = 1e-3
 # Modes, by their number in `resize_shapes.MODES`.
 _DEFAULT, _STRETCH, _NOT_LARGER, _NOT_SMALLER = range(4)
@@ -19,7 +19,7 @@ HALF_AWAY, TRUNCATED, CEILED = range(3)
 
 @njit(**_OPTIONS)
 def _single(value):  # type: ignore[no-untyped-def]
-    """The value in single precision, which decides ties: where a size is halved, where a pixel is the nearest."""
+    """The value in single precision, which decides ties: halving a size, the nearest pixel."""
     return np.float64(np.float32(value))
 
 
@@ -30,7 +30,7 @@ def _scale(size, extent):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _fill_extents(extents, requested, mode, most, sizes):  # type: ignore[no-untyped-def]
-    """The real-valued output extents of one image; ``requested`` may be negative, 0 is not given."""
+    """The real-valued output extents of one image; ``requested`` may be negative; 0: not given."""
     axes = extents.size
     given = 0
     known = 0

@@ -1,4 +1,4 @@
-"""Convolution along one axis on CPU, reflected at the border without repeating the edge."""
+"""Convolution along one axis on CPU, reflecting at the border without repeating the edge."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 @njit(**_OPTIONS)
 def reflected(index, size):  # type: ignore[no-untyped-def]
-    """The position inside of ``[0, size)`` that ``index`` mirrors."""
+    """The position inside ``[0, size)`` that ``index`` is mirrored to."""
     if size == 1:
         return 0
     while index < 0 or index >= size:
@@ -46,7 +46,7 @@ def _convolve(source, window, target, like):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _convolve_rows(source, window, target, like):  # type: ignore[no-untyped-def]
-    """Like ``_convolve``, for an inner extent so small that a whole row is taken at once."""
+    """Like ``_convolve``, for an inner extent so small that whole rows are processed at once."""
     outer, size, inner = source.shape
     radius = window.size // 2
     padded = np.empty(((size + 2 * radius), inner), np.float32)
@@ -68,12 +68,12 @@ def _convolve_rows(source, window, target, like):  # type: ignore[no-untyped-def
             out[j] = converted(line[j], like)
 
 
-# Below, the vectors of the inner loop would be mostly empty.
+# Below this, the vectors of the inner loop would be mostly empty.
 _SMALL_INNER = 32
 
 
 def convolve_axis(source: np.ndarray, axis: int, window: np.ndarray, target: np.ndarray) -> None:
-    """Correlates one axis of a contiguous array with an odd window; ``target`` is of the same shape."""
+    """Correlates one axis of a contiguous array with an odd window; ``target`` has the same shape."""
     shape = source.shape
     folded = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
     kernel = _convolve_rows if folded[2] < _SMALL_INNER else _convolve
@@ -81,7 +81,7 @@ def convolve_axis(source: np.ndarray, axis: int, window: np.ndarray, target: np.
 
 
 def _convolve_halves(source: np.ndarray, axis: int, window: np.ndarray) -> np.ndarray:
-    """Correlates one axis of halves: each product is rounded to a half, as in DALI, the sums are in single precision."""
+    """Correlates one axis of halves: each product is rounded to a half, as in DALI; sums are in single precision."""
     size, radius = source.shape[axis], window.size // 2
     places = [reflected(index, size) for index in range(-radius, size + radius)]
     total = np.zeros(source.shape, np.float32)
@@ -92,7 +92,7 @@ def _convolve_halves(source: np.ndarray, axis: int, window: np.ndarray) -> np.nd
 
 
 def convolve_axes(source: np.ndarray, windows: Sequence[tuple[int, np.ndarray]], target: np.ndarray) -> None:
-    """Correlates several axes, each with its window, from the last to the first.
+    """Correlates several axes, each with its own window, from the last to the first.
 
     Only the last pass rounds, except for halves.
     """

@@ -1,7 +1,7 @@
 """Logarithms of whole arrays, in float32.
 
 Source: the mantissa's logarithm is the series of the inverse hyperbolic tangent (Abramowitz and Stegun, 4.1.27), whose
-first five terms give it to 3e-9 of itself between the square roots of a half and of two.
+first five terms have a relative error of 3e-9 between the square roots of one half and two.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba import njit
 from penstock.kernels.cpu.simd import larger, load, store, zeros
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-# Elements that have a maximum of their own.
+# Independent maxima.
 _ABREAST = 32
 _LN2 = np.float32(np.log(2))
 _THIRD, _FIFTH, _SEVENTH, _NINTH = (np.float32(1 / k) for k in (3, 5, 7, 9))
@@ -35,7 +35,7 @@ def _float_from_bits(bits):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def largest(source):  # type: ignore[no-untyped-def]
-    """The largest number, 0 where none is positive."""
+    """The maximum, or 0 if no element is positive."""
     maxima, last = zeros(_ABREAST), source.size - source.size % _ABREAST
     for i in range(0, last, _ABREAST):
         maxima = larger(load(source, i, _ABREAST), maxima)
@@ -52,22 +52,22 @@ def largest(source):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def inverse_unit(source, relative, reference):  # type: ignore[no-untyped-def]
-    """What values are multiplied by: of the reference, or where it is ``relative``, of the largest one of the source."""
+    """The scale of values: from the reference or, if ``relative``, from the maximum of the source."""
     unit = largest(source) if relative else reference
     return np.float32(1) / (unit if unit != 0 or not relative else np.float32(1))
 
 
 @njit(**_OPTIONS)
 def scaled_decibels(source, scale, smallest, factor, out):  # type: ignore[no-untyped-def]
-    """``factor * log(max(source * scale, smallest))`` of as many elements as ``out`` has."""
+    """``factor * log(max(source * scale, smallest))`` for as many elements as ``out`` has."""
     any_tiny = smallest < _SMALLEST_NORMAL
     for i in range(out.size):
         ratio = source[i] * scale
-        # Of NaN too there is the smallest.
+        # NaN becomes the smallest, too.
         ratio = ratio if ratio > smallest else smallest
         tiny = any_tiny and ratio < _SMALLEST_NORMAL
         normal = ratio * _UP if tiny else ratio
-        # The mantissa from the square root of a half on, and the exponent that belongs to it.
+        # The mantissa in the range from the square root of one half, and its exponent.
         bits = np.int32(_bits(normal) - _ROOT_HALF_BITS)
         mantissa = _float_from_bits(np.int32((bits & 0x007FFFFF) + _ROOT_HALF_BITS))
         exponent = np.float32(bits >> 23) - (_UP_EXPONENT if tiny else np.float32(0))
@@ -87,10 +87,10 @@ class Logarithm(NamedTuple):
     """A logarithmic scale.
 
     Attributes:
-        relative: to the largest element that is positive, or to 1 where there is none; not to the reference.
-        reference: what 0 dB stands for.
-        smallest: of the ratios; positive.
-        factor: of the natural logarithm.
+        relative: to the largest positive element, or to 1 if there is none; not to the reference.
+        reference: 0 dB.
+        smallest: the smallest ratio; positive.
+        factor: for the natural logarithm.
     """
 
     relative: bool
@@ -100,5 +100,5 @@ class Logarithm(NamedTuple):
 
 
 def to_decibels(source: np.ndarray, logarithm: Logarithm, out: np.ndarray) -> None:
-    """``factor * log(max(source / reference, smallest))``, the logarithm to 2e-7 of it; both are float32 and contiguous."""
+    """``factor * log(max(source / reference, smallest))``, relative error 2e-7; both are float32, contiguous."""
     _to_decibels(source.reshape(-1), *logarithm, out.reshape(-1))

@@ -1,10 +1,10 @@
 """Power spectra of many frames at once: a Fourier transform whose vectors hold the same element of 8 frames.
 
-That needs no shuffling of lanes, whatever the transform's size, and for usual sizes all intermediate results stay in the
-first-level cache. For sizes that are powers of two.
+This needs no shuffling of lanes, whatever the size of the transform, and for usual sizes all intermediate results stay
+in the L1 cache. For sizes that are powers of two.
 
-Source: Stockham's self-sorting transform, radix 4, of half the size: a real frame's even and odd elements are taken
-for real and imaginary parts, and the two spectra are told apart by their symmetry (Cooley, Lewis and Welch, 1970).
+Source: Stockham's self-sorting transform, radix 4, of half the size: a real frame's even and odd elements become real
+and imaginary parts, and the two spectra are separated by their symmetry (Cooley, Lewis and Welch, 1970).
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from penstock.kernels.cpu.simd import add_product, at, load, spread, store, subt
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 _LANES = 8
-# Floats of as many complex numbers: their real parts, then the imaginary ones.
+# Floats of a vector of complex numbers: the real parts, then the imaginary parts.
 _ROW = 2 * _LANES
-# Bits of all numbers that steps of radix 4 alone reach.
+# Bits of the sizes that steps of radix 4 alone cover.
 _POWERS_OF_4 = 0x5555555555555555
-# Frames whose spectra are kept until they are stored.
+# Frames whose spectra are buffered before they are stored.
 TILE = 32
 
 
 def _roots_of_unity(powers: np.ndarray, count: int) -> np.ndarray:
-    """``exp(-2 pi i powers / count)`` as float32: real and imaginary parts in turn, in the order they are read in."""
+    """``exp(-2 pi i powers / count)`` as float32: alternating real and imaginary parts, in the order they are read."""
     angles = -2 * np.pi * powers / count
     return np.stack([np.cos(angles), np.sin(angles)], axis=-1).astype(np.float32).reshape(-1)
 
 
 @cache
 def _radices(size: int) -> list[int]:
-    """Of the steps of a transform of ``size`` complex numbers, a power of two from 4 on: the last one is always 4."""
+    """The radices of a transform of ``size`` complex numbers, a power of two from 4 on; the last one is always 4."""
     steps = size.bit_length() - 1
     return [2] * (steps % 2) + [4] * (steps // 2)
 
 
 @cache
 def _twiddles(size: int) -> np.ndarray:
-    """What each step but the last multiplies by: for each ``p``, the powers ``p``, ``2 p``, ``3 p`` of its root of unity."""
+    """The twiddles of each step but the last: for each ``p``, the powers ``p``, ``2 p``, ``3 p`` of its root of unity."""
     parts = []
     for radix in _radices(size)[:-1]:
         parts.append(_roots_of_unity(np.outer(np.arange(size // radix), np.arange(1, radix)), size))
@@ -53,17 +53,17 @@ def _twiddles(size: int) -> np.ndarray:
 
 @cache
 def _split_twiddles(size: int) -> np.ndarray:
-    """What the spectra of odd elements are multiplied by, for each ``j`` those of frequencies ``j + m * size / 4``."""
+    """The twiddle factors of the odd elements' spectra, for each ``j`` those of frequencies ``j + m * size / 4``."""
     quarter = size // 4
     return _roots_of_unity(np.arange(quarter // 2 + 1)[:, None] + np.arange(4) * quarter, 2 * size)
 
 
 @cache
 def _places(size: int) -> np.ndarray:
-    """Where the last step of the transform finds what makes up the frequencies ``j``, ``j + size / 4``, and so on."""
+    """The positions from which the last step reads the components of frequencies ``j``, ``j + size / 4``, and so on."""
     order, rest, left = np.zeros(size // 4, np.int64), np.arange(size // 4), size
     for radix in _radices(size)[:-1]:
-        # Each step puts together the frequencies of equal remainders.
+        # Each step combines the frequencies with equal remainders.
         left //= radix
         order, rest = order + rest % radix * left, rest // radix
     return order * _ROW
@@ -71,7 +71,7 @@ def _places(size: int) -> np.ndarray:
 
 @njit(**_OPTIONS)
 def _copy_frames(signal, length, step, first, count, reflect, size, out):  # type: ignore[no-untyped-def]
-    """``count`` frames, the first from ``first`` on, one every ``size`` elements of ``out``; zeros between them."""
+    """``count`` frames, starting with ``first``, at intervals of ``size`` elements of ``out``; zeros between them."""
     for i in range(out.size):
         out[i] = 0
     for lane in range(count):
@@ -90,15 +90,16 @@ def _copy_frames(signal, length, step, first, count, reflect, size, out):  # typ
 
 @njit(**_OPTIONS)
 def _gather(source, first, step, window, work):  # type: ignore[no-untyped-def]
-    """Windowed frames, side by side: their even elements are real parts, the odd ones imaginary; zeros behind them.
+    """Windowed frames, side by side: even elements are real parts, odd ones imaginary; then zeros.
 
-    Frame ``i`` begins at ``source[first + i * step]``; nothing past the window is read. Windows have 8 elements at least.
+    Frame ``i`` begins at ``source[first + i * step]``; nothing past the window is read. Windows have at least 8
+    elements.
     """
     for i in range(window.size * _LANES, work.size, _LANES):
         store(work, i, zeros(_LANES))
     k = 0
     while k < window.size:
-        # The last block overlaps the one before it rather than to be shorter.
+        # The last block overlaps the previous one, so that all blocks have the same size.
         k = min(k, window.size - _LANES)
         i, factor = first + k, load(window, k, _LANES)
         rows = (
@@ -142,7 +143,7 @@ def _halve(work, twiddles):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _quarter(work, stride, twiddles, t):  # type: ignore[no-untyped-def]
-    """A step of radix 4 of the transforms of ``stride`` elements each, whose factors are those from ``t`` on."""
+    """A step of radix 4 of transforms of ``stride`` elements each; their factors begin at ``t``."""
     quarter = stride // 4
     for p in range(0, quarter, _ROW):
         w1r, w1i = spread(at(twiddles, t), _LANES), spread(at(twiddles, t + 1), _LANES)
@@ -150,7 +151,7 @@ def _quarter(work, stride, twiddles, t):  # type: ignore[no-untyped-def]
         w3r, w3i = spread(at(twiddles, t + 4), _LANES), spread(at(twiddles, t + 5), _LANES)
         t += 6
         a = p
-        # A range would divide to know how many there are.
+        # A range would use a division to count them.
         while a < work.size:
             b, c, d = a + quarter, a + 2 * quarter, a + 3 * quarter
             ar, ai = load(work, a, _LANES), load(work, a + _LANES, _LANES)
@@ -182,7 +183,7 @@ def _quarter(work, stride, twiddles, t):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _even_results(work, a):  # type: ignore[no-untyped-def]
-    """Numbers 0 and 2 of the last step of radix 4 of the four complex numbers from ``a`` on."""
+    """Results 0 and 2 of the last radix-4 step for the four complex numbers starting at ``a``."""
     b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
     pr, pi = (
         load(work, a, _LANES) + load(work, c, _LANES),
@@ -197,7 +198,7 @@ def _even_results(work, a):  # type: ignore[no-untyped-def]
 
 @njit(**_OPTIONS)
 def _odd_results(work, a):  # type: ignore[no-untyped-def]
-    """Numbers 1 and 3."""
+    """Results 1 and 3."""
     b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
     mr, mi = (
         load(work, a, _LANES) - load(work, c, _LANES),
@@ -214,7 +215,7 @@ def _odd_results(work, a):  # type: ignore[no-untyped-def]
 def _part(ar, ai, br, bi, split_twiddles, t, out, columns, k, mirrored):  # type: ignore[no-untyped-def]
     """Squared magnitudes, times 4, of the frequencies ``k`` and ``mirrored`` of real frames.
 
-    Of the two, what the even elements and the odd ones give is the same but for signs.
+    The contributions of even and odd elements to the two differ only in sign.
     """
     even_r, even_i = ar + br, ai - bi
     odd_r, odd_i = ai + bi, br - ar
@@ -229,7 +230,7 @@ def _part(ar, ai, br, bi, split_twiddles, t, out, columns, k, mirrored):  # type
 
 @njit(**_OPTIONS)
 def _power(work, places, split_twiddles, out, columns):  # type: ignore[no-untyped-def]
-    """The transform's last step and the power of the real frames' frequencies: that of ``k`` in row ``k`` of ``out``."""
+    """The transform's last step, and the power of the real frames' frequencies: that of ``k`` in row ``k`` of ``out``."""
     quarter = places.size
     half, size = 2 * quarter, 4 * quarter
     a0r, a0i, a2r, a2i = _even_results(work, 0)
@@ -239,7 +240,7 @@ def _power(work, places, split_twiddles, out, columns):  # type: ignore[no-untyp
     _part(a1r, a1i, a3r, a3i, split_twiddles, 2, out, columns, quarter, size - quarter)
     for j in range(1, quarter // 2 + 1):
         k, t, a, b = quarter - j, j * 8, at(places, j), at(places, quarter - j)
-        # Half of the results at a time, so that there are registers for all.
+        # Half of the results at a time, as there are not enough registers for all.
         a0r, a0i, a2r, a2i = _even_results(work, a)
         b1r, b1i, b3r, b3i = _odd_results(work, b)
         _part(a0r, a0i, b3r, b3i, split_twiddles, t, out, columns, j, size - j)
@@ -252,7 +253,7 @@ def _power(work, places, split_twiddles, out, columns):  # type: ignore[no-untyp
 
 @njit(**_OPTIONS)
 def _spectra(signal, window, length, step, first, count, reflect, factors, scratch, out, columns):  # type: ignore[no-untyped-def]
-    """The power spectra of ``count`` frames side by side, 8 at most, from ``first`` on; rows of ``out`` are of ``columns``."""
+    """The power spectra of up to 8 frames side by side, starting with ``first``; ``columns`` is the stride of ``out``."""
     twiddles, places, split_twiddles = factors
     work, frames = scratch
     if length == window.size and first >= 0 and first + (_LANES - 1) * step + length <= signal.size:
@@ -273,13 +274,13 @@ def _spectra(signal, window, length, step, first, count, reflect, factors, scrat
 
 @njit(**_OPTIONS)
 def _scratch(size, window):  # type: ignore[no-untyped-def]
-    """For ``size`` complex numbers of 8 frames, and copies of these."""
+    """For ``size`` complex numbers of 8 frames, and copies of them."""
     return np.empty(size * _ROW, np.float32), np.empty(window.size * _LANES, np.float32)
 
 
 @njit(**_OPTIONS)
 def _store_rows(block, rows, first, frames, out):  # type: ignore[no-untyped-def]
-    """``out[k, first + column] = block[k, column]``, where there are ``frames`` of them."""
+    """``out[k, first + column] = block[k, column]``, for up to ``frames`` columns."""
     if first + TILE <= frames:
         for k in range(rows):
             store(out, k * frames + first, load(block, k * TILE, TILE))
@@ -291,12 +292,12 @@ def _store_rows(block, rows, first, frames, out):  # type: ignore[no-untyped-def
 
 @njit(**_OPTIONS)
 def _store_columns(block, rows, first, frames, out):  # type: ignore[no-untyped-def]
-    """``out[first + column, k] = block[k, column]``, where there are ``frames`` of them."""
+    """``out[first + column, k] = block[k, column]``, for up to ``frames`` columns."""
     count = min(TILE, frames - first)
     whole = count // _LANES * _LANES if rows >= _LANES else 0
     for column in range(0, whole, _LANES):
         for begin in range(0, rows, _LANES):
-            # The last block overlaps the one before it rather than to be shorter.
+            # The last block overlaps the previous one, so that all blocks have the same size.
             k = min(begin, rows - _LANES)
             i, o = k * TILE + column, (first + column) * rows + k
             lines = (
@@ -359,15 +360,15 @@ def _sum_bands(powers, starts, widths, weights, out):  # type: ignore[no-untyped
 
 @njit(**_OPTIONS)
 def band_tile(signal, transform, bands, t, count, scratch, sums):  # type: ignore[no-untyped-def]
-    """The bands of ``count`` frames from frame ``t`` on, of ``TILE`` at most: ``sums[m * TILE + column]``.
+    """The bands of up to ``TILE`` frames starting with frame ``t``: ``sums[m * TILE + column]``.
 
     Args:
         signal: float32.
         transform: the elements of a :class:`Transform`.
-        bands: where each of them starts, :func:`~penstock.kernels.cpu.audio.used_widths`, and the weights, flat.
-        t, count: of the frames.
+        bands: their starts, :func:`~penstock.kernels.cpu.audio.used_widths`, and the weights, flat.
+        t, count: which frames.
         scratch: of :func:`tile_scratch`.
-        sums: TILE elements of each band; those past ``count`` keep what they held, or get the bands of silence.
+        sums: ``TILE`` elements for each band; those past ``count`` are unchanged, or become the bands of silence.
     """
     window, length, step, start, reflect, magnitude, factors = transform
     starts, widths, weights = bands
@@ -377,13 +378,13 @@ def band_tile(signal, transform, bands, t, count, scratch, sums):  # type: ignor
         _spectra(signal, window, length, step, first, abreast, reflect, factors, spectra_scratch, powers, _LANES)
         if magnitude:
             _to_magnitudes(powers)
-        # While the spectra are in the first-level cache.
+        # While the spectra are in the L1 cache.
         _sum_bands(powers, starts, widths, weights, sums[column:])
 
 
 @njit(**_OPTIONS)
 def tile_scratch(transform):  # type: ignore[no-untyped-def]
-    """What :func:`band_tile` works in."""
+    """The scratch memory of :func:`band_tile`."""
     window, factors = transform[0], transform[6]
     size = factors[1].size * 4
     return _scratch(size, window), np.empty((size + 1) * _LANES, np.float32)
@@ -399,16 +400,16 @@ def _band_power(signal, transform, starts, weights, frames, out):  # type: ignor
 
 
 class Transform(NamedTuple):
-    """Short-time Fourier transforms of one kind; see :func:`framed`.
+    """The parameters of short-time Fourier transforms; see :func:`framed`.
 
     Attributes:
-        window: half of it, and zeros up to 8 elements.
+        window: half of it, padded with zeros to 8 elements.
         length: of the window.
         step: from one frame to the next.
         start: of the first frame.
-        reflect: past its ends the signal is reflected; else there is silence.
+        reflect: pad the signal by reflection; otherwise with zeros.
         magnitude: the spectra's magnitude, not its square.
-        factors: those of the steps, where the last one reads, and those of the odd elements' spectra.
+        factors: those of the steps, the positions read in the last one, and those of the odd elements' spectra.
     """
 
     window: np.ndarray
@@ -421,14 +422,14 @@ class Transform(NamedTuple):
 
 
 def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: bool, magnitude: bool) -> Transform:
-    """Transforms of ``nfft`` elements, a power of two that is at least 8, of frames of as many elements as the window.
+    """Transforms of ``nfft`` elements, a power of two from 8 on, of frames as long as the window.
 
     Args:
         window: float32.
         step: from one frame to the next.
         start: of the first frame.
-        nfft: not below the window's size.
-        reflect: past its ends the signal is reflected; else there is silence.
+        nfft: at least the window's size.
+        reflect: pad the signal by reflection; otherwise with zeros.
         magnitude: the spectra's magnitude, not its square.
     """
     halved = np.zeros(max(len(window), _LANES), np.float32)
@@ -439,9 +440,9 @@ def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: boo
 
 
 def power_spectra(signal: np.ndarray, transform: Transform, time_first: bool, out: np.ndarray) -> None:
-    """The power (or the magnitude) spectra of overlapping, windowed frames of a float32 signal.
+    """The power (or magnitude) spectra of overlapping, windowed frames of a float32 signal.
 
-    ``out`` is contiguous; of frequency ``f`` in frame ``t`` is its element (f, t), or (t, f) with ``time_first``.
+    ``out`` is contiguous; frequency ``f`` of frame ``t`` is its element (f, t), or (t, f) with ``time_first``.
     """
     frames = out.shape[0 if time_first else 1]
     _power_spectra(signal, *transform, frames, time_first, out.reshape(-1))
@@ -450,5 +451,5 @@ def power_spectra(signal: np.ndarray, transform: Transform, time_first: bool, ou
 def band_power(
     signal: np.ndarray, transform: Transform, starts: np.ndarray, weights: np.ndarray, out: np.ndarray
 ) -> None:
-    """The same as :func:`power_spectra` with :func:`penstock.kernels.cpu.audio.weighted_rows` behind it."""
+    """The same as :func:`power_spectra` followed by :func:`penstock.kernels.cpu.audio.weighted_rows`."""
     _band_power(signal, tuple(transform), starts, weights.reshape(-1), out.shape[1], out.reshape(-1))

@@ -16,7 +16,7 @@ _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 @njit(inline="always", **_OPTIONS)
 def normalized(value, mean, factor, shift):  # type: ignore[no-untyped-def]
-    """One value, normalized in float32; all that normalize images go by this order of operations."""
+    """One value, normalized in float32; all kernels that normalize images use this order of operations."""
     return (np.float32(value) - mean) * factor + shift
 
 
@@ -37,7 +37,7 @@ def _to_planes(source, mirror, mean, factor, shift, target, like):  # type: igno
                     out[x] = converted(normalized(row[x, c], offset, scale, shift), like)
 
 
-# Pixels that are normalized at a time.
+# Pixels normalized at a time.
 _LANES = 8
 
 
@@ -52,7 +52,7 @@ def _pixels_to_planes(source, mirror, mean, factor, shift, target):  # type: ign
         red, green, blue = target[0, y], target[1, y], target[2, y]
         x = 0
         while x < width:
-            # The last block overlaps the one before it rather than to be shorter.
+            # The last block overlaps the previous one, so that all blocks have the same size.
             x = min(x, width - _LANES)
             if mirror:
                 r, g, b = load_pixels(row, (width - _LANES - x) * 3, _LANES, 3, True)
@@ -99,13 +99,13 @@ def _to_pixels(source, mirror, mean, factor, shift, target, like):  # type: igno
 def crop_mirror_normalize(
     source: np.ndarray, layout: str, plan: Any, permutation: list[int], target: np.ndarray
 ) -> None:
-    """Fills ``target`` as ``plan`` (a ``CmnPlan``) says.
+    """Fills ``target`` according to ``plan`` (a ``CmnPlan``).
 
     Args:
         source: of ``layout``.
         layout: with one C.
         plan: of the sample.
-        permutation: the input dimension that each output dimension is.
+        permutation: for each output dimension, the input dimension.
         target: contiguous.
     """
     if target.dtype == np.float16:

@@ -1,4 +1,4 @@
-"""Images whose pixels come from where maps say, on CPU."""
+"""Remapping images on CPU."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _tap(source, y, x, c, fill):  # type: ignore[no-untyped-def]
 @njit(**_OPTIONS)
 def _nearest_row(source, xs, ys, shift, fill, kept, rows, columns, out, like):  # type: ignore[no-untyped-def]
     height, width, channels = source.shape
-    # In one addition: where it is none, what is just below a pixel's edge stays there.
+    # In one addition: otherwise a value just below a pixel's edge could be rounded up.
     to_nearest = shift + np.float32(0.5)
     right, low = np.float32(width), np.float32(height)
     for x in range(xs.size):
@@ -118,7 +118,7 @@ def _ball(source, radius, middle_x, middle_y, from_x, from_y, shift, linear, fil
 
 
 def _is_kept(source: np.ndarray, target: np.ndarray) -> bool:
-    """Whether pixels that are taken as they are are what they are by way of float32."""
+    """Whether pixels that are copied are the same when converted via float32."""
     return source.dtype == target.dtype and (source.dtype == np.float32 or source.itemsize <= 2)
 
 
@@ -131,13 +131,13 @@ def remap(
     target: np.ndarray,
     fill: float = 0.0,
 ) -> None:
-    """Takes the pixels of an image (H, W, C) at (mapx + shift, mapy + shift), counted from the first pixel's centre.
+    """Takes the pixels of an image (H, W, C) at (mapx + shift, mapy + shift), relative to the first pixel's centre.
 
     Args:
         source, mapx, mapy: contiguous; the maps are float32 of the output's height and width.
-        linear: interpolate; else the nearest pixel is taken.
-        target: its dtype tells how results are rounded.
-        fill: what lies beyond the source's border.
+        linear: interpolate; otherwise use the nearest pixel.
+        target: its dtype decides how results are rounded.
+        fill: beyond the source's border.
     """
     kept, value = _is_kept(source, target), np.float32(fill)
     _remap(source, mapx, mapy, np.float32(shift), linear, value, kept, target, target.dtype.type(0))
@@ -152,13 +152,13 @@ def displace_by_waves(
     target: np.ndarray,
     fill: float = 0.0,
 ) -> None:
-    """As :func:`remap`, by maps that displace each row y by ``across[y]`` and each column x by ``down[x]``."""
+    """Like :func:`remap`, with maps that displace each row y by ``across[y]`` and each column x by ``down[x]``."""
     kept, value = _is_kept(source, target), np.float32(fill)
     _waves(source, across, down, np.float32(shift), linear, value, kept, target, target.dtype.type(0))
 
 
 def displace_on_ball(source: np.ndarray, shift: float, linear: bool, target: np.ndarray, fill: float = 0.0) -> None:
-    """As :func:`remap`, as on a ball: distances from the middle are squared, in units of half the longer side."""
+    """Like :func:`remap`, with a bulge: distances from the centre are squared, in units of half the longer side."""
     height, width = source.shape[:2]
     middle_x, middle_y = width / 2, height / 2
     from_x = np.arange(width, dtype=np.float32) + np.float32(0.5 - middle_x)

@@ -1,4 +1,4 @@
-"""Where signals are loud, on GPU."""
+"""Detection of the loud part of signals on GPU."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _STEP = THREADS * _RUN
 
 
 def find_loud_regions(jobs: Sequence[tuple[Any, int, Any, Any]], ratio: float, reference: float | None) -> None:
-    """The part of each signal from the first to the last element up to which the window's mean square is high enough.
+    """For each signal, the part from the first to the last element whose window's mean square reaches the threshold.
 
-    In two launches, whatever the signals' lengths.
+    Takes two launches, whatever the lengths.
 
     Args:
-        jobs: ``(signal, window, begin, length)`` for each sample; the last two are int32, to be filled: the part
-            begins with the first element's window.
+        jobs: ``(signal, window, begin, length)`` for each sample; the last two are int32 outputs. The part begins at
+            the start of the first loud window.
         ratio: the threshold as a fraction of the reference.
         reference: None: the highest mean square of each signal.
     """

@@ -1,6 +1,6 @@
-"""Bands of short-time spectra in decibels, which may be normalized: from a signal to the result, nothing leaves the cache.
+"""Mel bands in decibels, optionally normalized; intermediate results stay in the cache.
 
-Gives what the kernels that it is made of give one after the other.
+Results equal those of the separate kernels.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 @njit(**_OPTIONS)
 def _fill_tiles(signal, transform, starts, weights, frames, tiles):  # type: ignore[no-untyped-def]
-    """The bands as (tiles, bands, ``TILE``), zeros past the last frame: all is written in the order of memory."""
+    """The bands as (tiles, bands, ``TILE``), zero past the last frame: written in memory order."""
     bands = starts, used_widths(starts.size, weights), weights
     scratch, size = tile_scratch(transform), starts.size * TILE
-    # Nothing writes to some of the last tile's columns.
+    # Some columns of the last tile are never written.
     tiles[tiles.size - size :] = 0
     for t in range(0, frames, TILE):
         band_tile(signal, transform, bands, t, min(TILE, frames - t), scratch, tiles[t * starts.size :])
@@ -62,7 +62,7 @@ def _standardized(signal, transform, starts, weights, logarithm, standard, frame
 
 
 def tiles_size(bands: int, frames: int) -> int:
-    """How many float32 :func:`mel_decibels` works in."""
+    """The size of the scratch memory of :func:`mel_decibels`, in float32."""
     return bands * -(-frames // TILE) * TILE
 
 
@@ -76,13 +76,12 @@ def mel_decibels(
     tiles: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """:func:`~penstock.kernels.cpu.fft.band_power`, :func:`~penstock.kernels.cpu.decibels.to_decibels`, and where it is
-    given the ``standard`` of each row.
+    """The bands of :func:`band_power` in decibels, each row normalized by its ``standard`` if that is given.
 
     Args:
         signal, transform, starts, weights: see :func:`~penstock.kernels.cpu.fft.band_power`.
-        logarithm, standard: see there.
-        tiles: what is worked in, float32 of :func:`tiles_size`.
+        logarithm, standard: see :func:`~penstock.kernels.cpu.decibels.to_decibels` and ``standardize``.
+        tiles: scratch memory, float32 of :func:`tiles_size`.
         out: float32 (bands, frames), contiguous.
     """
     bands = signal, tuple(transform), starts, weights.reshape(-1), tuple(logarithm)

@@ -30,11 +30,12 @@ SOURCE = KernelSource(__file__, _Preemphasis)
 
 
 def preemphasize(jobs: Sequence[tuple[Any, float, Any]], border: str) -> None:
-    """``(source, coefficient, target)`` for each sample, in one launch; arrays are taken as one row.
+    """``(source, coefficient, target)`` for each sample, in one launch; arrays are flattened.
 
     Args:
         jobs: the samples.
-        border: what stands before the first element: ``zero``, that element (``clamp``), or the next (``reflect``).
+        border: the element before the first: zero (``zero``), the first itself (``clamp``), or the second
+            (``reflect``).
     """
     located = [(locate(source), coefficient, locate(target)) for source, coefficient, target in jobs]
     located = [job for job in located if job[2].size]

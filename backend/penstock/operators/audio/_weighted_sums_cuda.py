@@ -39,7 +39,7 @@ SOURCE = KernelSource(__file__, _WeightedSums)
 def sum_along(axis: int, jobs: Sequence[tuple[Any, np.ndarray, np.ndarray, Any]]) -> None:
     """``(source, starts, weights, target)`` for each sample, float32, in one launch.
 
-    Along ``axis``, ``target[m] = sum over k of weights[m, k] * source[starts[m] + k]``; weights of zero are passed over.
+    Along ``axis``, ``target[m] = sum over k of weights[m, k] * source[starts[m] + k]``; zero weights are skipped.
     """
     located = [(locate(source), starts, weights, locate(target)) for source, starts, weights, target in jobs]
     located = [job for job in located if job[3].size]

@@ -1,4 +1,4 @@
-"""`power_spectrum`: the power of a signal's frequencies."""
+"""`power_spectrum`: the power spectrum of a signal."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class PowerSpectrum(Operator):
         return [spec]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
-        # Any negative axis is the last one.
+        # Any negative axis means the last one.
         shape, axis = list(sample.shapes[0]), max(self.args["axis"], -1)
         if axis >= len(shape):
             raise RuntimeError(f"Transform axis {axis} is out of bounds [0, {len(shape)})")
-        # Without a size, or with one that is not positive, the axis is transformed as it is.
+        # Without a positive size, the axis is transformed whole.
         sample.plan = self.args["nfft"] if (self.args["nfft"] or 0) > 0 else shape[axis]
         if sample.plan < _MIN_TRANSFORM:
             raise RuntimeError(

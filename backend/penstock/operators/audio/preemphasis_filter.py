@@ -1,4 +1,4 @@
-"""`preemphasis_filter`: lifts high frequencies."""
+"""`preemphasis_filter`: boosts high frequencies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BORDERS = ("zero", "clamp", "reflect")
 class PreemphasisFilter(Operator):
     """``y[t] = x[t] - coefficient * x[t - 1]``.
 
-    What comes before the first element is zero, the first element itself (`clamp`), or the second (`reflect`).
+    The element before the first is zero, the first itself (`clamp`), or the second (`reflect`).
 
     >>> sharper = fn.preemphasis_filter(audio, preemph_coeff=0.97)
     """
@@ -23,14 +23,16 @@ class PreemphasisFilter(Operator):
     schema = Schema(
         name="PreemphasisFilter",
         inputs=(
-            Input("input", doc="Signals of any shape, taken as one row; integers or floating point.", example=signals),
+            Input(
+                "input", doc="Signals of any shape, which are flattened; integers or floating point.", example=signals
+            ),
         ),
         arguments=(
             Argument(
                 "border",
                 "string",
                 "clamp",
-                "What comes before the signal: `zero`, `clamp` or `reflect`.",
+                "The element before the signal: `zero`, `clamp` or `reflect`.",
                 choices=("clamp", "zero", "reflect"),
             ),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),

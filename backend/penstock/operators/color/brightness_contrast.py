@@ -1,4 +1,4 @@
-"""`brightness_contrast`, `brightness`, `contrast`: light and shade."""
+"""`brightness_contrast`, `brightness`, `contrast`."""
 
 from __future__ import annotations
 

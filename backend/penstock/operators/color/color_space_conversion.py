@@ -1,4 +1,4 @@
-"""`color_space_conversion`: RGB, BGR, grey and YCbCr."""
+"""`color_space_conversion`: converts between RGB, BGR, grey and YCbCr."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.schema.samples import Example
 
 @register_operator
 class ColorSpaceConversion(Operator):
-    """Converts between colour spaces; YCbCr is that of ITU-R BT.601 in studio range."""
+    """Converts between colour spaces; YCbCr is ITU-R BT.601 in studio range."""
 
     schema = Schema(
         name="ColorSpaceConversion",
@@ -81,7 +81,7 @@ class ColorSpaceConversion(Operator):
 
 
 def conversion(source: DALIImageType, target: DALIImageType) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix (channels out, channels in) and the offset that convert between two spaces."""
+    """The matrix (channels out, channels in) and the offset of a conversion."""
     to_rgb, rgb_offset = _to_rgb(source)
     from_rgb, offset = _from_rgb(target)
     if source == YCbCr and target == GRAY:

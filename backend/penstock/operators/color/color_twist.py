@@ -1,4 +1,4 @@
-"""`color_twist`: hue, saturation, contrast and brightness at once."""
+"""`color_twist`: hue, saturation, contrast and brightness in one operator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 @register_operator
 class ColorTwist(ColourMatrixOperator):
-    """``brightness * (contrast * M x + (1 - contrast) * center)``, M turning the hue and scaling the saturation."""
+    """``brightness * (contrast * M x + (1 - contrast) * center)``, where M rotates the hue and scales the saturation."""
 
     keeps_frame_shape = True
     schema = Schema(
@@ -37,7 +37,7 @@ class ColorTwist(ColourMatrixOperator):
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
             Argument("hue", "float", 0.0, "Change of hue, in degrees.", tensor=True, per_frame=True),
             Argument("image_type", "DALIImageType", RGB, "Colour space of the input."),
-            Argument("saturation", "float", 1.0, "Factor of saturation; 0 gives grey.", tensor=True, per_frame=True),
+            Argument("saturation", "float", 1.0, "Factor of saturation; 0 yields grey.", tensor=True, per_frame=True),
         ),
         sequences=True,
         volumetric=True,

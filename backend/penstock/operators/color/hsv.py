@@ -12,7 +12,7 @@ from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 @register_operator
 class Hsv(ColourMatrixOperator):
-    """Turns the hue, and scales saturation and value."""
+    """Rotates the hue, and scales saturation and value."""
 
     keeps_frame_shape = True
     schema = Schema(
@@ -27,7 +27,7 @@ class Hsv(ColourMatrixOperator):
         arguments=(
             Argument("dtype", "DALIDataType", UINT8, "Type of the output."),
             Argument("hue", "float", 0.0, "Change of hue, in degrees.", tensor=True, per_frame=True),
-            Argument("saturation", "float", 1.0, "Factor of saturation; 0 gives grey.", tensor=True, per_frame=True),
+            Argument("saturation", "float", 1.0, "Factor of saturation; 0 yields grey.", tensor=True, per_frame=True),
             Argument("value", "float", 1.0, "Factor of brightness.", tensor=True, per_frame=True),
         ),
         sequences=True,

@@ -1,4 +1,4 @@
-"""`hue`: the colour circle, turned."""
+"""`hue`: rotates the hue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 @register_operator
 class Hue(ColourMatrixOperator):
-    """Turns the hue."""
+    """Rotates the hue."""
 
     keeps_frame_shape = True
     schema = Schema(

@@ -1,4 +1,4 @@
-"""`saturation`: how colourful images are."""
+"""`saturation`: scales the saturation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Saturation(ColourMatrixOperator):
         arguments=(
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
             Argument("image_type", "DALIImageType", RGB, "Colour space of the input."),
-            Argument("saturation", "float", 1.0, "Factor of saturation; 0 gives grey.", tensor=True, per_frame=True),
+            Argument("saturation", "float", 1.0, "Factor of saturation; 0 yields grey.", tensor=True, per_frame=True),
         ),
         sequences=True,
         volumetric=True,

@@ -1,4 +1,4 @@
-"""`decoders.image_crop`: a window of each encoded image."""
+"""`decoders.image_crop`: decodes a window of each image."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.schema.samples import Example
 
 @register_operator
 class ImageCrop(ImageDecoder):
-    """Decodes a window of each image: what ``crop`` would take of the whole, for less work.
+    """Decodes a window of each image: the same pixels as ``crop`` of the whole image, for less work.
 
     >>> images = fn.decoders.image_crop(encoded, crop=(224, 224))  # doctest: +SKIP
     """
@@ -30,10 +30,14 @@ class ImageCrop(ImageDecoder):
             Argument("crop_d", "float", 0.0, "Accepted for compatibility; images have no depth.", tensor=True),
             Argument("crop_h", "float", 0.0, "Height of the window; 0: all.", tensor=True),
             Argument(
-                "crop_pos_x", "float", 0.5, "Horizontal place of the window, from 0 (left) to 1 (right).", tensor=True
+                "crop_pos_x",
+                "float",
+                0.5,
+                "Horizontal position of the window, from 0 (left) to 1 (right).",
+                tensor=True,
             ),
             Argument(
-                "crop_pos_y", "float", 0.5, "Vertical place of the window, from 0 (top) to 1 (bottom).", tensor=True
+                "crop_pos_y", "float", 0.5, "Vertical position of the window, from 0 (top) to 1 (bottom).", tensor=True
             ),
             Argument("crop_pos_z", "float", 0.5, "Accepted for compatibility; images have no depth.", tensor=True),
             Argument("crop_w", "float", 0.0, "Width of the window; 0: all.", tensor=True),
@@ -41,7 +45,7 @@ class ImageCrop(ImageDecoder):
                 "rounding",
                 "string",
                 "round",
-                "How the window's start is made an integer: `round` or `truncate`.",
+                "How the window's start is rounded: `round` or `truncate`.",
                 choices=("round", "truncate"),
             ),
         ),

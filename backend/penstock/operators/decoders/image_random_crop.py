@@ -1,4 +1,4 @@
-"""`decoders.image_random_crop`: a random window of each encoded image."""
+"""`decoders.image_random_crop`: decodes a random window of each image."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ class ImageRandomCrop(ImageDecoder):
         inputs=(Input("input", device="cpu", doc=ENCODED_DOC, example=encoded_images),),
         arguments=(
             *DECODER_ARGUMENTS,
-            Argument("num_attempts", "int32", 10, "Windows that are drawn at most until one fits into the image."),
-            Argument("random_area", "float[]", DEFAULT_AREA, "Range of the window's area as a part of the image's."),
+            Argument("num_attempts", "int32", 10, "The largest number of windows to draw until one fits the image."),
+            Argument(
+                "random_area", "float[]", DEFAULT_AREA, "Range of the window's area as a fraction of the image's."
+            ),
             Argument("random_aspect_ratio", "float[]", DEFAULT_ASPECT_RATIO, "Range of the window's width / height."),
         ),
         random=True,

@@ -1,4 +1,4 @@
-"""`cast`: another type of element."""
+"""`cast`: converts the element type."""
 
 from __future__ import annotations
 

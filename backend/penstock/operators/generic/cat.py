@@ -1,4 +1,4 @@
-"""`cat`: joins inputs along a dimension that they have."""
+"""`cat`: joins inputs along an existing dimension."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.schema.samples import Example, pictures
 
 @register_operator
 class Cat(Operator):
-    """Joins the samples of all inputs along a dimension in which alone they may differ."""
+    """Joins the samples of all inputs along a dimension; all other dimensions must agree."""
 
     schema = Schema(
         name="Cat",
@@ -35,7 +35,7 @@ class Cat(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         dtype, rank = common_type(workspace.inputs), common_rank(workspace.inputs)
-        # Layouts are not compared: that of the first input counts.
+        # Layouts are not compared: the first input's is used.
         layout = workspace.inputs[0].layout()
         name = self.args["axis_name"]
         if name is not None:

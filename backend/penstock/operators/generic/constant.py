@@ -15,7 +15,7 @@ from penstock.tensors import TensorCPU, TensorListCPU, TensorListGPU
 
 @register_operator
 class Constant(Operator):
-    """Gives a tensor that is known when the pipeline is built; all samples share its memory."""
+    """A tensor known when the pipeline is built; all samples share its memory."""
 
     schema = Schema(
         name="Constant",
@@ -79,13 +79,13 @@ class Constant(Operator):
 
 
 def _single(values: Any) -> np.ndarray:
-    """Values in single precision; those that are too great for it become infinite."""
+    """Values in single precision; those out of range become infinite."""
     with np.errstate(over="ignore"):
         return np.array(values, np.float32)
 
 
 def _as_type(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Values in another type: rounded half away from zero and clamped where it is an integer type."""
+    """Values in another type: rounded half away from zero and clamped for integer types."""
     if dtype.kind == "b":
         return values != 0
     if dtype.kind == "f":

@@ -11,7 +11,7 @@ from penstock.schema.samples import Example, fixed_arrays
 
 @register_operator
 class Full(ShapedFilling):
-    """A tensor for each sample that holds a value throughout, or a smaller tensor broadcast.
+    """A tensor for each sample, filled with a value or a broadcast tensor.
 
     >>> fn.full(fn.random.uniform(), shape=[2, 3])
     """

@@ -1,4 +1,4 @@
-"""`full_like`: tensors filled with a value, in the shapes of others."""
+"""`full_like`: tensors filled with a value, with the shapes of another input."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from penstock.schema.samples import fixed_arrays
 
 @register_operator
 class FullLike(Operator):
-    """A tensor of the shape, layout and type of the first input that holds the second, broadcast."""
+    """The second input broadcast to the shape, layout and type of the first."""
 
     schema = Schema(
         name="FullLike",
         devices=("cpu",),
         inputs=(
-            Input("data_like", device="any", doc="Data whose shapes are taken; its contents do not matter."),
+            Input("data_like", device="any", doc="Data whose shapes to use; its contents do not matter."),
             Input(
                 "fill_value",
                 device="cpu",

@@ -1,4 +1,4 @@
-"""`ones_like`: tensors of ones in the shapes of others."""
+"""`ones_like`: tensors of ones with the shapes of another input."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schem
 
 @register_operator
 class OnesLike(Operator):
-    """A tensor of ones for each sample, of the shape, layout and, unless told otherwise, type of the input."""
+    """A tensor of ones for each sample, with the shape, layout and (by default) type of the input."""
 
     schema = Schema(
         name="OnesLike",
         devices=("cpu",),
-        inputs=(Input("data_like", device="any", doc="Data whose shapes are taken; its contents do not matter."),),
+        inputs=(Input("data_like", device="any", doc="Data whose shapes to use; its contents do not matter."),),
         arguments=(Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),),
     )
 

@@ -1,4 +1,4 @@
-"""`reshape`: other extents for the same elements."""
+"""`reshape`: the same elements with other extents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.schema.samples import Example, fixed_arrays, pictures
 
 @register_operator
 class Reshape(Operator):
-    """The same elements in another shape, or under another layout; nothing is copied."""
+    """The same elements with another shape or layout, without a copy."""
 
     schema = Schema(
         name="Reshape",
@@ -30,7 +30,7 @@ class Reshape(Operator):
                 "rel_shape",
                 "float[]",
                 None,
-                "Extents relative to those of the input's dimensions; negative: takes what is left.",
+                "Extents relative to the input's; a negative one is inferred.",
                 tensor=True,
             ),
             Argument("shape", "int32[]", None, "Extents of the output.", tensor=True),
@@ -122,5 +122,5 @@ class Reshape(Operator):
             return ()
 
     def volume(self, shape: tuple[int, ...], workspace: Workspace) -> float | None:
-        """How many elements the output has; None: as many as the input."""
+        """The number of elements of the output; None: the input's."""
         return None

@@ -18,7 +18,7 @@ class Shapes(Operator):
 
     schema = Schema(
         name="Shapes",
-        inputs=(Input("input", device="any", doc="Data of any kind, on CPU or GPU; only its shape is looked at."),),
+        inputs=(Input("input", device="any", doc="Data of any kind, on CPU or GPU; only its shape is used."),),
         arguments=(
             Argument("dtype", "DALIDataType", INT64, "Type of the output."),
             Argument(

@@ -12,7 +12,7 @@ from penstock.schema.samples import Example, pictures
 
 @register_operator
 class Squeeze(Operator):
-    """Removes dimensions of extent 1; nothing is copied."""
+    """Removes dimensions of extent 1, without a copy."""
 
     schema = Schema(
         name="Squeeze",
@@ -28,7 +28,7 @@ class Squeeze(Operator):
     def setup(self) -> None:
         if "axes" in self.explicit and self.given("axis_names"):
             raise RuntimeError("Provided both ``axes`` and ``axis_names`` arguments")
-        # As in DALI, axes from the graph are taken where `axis_names` is given too, and do not count.
+        # As in DALI, `axes` given as data are accepted beside `axis_names`, and ignored.
         if "axes" not in self.explicit and not self.given("axis_names"):
             raise RuntimeError("Missing argument ``axes`` or ``axis_names``.")
 
@@ -38,7 +38,7 @@ class Squeeze(Operator):
         if axes is not None:
             if len(set(axes)) < len(axes):
                 raise RuntimeError(f"Specified at least twice the same dimension to remove: {axes}")
-            # Axes that the data does not have have nothing to remove; behind a negative one, no other is looked at.
+            # Axes out of range are ignored, and so is every axis after a negative one.
             axes = [] if min(axes, default=0) < 0 else [axis for axis in axes if axis < batch.ndim()]
         removed = resolve_axes(axes, self.args["axis_names"], batch.layout(), batch.ndim()) or []
         kept = [axis for axis in range(batch.ndim()) if axis not in removed]

@@ -1,4 +1,4 @@
-"""`transpose`: dimensions in another order."""
+"""`transpose`: permutes dimensions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.schema.operator import Shape
 
 @register_operator
 class Transpose(ChainOperator):
-    """Reorders the dimensions of each sample; by default reverses them."""
+    """Permutes the dimensions of each sample; reverses them by default."""
 
     schema = Schema(
         name="Transpose",
@@ -25,7 +25,7 @@ class Transpose(ChainOperator):
                 "perm",
                 "int32[]",
                 None,
-                "The input dimension that each output dimension is; by default reversed.",
+                "For each output dimension, the input dimension; by default reversed.",
                 example=[2, 0, 1],
             ),
             Argument("transpose_layout", "bool", True, "Permute the layout too."),
@@ -40,7 +40,7 @@ class Transpose(ChainOperator):
             raise RuntimeError("Providing an empty output layout is not supported: leave `output_layout` out")
 
     def permutation(self, ndim: int) -> list[int]:
-        """The input dimension that each output dimension is."""
+        """For each output dimension, the input dimension."""
         perm = self.args["perm"]
         if perm is None:
             return list(range(ndim))[::-1]
@@ -87,7 +87,7 @@ class Transpose(ChainOperator):
 
 @dataclass(frozen=True)
 class Transposed(Store):
-    """A transposition of one sample."""
+    """How one sample is transposed."""
 
     permutation: tuple[int, ...]
     shape: Shape

@@ -1,4 +1,4 @@
-"""Images under a homography, on CPU."""
+"""Perspective warping on CPU."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from penstock.kernels.cpu.warp import between
 
 _OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 _CONSTANT, _REPLICATE, _REFLECT, _REFLECT_101, _WRAP = range(len(BORDERS))
-# Positions between pixels that the coarse mode tells apart.
+# Subpixel positions that the coarse mode distinguishes.
 _STEPS = 32
 
 
 @njit(**_OPTIONS)
 def _inside(index, size, border):  # type: ignore[no-untyped-def]
-    """The position in ``[0, size)`` whose value lies at ``index``; -1 for the constant beyond the border."""
+    """The position in ``[0, size)`` of the value at ``index``; -1 for the constant beyond the border."""
     if 0 <= index < size:
         return index
     if border == _CONSTANT:
@@ -28,7 +28,7 @@ def _inside(index, size, border):  # type: ignore[no-untyped-def]
         return 0 if index < 0 else size - 1
     if border == _WRAP:
         return index % size
-    # Mirrored, the values have a period of twice the size, less the two edges where they are not repeated.
+    # Mirroring has a period of twice the size, minus the two edges if they are not repeated.
     period = 2 * size if border == _REFLECT else 2 * size - 2
     index = index % period
     return index if index < size else period - index - (1 if border == _REFLECT else 0)
@@ -48,7 +48,7 @@ def _cubic_weights(f, weights):  # type: ignore[no-untyped-def]
 
 @njit(inline="always", **_OPTIONS)
 def _position(m, x, y):  # type: ignore[no-untyped-def]
-    """Input coordinates of the output pixel; far outside where the homography has none."""
+    """Input coordinates of the output pixel; far outside where the homography is undefined."""
     w = m[2, 0] * x + m[2, 1] * y + m[2, 2]
     far = m.dtype.type(1e9)
     if w == 0:
@@ -59,7 +59,7 @@ def _position(m, x, y):  # type: ignore[no-untyped-def]
 
 @njit(inline="always", **_OPTIONS)
 def _weights(taps, sx, sy, wx, wy):  # type: ignore[no-untyped-def]
-    """Fills the weights of the taps around a position; returns where the first tap is."""
+    """Fills the weights of the taps around a position; returns the position of the first tap."""
     if taps == 1:
         wx[0] = wy[0] = 1
         return np.int64(np.rint(sx)), np.int64(np.rint(sy))
@@ -78,7 +78,7 @@ def _weights(taps, sx, sy, wx, wy):  # type: ignore[no-untyped-def]
 def _warp(source, m, taps, coarse, border, fill, target, like):  # type: ignore[no-untyped-def]
     height, width, channels = source.shape
     wx, wy = np.empty(4, np.float32), np.empty(4, np.float32)
-    # Flat, and with unsigned positions: numba would ask of signed ones whether they count from the end.
+    # Flat, with unsigned positions: for signed ones, numba would handle negative indices.
     pixels, count, stride = source.reshape(-1), np.uint64(taps), np.uint64(channels)
     row = np.uint64(channels * width)
     out, place = target.reshape(-1), np.uint64(0)
@@ -127,16 +127,16 @@ def warp_perspective(
 
     Args:
         source: contiguous.
-        matrix: 3x3, maps the centres of output pixels to coordinates in the input, counted from the first centre.
+        matrix: 3x3, maps the centres of output pixels to input coordinates, relative to the first centre.
         taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
-        coarse: positions between pixels are rounded to multiples of 1/32.
+        coarse: round subpixel positions to multiples of 1/32.
         border: one of ``BORDERS``.
-        fill: of each channel, beyond a constant border.
-        target: its dtype tells how results are rounded.
+        fill: for each channel, beyond a constant border.
+        target: its dtype decides how results are rounded.
     """
     _warp(
         source,
-        # The precision decides which pixel is nearest at ties; this is the reference's.
+        # The precision decides which pixel is nearest in a tie; this is the reference's.
         np.ascontiguousarray(matrix, np.float64 if coarse else np.float32),
         taps,
         coarse,

@@ -1,4 +1,4 @@
-"""Images under a homography, on GPU."""
+"""Perspective warping on GPU."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ SOURCE = KernelSource(__file__, _Perspective, _Given, BLOCK_PIXELS=_BLOCK_PIXELS
 
 @dataclass(slots=True)
 class Perspective:
-    """What happens to one image.
+    """How to warp one image.
 
     Attributes:
         source, target: arrays on the GPU.
-        axis: the dimension of height, which that of width follows.
-        matrix: 3x3, from the centres of output pixels to input coordinates counted from the first pixel's centre: an
+        axis: the dimension of height; that of width follows.
+        matrix: 3x3, from the centres of output pixels to input coordinates relative to the first pixel's centre: an
             array in host memory, or one of :func:`prepared_matrices`.
         taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
-        coarse: positions between pixels are rounded to multiples of 1/32.
+        coarse: round subpixel positions to multiples of 1/32.
         fill: beyond a constant border: one value for each element of a pixel.
     """
 
@@ -117,11 +117,11 @@ def warp_images(jobs: Sequence[Perspective], border: str) -> None:
 
 
 def prepared_matrices(matrices: Sequence[Any], to_centres: bool, inverted: bool) -> list[Located]:
-    """Matrices of float32 on the GPU as :class:`Perspective` takes them, in one launch.
+    """Matrices of float32 on the GPU in the form that :class:`Perspective` takes, in one launch.
 
     Args:
         matrices: 3x3.
-        to_centres: they count from the corner of the first pixel.
+        to_centres: they are relative to the corner of the first pixel.
         inverted: they map input to output coordinates.
     """
     given = [locate(matrix) for matrix in matrices]

@@ -1,4 +1,4 @@
-"""Points under linear maps."""
+"""Linear transforms of points."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def transform_points(points: np.ndarray, matrix: np.ndarray, offset: np.ndarray,
         points: of any type and shape (..., n), contiguous.
         matrix: float32 of shape (m, n).
         offset: float32 of m elements.
-        target: of shape (..., m), contiguous; its type tells how results are rounded.
+        target: of shape (..., m), contiguous; its type decides how results are rounded.
     """
     _transform(points.reshape(-1), matrix, offset, target.reshape(-1), target.dtype.type(0))

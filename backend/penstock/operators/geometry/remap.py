@@ -1,4 +1,4 @@
-"""`experimental.remap`: pixels from where two maps say."""
+"""`experimental.remap`: takes pixels from positions given by two maps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAP_LAYOUTS = ("HWC", "HW", "FHWC", "FHW", "F***", "F**")
 
 @register_operator
 class Remap(Operator):
-    """``output(x, y) = input(mapx(x, y), mapy(x, y))``; what lies beyond the border is 0."""
+    """``output(x, y) = input(mapx(x, y), mapy(x, y))``; 0 beyond the border."""
 
     schema = Schema(
         name="experimental__Remap",
@@ -38,7 +38,7 @@ class Remap(Operator):
                 "pixel_origin",
                 "string",
                 "corner",
-                "Where pixel (0, 0) has its origin: `corner`, or `center` as in OpenCV.",
+                "The origin of pixel (0, 0): `corner`, or `center` as in OpenCV.",
                 choices=("corner", "center"),
             ),
         ),
@@ -70,7 +70,7 @@ class Remap(Operator):
         return (*mapx[:2], image[2])
 
     def _shift(self) -> float:
-        """From the origin that the maps have to the centres of pixels."""
+        """The shift from the maps' origin to the centres of pixels."""
         return -0.5 if self.args["pixel_origin"] == "corner" else 0.0
 
     def compute(self, sample: Sample) -> None:

@@ -51,11 +51,11 @@ class Rotate(WarpingOperator):
                 "fill_value",
                 "float",
                 None,
-                "What lies outside of the input; without it, the nearest pixel of the border.",
+                "Value of pixels outside the input; by default the nearest pixel of the border.",
                 example=7.0,
             ),
             Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "Filter for both enlarging and shrinking."),
-            Argument("keep_size", "bool", False, "The output is as large as the input."),
+            Argument("keep_size", "bool", False, "Keep the input's size."),
             Argument(
                 "output_dtype",
                 "DALIDataType",

@@ -1,4 +1,4 @@
-"""`sphere`: images on a ball."""
+"""`sphere`: a bulge effect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.schema import Schema, register_operator
 
 @register_operator
 class Sphere(DisplacementOperator):
-    """Bulges images as if they were on a ball."""
+    """Distorts images as if wrapped around a sphere."""
 
     schema = Schema(name="Sphere", inputs=INPUTS, arguments=ARGUMENTS)
     kind = "Ball"

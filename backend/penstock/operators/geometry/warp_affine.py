@@ -28,7 +28,7 @@ class WarpAffine(WarpingOperator):
                 ("HWC", "FHWC", "DHWC", "FDHWC"),
                 doc="Images or volumes.",
             ),
-            Input("mtx", device="match_or_cpu", doc="The matrix, where it is no argument."),
+            Input("mtx", device="match_or_cpu", doc="The matrix, unless it is an argument."),
         ),
         min_inputs=1,
         arguments=(
@@ -37,7 +37,7 @@ class WarpAffine(WarpingOperator):
                 "fill_value",
                 "float",
                 None,
-                "What lies outside of the input; without it, the nearest pixel of the border.",
+                "Value of pixels outside the input; by default the nearest pixel of the border.",
                 example=7.0,
             ),
             Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "Filter for both enlarging and shrinking."),

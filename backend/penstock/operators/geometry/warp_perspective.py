@@ -1,4 +1,4 @@
-"""`experimental.warp_perspective`: images under a homography."""
+"""`experimental.warp_perspective`: perspective warping."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _TYPES = (UINT8, INT16, UINT16, FLOAT)
 
 @dataclass(frozen=True)
 class PerspectivePlan:
-    """How one image is warped.
+    """How to warp one image.
 
     Attributes:
-        matrix: 3x3, from the centres of output pixels to input coordinates counted from the first pixel's centre; None
-            where it is on the GPU.
+        matrix: 3x3, from the centres of output pixels to input coordinates relative to the first pixel's centre; None
+            if it is on the GPU.
         taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
-        coarse: positions between pixels are rounded to multiples of 1/32.
-        fill: of each channel.
+        coarse: round subpixel positions to multiples of 1/32.
+        fill: for each channel.
     """
 
     matrix: np.ndarray | None
@@ -36,7 +36,7 @@ class PerspectivePlan:
 
 @register_operator
 class WarpPerspective(Operator):
-    """Moves pixels by a homography, which maps output to input coordinates unless ``inverse_map=False``."""
+    """Warps images by a homography, which maps output to input coordinates unless ``inverse_map=False``."""
 
     schema = Schema(
         name="experimental__WarpPerspective",
@@ -46,7 +46,7 @@ class WarpPerspective(Operator):
                 ("HW", "HWC", "FHWC", "CHW", "FCHW"),
                 doc="Images of uint8, int16, uint16 or float, of up to 4 channels.",
             ),
-            Input("matrix_input", doc="The 3x3 matrix of float, where it is no argument."),
+            Input("matrix_input", doc="The 3x3 matrix of float, unless it is an argument."),
         ),
         min_inputs=1,
         arguments=(
@@ -62,7 +62,7 @@ class WarpPerspective(Operator):
                 "fill_value",
                 "float[]",
                 [],
-                "What lies beyond a constant border: one value, or one a channel.",
+                "Value beyond a constant border: one value, or one per channel.",
                 example=[7.0],
             ),
             Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "INTERP_NN, INTERP_LINEAR or INTERP_CUBIC."),
@@ -83,7 +83,7 @@ class WarpPerspective(Operator):
                 "pixel_origin",
                 "string",
                 "corner",
-                "Where pixel (0, 0) has its origin: `corner`, or `center` as in OpenCV.",
+                "The origin of pixel (0, 0): `corner`, or `center` as in OpenCV.",
                 choices=("corner", "center"),
             ),
             Argument(
@@ -132,7 +132,7 @@ class WarpPerspective(Operator):
         if 0 in shape:
             raise RuntimeError(f"Cannot warp an empty image of shape {shape}")
         taps = _TAPS[self.args["interp_type"]]
-        # As in OpenCV, by which the operator is defined: it interpolates linearly without rounding in other cases only.
+        # As in OpenCV, which defines the operator: only in other cases does it interpolate linearly without rounding.
         coarse = taps == 2 and (sample.workspace.inputs[0].dtype == INT16 or (layout.endswith("C") and channels == 2))
         sample.plan = PerspectivePlan(self._matrix(sample), taps, coarse, self._fill(layout, channels))
         if sample.given("size") and sample["size"]:
@@ -144,7 +144,7 @@ class WarpPerspective(Operator):
         return tuple(shape)
 
     def _matrix(self, sample: Sample) -> np.ndarray | None:
-        """The matrix from output to input, between the centres of pixels; None where it is on the GPU."""
+        """The matrix from output to input pixel centres; None if it is on the GPU."""
         given = self._given_matrix(sample)
         if given is None:
             return None
@@ -155,7 +155,7 @@ class WarpPerspective(Operator):
             matrix = to_centre @ matrix @ to_corner
         if self.args["inverse_map"]:
             return matrix
-        # Nothing is seen through a map that cannot be inverted.
+        # The output is empty where the map cannot be inverted.
         return np.linalg.inv(matrix) if np.linalg.det(matrix) else np.zeros((3, 3))
 
     def _from_corner(self) -> bool:
@@ -209,7 +209,7 @@ class WarpPerspective(Operator):
         jobs = []
         for sample, source, target, matrix in zip(samples, sources, targets, matrices):
             plan = sample.plan
-            # Where channels come first, all have the same.
+            # With channels first, all share the same.
             fill = plan.fill[:1] if axis else plan.fill
             jobs.append(Perspective(source, target, axis, matrix, plan.taps, plan.coarse, fill))
         warp_images(jobs, self.args["border_mode"])

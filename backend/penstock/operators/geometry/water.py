@@ -1,4 +1,4 @@
-"""`water`: images under waves."""
+"""`water`: a wave effect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.schema import Argument, Schema, register_operator
 
 
 class _Wave(NamedTuple):
-    """A wave of displacements: in pixels, radians a pixel, radians."""
+    """A wave of displacements: in pixels, radians per pixel, radians."""
 
     amplitude: float
     frequency: float
@@ -29,8 +29,8 @@ class Water(DisplacementOperator):
             *ARGUMENTS,
             Argument("ampl_x", "float", 10.0, "Amplitude of the displacement in x, in pixels."),
             Argument("ampl_y", "float", 10.0, "Amplitude of the displacement in y, in pixels."),
-            Argument("freq_x", "float", 0.049087, "Frequency of the displacement in x, in radians for each row."),
-            Argument("freq_y", "float", 0.049087, "Frequency of the displacement in y, in radians for each column."),
+            Argument("freq_x", "float", 0.049087, "Frequency of the displacement in x, in radians per row."),
+            Argument("freq_y", "float", 0.049087, "Frequency of the displacement in y, in radians per column."),
             Argument("phase_x", "float", 0.0, "Phase of the displacement in x, in radians."),
             Argument("phase_y", "float", 0.0, "Phase of the displacement in y, in radians."),
         ),
@@ -50,7 +50,7 @@ class Water(DisplacementOperator):
 
 
 def _displacements(height: int, width: int, wave_x: _Wave, wave_y: _Wave) -> tuple[np.ndarray, np.ndarray]:
-    """How far waves displace each row in x and each column in y, in float32."""
+    """The displacement of each row in x and each column in y, in float32."""
     x, y = np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)
     across = np.float32(wave_x.amplitude) * np.sin(np.float32(wave_x.frequency) * y + np.float32(wave_x.phase))
     down = np.float32(wave_y.amplitude) * np.cos(np.float32(wave_y.frequency) * x + np.float32(wave_y.phase))

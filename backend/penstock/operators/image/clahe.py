@@ -28,7 +28,7 @@ class Clahe(Operator):
             Argument(
                 "clip_limit",
                 "float",
-                doc="How much higher than their mean a histogram's bins may be; 0 or less: no limit.",
+                doc="The largest ratio of a histogram's bin to the mean; 0 or less: no limit.",
                 required=True,
                 example=2.0,
             ),

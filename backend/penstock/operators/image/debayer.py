@@ -33,7 +33,7 @@ class Debayer(Operator):
             Input(
                 "input",
                 ("HW", "HWC", "FHW", "FHWC"),
-                doc="Images of uint8 or uint16 of a single channel.",
+                doc="Images of uint8 or uint16 with a single channel.",
                 example=partial(pictures, C=(1,)),
             ),
         ),
@@ -42,8 +42,8 @@ class Debayer(Operator):
                 "algorithm",
                 "string",
                 None,
-                "How colours are interpolated. On CPU: `bilinear_ocv` (default), `edgeaware_ocv`, `vng_ocv` (uint8 only), or "
-                "`gray_ocv`, which gives grey images. On GPU: `default_npp`, which is the same as `bilinear_ocv`.",
+                "The interpolation of colours. On CPU: `bilinear_ocv` (default), `edgeaware_ocv`, `vng_ocv` "
+                "(uint8 only), or `gray_ocv` for grey images. On GPU: `default_npp`, which equals `bilinear_ocv`.",
                 choices=("bilinear_ocv", "edgeaware_ocv", "vng_ocv"),
             ),
             Argument(

@@ -48,23 +48,21 @@ class Erase(Operator):
         name="Erase",
         inputs=(Input("input", doc="Data of any numeric type but float64, and of any shape."),),
         arguments=(
-            Argument(
-                "anchor", "float[]", [], "Where each box begins, in the order of the axes.", tensor=True, matrix=True
-            ),
-            Argument("axes", "int32[]", [1, 0], "Indices of the dimensions that the boxes are in."),
+            Argument("anchor", "float[]", [], "Start of each box, in the order of the axes.", tensor=True, matrix=True),
+            Argument("axes", "int32[]", [1, 0], "Indices of the boxes' dimensions."),
             Argument(
                 "axis_names",
                 "string",
                 "HW",
-                "Letters of the dimensions that the boxes are in; by default all of the layout but C.",
+                "Letters of the boxes' dimensions; by default all of the layout except C.",
                 example="WH",
             ),
-            Argument("centered_anchor", "bool", False, "The anchors are the middles of the boxes."),
+            Argument("centered_anchor", "bool", False, "Anchors are the centres of the boxes."),
             Argument(
                 "fill_value",
                 "float[]",
                 [0.0],
-                "What is filled in: one value, or one for each channel.",
+                "The fill value: one, or one for each channel.",
                 tensor=True,
                 uniform=True,
             ),
@@ -72,7 +70,7 @@ class Erase(Operator):
             Argument("normalized_anchor", "bool", False, "Anchors are fractions of the input's extents."),
             Argument("normalized_shape", "bool", False, "Shapes are fractions of the input's extents."),
             Argument(
-                "shape", "float[]", [], "How far each box reaches, in the order of the axes.", tensor=True, matrix=True
+                "shape", "float[]", [], "Extents of each box, in the order of the axes.", tensor=True, matrix=True
             ),
         ),
         volumetric=True,

@@ -70,7 +70,7 @@ class Filter(Operator):
             Input(
                 "fill_value",
                 device="match_or_cpu",
-                doc="What lies beyond a constant border: a scalar of the data's type; 0 where it is not given.",
+                doc="Value beyond a constant border: a scalar of the data's type; 0 by default.",
             ),
         ),
         min_inputs=2,
@@ -79,8 +79,7 @@ class Filter(Operator):
                 "anchor",
                 "int32[]",
                 [-1],
-                "The filter's element that lies on the output's position, one value for each of its dimensions; "
-                "-1: the middle.",
+                "The filter's element at the output's position, one value for each of its dimensions; -1: the centre.",
                 tensor=True,
                 per_frame=True,
                 example=[0],

@@ -58,9 +58,9 @@ class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
             ),
         ),
         arguments=(
-            Argument("depthwise", "int32", 0, "Not 0: mirrored in depth.", tensor=True),
-            Argument("horizontal", "int32", 1, "Not 0: mirrored horizontally.", tensor=True),
-            Argument("vertical", "int32", 0, "Not 0: mirrored vertically.", tensor=True),
+            Argument("depthwise", "int32", 0, "Nonzero: mirror in depth.", tensor=True),
+            Argument("horizontal", "int32", 1, "Nonzero: mirror horizontally.", tensor=True),
+            Argument("vertical", "int32", 0, "Nonzero: mirror vertically.", tensor=True),
         ),
         volumetric=True,
     )

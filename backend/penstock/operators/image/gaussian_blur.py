@@ -37,7 +37,8 @@ class GaussianBlur(Operator):
                 "window_size",
                 "int32[]",
                 [0],
-                "Diameter of the window, odd: one value, or one for each axis in the layout's order; 0: follows from sigma.",
+                "Diameter of the window, odd: one value, or one for each axis in the layout's order; 0: derived "
+                "from sigma.",
                 tensor=True,
                 per_frame=True,
             ),

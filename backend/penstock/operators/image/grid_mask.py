@@ -24,9 +24,9 @@ class GridMask(Operator):
         inputs=(Input("input", doc="Images of three dimensions: height, width and channels."),),
         arguments=(
             Argument("angle", "float", 0.0, "Of the grid, in radians.", tensor=True),
-            Argument("ratio", "float", 0.5, "Side of the erased squares, as a part of the tile.", tensor=True),
-            Argument("shift_x", "float", 0.0, "Where the grid begins along its x axis, in pixels.", tensor=True),
-            Argument("shift_y", "float", 0.0, "Where the grid begins along its y axis, in pixels.", tensor=True),
+            Argument("ratio", "float", 0.5, "Side of the erased squares, as a fraction of the tile.", tensor=True),
+            Argument("shift_x", "float", 0.0, "Start of the grid along its x axis, in pixels.", tensor=True),
+            Argument("shift_y", "float", 0.0, "Start of the grid along its y axis, in pixels.", tensor=True),
             Argument("tile", "int32", 100, "Side of a tile, in pixels.", tensor=True),
         ),
     )

@@ -29,25 +29,25 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
                 "align",
                 "int32[]",
                 None,
-                "Extents are rounded up to a multiple of it: one value, or one for each axis.",
+                "Round extents up to a multiple of this: one value, or one for each axis.",
                 tensor=True,
                 uniform=True,
                 example=[8],
             ),
             Argument(
-                "axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of.", tensor=True
+                "axes", "int32[]", None, "Indices of the dimensions that the other arguments apply to.", tensor=True
             ),
             Argument(
                 "axis_names",
                 "layout",
                 None,
-                "Letters of the dimensions that the other arguments speak of, as in the layout.",
+                "Letters of the dimensions that the other arguments apply to.",
             ),
             Argument(
                 "fill_value",
                 "float",
                 0.0,
-                "What the new elements are; integers lose its fraction, and wrap around.",
+                "Value of the new elements; integers lose its fraction, and wrap around.",
                 tensor=True,
                 zero_dimensional=True,
             ),
@@ -55,7 +55,7 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
                 "shape",
                 "int32[]",
                 None,
-                "The least extents of the output; 0 or less: the greatest of the batch.",
+                "The minimum extents of the output; 0 or less: the maximum of the batch.",
                 tensor=True,
                 example=[30],
             ),

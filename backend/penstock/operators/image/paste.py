@@ -26,16 +26,18 @@ class Paste(ChainOperator):
                 "fill_value",
                 "int32[]",
                 None,
-                "Of the canvas: one value, or one for each channel.",
+                "Value of the canvas: one, or one for each channel.",
                 required=True,
                 example=[9],
             ),
-            Argument("min_canvas_size", "float", 0.0, "The least extent of the canvas, in pixels.", tensor=True),
+            Argument("min_canvas_size", "float", 0.0, "The minimum extent of the canvas, in pixels.", tensor=True),
             Argument("n_channels", "int32", 3, "Channels of the images."),
             Argument(
-                "paste_x", "float", 0.5, "Horizontal place of the image, from 0 (left) to 1 (right).", tensor=True
+                "paste_x", "float", 0.5, "Horizontal position of the image, from 0 (left) to 1 (right).", tensor=True
             ),
-            Argument("paste_y", "float", 0.5, "Vertical place of the image, from 0 (top) to 1 (bottom).", tensor=True),
+            Argument(
+                "paste_y", "float", 0.5, "Vertical position of the image, from 0 (top) to 1 (bottom).", tensor=True
+            ),
             Argument(
                 "ratio",
                 "float",

@@ -1,4 +1,4 @@
-"""The functions of arithmetic expressions in CUDA C++, with the values that the CPU gives."""
+"""The functions of arithmetic expressions in CUDA C++, with the same results as on CPU."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def compute_function(
         jobs: the operands (arrays on the GPU) and the target of each sample.
 
     Raises:
-        ValueError: integers were divided by zero.
+        ValueError: an integer was divided by zero.
     """
     dividing = function in ("div", "mod") and numpy_dtype(result).kind in "iub"
     evaluate_batch(_body(function, result, types), jobs, function not in COMPARISONS, dividing)
 
 
 def _body(function: str, result: DALIDataType, types: Sequence[DALIDataType]) -> str:
-    """Statements that return the result of the operands a, b and c."""
+    """Statements that return the result for operands a, b and c."""
     kind = numpy_dtype(result).kind
     integral = kind in "iub"
     if function in _COMPARING:

@@ -13,7 +13,7 @@ from penstock.schema import Input, Sample, Schema, register_operator
 
 @register_operator
 class Max(Reduction):
-    """The largest element along some dimensions; NaN is passed over. Of no elements, the type's lowest finite value.
+    """The maximum along dimensions, ignoring NaN. Without elements, the type's lowest finite value.
 
     >>> fn.reductions.max(images, axis_names="HW")
     """

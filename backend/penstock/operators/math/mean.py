@@ -13,7 +13,7 @@ from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 @register_operator
 class Mean(TypedReduction):
-    """The mean of the elements along some dimensions.
+    """The mean along dimensions.
 
     >>> fn.reductions.mean(images, axis_names="HW")
     """
@@ -24,7 +24,7 @@ class Mean(TypedReduction):
         arguments=(
             *REDUCTION_ARGUMENTS,
             Argument(
-                "dtype", "DALIDataType", None, "FLOAT (the default) or the input's type, which cuts fractions off."
+                "dtype", "DALIDataType", None, "FLOAT (the default) or the input's type, which truncates fractions."
             ),
         ),
     )

@@ -13,7 +13,7 @@ from penstock.schema import Input, Sample, Schema, register_operator
 
 @register_operator
 class Min(Reduction):
-    """The smallest element along some dimensions; NaN is passed over. Of no elements, the type's largest finite value.
+    """The minimum along dimensions, ignoring NaN. Without elements, the type's largest finite value.
 
     >>> fn.reductions.min(images, axis_names="HW")
     """

@@ -14,7 +14,7 @@ from penstock.schema.samples import fixed_arrays
 
 @register_operator
 class StdDev(Reduction):
-    """The standard deviation along some dimensions, about a given mean.
+    """The standard deviation along dimensions, from a given mean.
 
     >>> fn.reductions.std_dev(images, fn.reductions.mean(images, axis_names="HW"), axis_names="HW")
     """

@@ -14,7 +14,7 @@ from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 @register_operator
 class Sum(TypedReduction):
-    """The sum of the elements along some dimensions. Integers are summed in 64 bits unless told otherwise; sums wrap.
+    """The sum along dimensions. Integers are summed in 64 bits by default; sums wrap.
 
     >>> fn.reductions.sum(images, axis_names="HW")
     """

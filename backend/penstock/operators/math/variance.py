@@ -14,7 +14,7 @@ from penstock.schema.samples import fixed_arrays
 
 @register_operator
 class Variance(Reduction):
-    """The variance along some dimensions, about a given mean.
+    """The variance along dimensions, from a given mean.
 
     >>> fn.reductions.variance(images, fn.reductions.mean(images, axis_names="HW"), axis_names="HW")
     """

@@ -1,4 +1,4 @@
-"""What the operators that call the user's functions share."""
+"""The base of operators that call the user's functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INPUTS = (Input("input", doc="Any number of batches of any kind."),)
 
 
 def count_outputs(arguments: dict[str, Any]) -> int:
-    """The nodes of the operator: one that nobody sees where the function returns nothing, to keep it in the graph."""
+    """The operator's output nodes; for a function without outputs, a hidden one that keeps it in the graph."""
     return max(1, arguments.get("num_outputs", 1))
 
 
@@ -28,26 +28,26 @@ def arguments(batch_processing: bool, *further: Argument) -> tuple[Argument, ...
             "batch_processing",
             "bool",
             batch_processing,
-            "Call the function once a batch, with lists of samples, rather than once for every sample.",
+            "Call the function once per batch, with lists of samples, rather than once per sample.",
         ),
-        Argument("function", "object", None, "What is called; it is kept beside the arguments.", hidden=True),
-        Argument("num_outputs", "int32", 1, "How many outputs the function returns: as a tuple if they are several."),
+        Argument("function", "object", None, "The function to call; stored apart from the arguments.", hidden=True),
+        Argument("num_outputs", "int32", 1, "The number of outputs that the function returns; several as a tuple."),
         Argument("output_layouts", "layout[]", None, "Layouts of the outputs, in order; further outputs have none."),
         *further,
     )
 
 
 class CallFailed(RuntimeError):
-    """The user's function raised an exception, which is this one's cause."""
+    """The user's function raised an exception, which is the cause of this one."""
 
 
 class PythonOperator(Operator):
-    """Calls a function with samples as arrays of some library, and copies what it returns.
+    """Calls a function with samples as arrays of some library, and copies the results.
 
-    Subclasses say how samples become what the function takes (``given``), and its results arrays (``taken``).
+    Subclasses convert samples to the function's arguments (``given``), and its results to arrays (``taken``).
     """
 
-    # Of a tuple that the function of a single output returns, the first counts.
+    # If the function of a single output returns a tuple, the first element is used.
     takes_first = True
     is_cheap_on_host = False
     lends_inputs = True
@@ -64,11 +64,11 @@ class PythonOperator(Operator):
         self._function = payload
 
     def given_value(self, sample: Any) -> Any:
-        """What the function gets for a sample (a numpy array, or a CuPy array on the GPU)."""
+        """The function's argument for a sample (a numpy array, or a CuPy array on the GPU)."""
         return sample
 
     def taken_value(self, result: Any) -> Any:
-        """The array of what the function returned for a sample; raises TypeError where it is none."""
+        """The array of a result of the function; raises TypeError if it is none."""
         raise NotImplementedError
 
     def call(self, *values: Any) -> Any:
@@ -140,7 +140,7 @@ class PythonOperator(Operator):
         return result
 
     def _batch(self, workspace: Workspace, number: int, arrays: dict[int, Any]) -> Any:
-        """Copies of the arrays as one batch: the function may use its memory again. Failed samples are empty."""
+        """Copies of the arrays as one batch, since the function may reuse its memory. Failed samples are empty."""
         layouts = self.args["output_layouts"] or ()
         layout = layouts[number] if number < len(layouts) else ""
         if not arrays:
@@ -172,5 +172,5 @@ def _name(value: Any) -> str:
 
 
 def synchronize_stream() -> None:
-    """Waits for the pipeline's GPU work before a function that does not know of its stream."""
+    """Waits for the pipeline's GPU work, before a function that does not know its stream."""
     require_cupy().cuda.get_current_stream().synchronize()

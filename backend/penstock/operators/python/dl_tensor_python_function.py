@@ -17,9 +17,9 @@ from penstock.tensors.dlpack import from_dlpack, to_capsule
 
 @register_operator
 class DLTensorPythonFunction(PythonOperator):
-    """Calls a Python function with DLPack capsules; it returns capsules, or tensors that speak DLPack.
+    """Calls a Python function with DLPack capsules; it returns capsules or objects with ``__dlpack__``.
 
-    The function must not change its inputs. What it returns is copied.
+    The function must not modify its inputs. Its results are copied.
     """
 
     schema = Schema(
@@ -33,7 +33,7 @@ class DLTensorPythonFunction(PythonOperator):
                 "synchronize_stream",
                 "bool",
                 True,
-                "Wait for the pipeline's GPU work before the call; False where the function works on its stream.",
+                "Wait for the pipeline's GPU work before the call; False if the function uses the pipeline's stream.",
             ),
         ),
         outputs=count_outputs,

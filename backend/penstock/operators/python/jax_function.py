@@ -21,9 +21,9 @@ from penstock.tensors.cuda import require_cupy
 
 @register_operator
 class JaxFunction(PythonOperator):
-    """Calls a Python function with JAX arrays whose first dimension is the batch; samples must be equal in shape.
+    """Calls a Python function with JAX arrays whose first dimension is the batch; all samples must have the same shape.
 
-    Where no layouts are given, output i has the layout of input i if they have as many dimensions.
+    Without layouts, output i has the layout of input i if they have the same number of dimensions.
     """
 
     schema = Schema(

@@ -15,7 +15,7 @@ from penstock.tensors.cuda import require_cupy
 class PythonFunction(PythonOperator):
     """Calls a Python function with numpy arrays, or on the GPU with CuPy arrays on the pipeline's stream.
 
-    The function must not change its inputs. What it returns is copied.
+    The function must not modify its inputs. Its results are copied.
     """
 
     schema = Schema(

@@ -14,7 +14,7 @@ from penstock.tensors.dlpack import from_dlpack, to_capsule
 class TorchPythonFunction(PythonOperator):
     """Calls a Python function with PyTorch tensors, on the GPU on the pipeline's stream.
 
-    The function must not change its inputs. What it returns is copied.
+    The function must not modify its inputs. Its results are copied.
     """
 
     schema = Schema(

@@ -1,4 +1,4 @@
-"""`noise.gaussian`: additive, normally distributed noise."""
+"""`noise.gaussian`: additive Gaussian noise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.schema import Argument, Sample, Schema, Workspace, register_operat
 
 @register_operator
 class GaussianNoise(Noise):
-    """Adds to each element a number of a normal distribution. Integers are rounded and saturate.
+    """Adds a normally distributed number to each element. Integers are rounded and saturate.
 
     >>> noisy = fn.noise.gaussian(images, stddev=fn.random.uniform(range=[0, 20]))
     """

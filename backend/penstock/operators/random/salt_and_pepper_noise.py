@@ -1,4 +1,4 @@
-"""`noise.salt_and_pepper`: single pixels turned all white or all black."""
+"""`noise.salt_and_pepper`: random white and black pixels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.schema import Argument, OutputSpec, Sample, Schema, Workspace, reg
 
 @register_operator
 class SaltAndPepperNoise(Noise):
-    """Replaces random pixels by one of two values.
+    """Replaces random pixels with one of two values.
 
     >>> noisy = fn.noise.salt_and_pepper(images, prob=0.1)
     """
@@ -30,9 +30,9 @@ class SaltAndPepperNoise(Noise):
                 zero_dimensional=True,
                 example=3.0,
             ),
-            Argument("per_channel", "bool", False, "Each channel of a pixel is decided on its own."),
+            Argument("per_channel", "bool", False, "Decide for each channel of a pixel separately."),
             Argument(
-                "prob", "float", 0.05, "Probability of a pixel being replaced.", tensor=True, zero_dimensional=True
+                "prob", "float", 0.05, "Probability that a pixel is replaced.", tensor=True, zero_dimensional=True
             ),
             Argument(
                 "salt_val",
@@ -47,7 +47,7 @@ class SaltAndPepperNoise(Noise):
                 "salt_vs_pepper",
                 "float",
                 0.5,
-                "Probability of a replaced pixel being salt.",
+                "Probability that a replaced pixel is salt.",
                 tensor=True,
                 zero_dimensional=True,
             ),
@@ -109,7 +109,7 @@ class SaltAndPepperNoise(Noise):
 
 
 def _probabilities(sample: Sample) -> tuple[np.float32, np.float32]:
-    """Of a pixel being replaced, and of its being replaced by salt."""
+    """The probabilities that a pixel is replaced, and that it is replaced by salt."""
     probability, salt_part = np.float32(sample["prob"]), np.float32(sample["salt_vs_pepper"])
     for name, value in (("prob", probability), ("salt_vs_pepper", salt_part)):
         if not 0 <= value <= 1:
@@ -118,7 +118,7 @@ def _probabilities(sample: Sample) -> tuple[np.float32, np.float32]:
 
 
 def _salt_and_pepper(sample: Sample, dtype: np.dtype) -> tuple[np.generic, np.generic]:
-    """The values that replace pixels."""
+    """The replacement values."""
     salt, pepper = _extremes(dtype)
     return (
         _held(sample["salt_val"], dtype) if sample.given("salt_val") else salt,
@@ -127,12 +127,12 @@ def _salt_and_pepper(sample: Sample, dtype: np.dtype) -> tuple[np.generic, np.ge
 
 
 def _extremes(dtype: np.dtype) -> tuple[np.generic, np.generic]:
-    """Salt and pepper of a type: its limits, or 1 and -1."""
+    """The values for a type: its limits, or 1 and -1."""
     if dtype.kind == "f":
         return dtype.type(1), dtype.type(-1)
     return dtype.type(np.iinfo(dtype).max), dtype.type(np.iinfo(dtype).min)
 
 
 def _held(value: float, dtype: np.dtype) -> np.generic:
-    """A number as the type holds it: integers cut towards zero and wrap around."""
+    """A number in a type: integers are truncated and wrap around."""
     return np.float32(value).astype(dtype) if dtype.kind == "f" else np.int64(value).astype(dtype)

@@ -1,8 +1,8 @@
-"""What stands before the scan of a baseline JPEG: its markers' segments.
+"""Reads what precedes the scan of a baseline JPEG: its marker segments.
 
 Sources: ITU-T T.81, annex B (markers); ITU-T T.871 (JFIF); Adobe technical note 5116 (the marker APP14).
 
-Nothing is read but what is checked to be there: files may be damaged, or made to do harm.
+Nothing is read without a bounds check: files may be damaged or malicious.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _MAX_COMPONENTS, _LARGEST_FACTOR = 3, 4
 
 
 class Segments(NamedTuple):
-    """What a file's segments tell; see :func:`memory_for_segments`.
+    """The content of a file's segments; see :func:`memory_for_segments`.
 
     Attributes:
-        numbers: at ``HEIGHT``, ``WIDTH``, ``INTERVAL`` (units between restarts, or 0), ``START`` (where the scan's data
-            begin), ``COMPONENTS``, ``JFIF`` (whether it is one) and ``ADOBE`` (the transform that Adobe's marker names, or -1).
-        components: of each its number, its factors across and down, and the number of its quantizer.
+        numbers: at ``HEIGHT``, ``WIDTH``, ``INTERVAL`` (units between restarts, or 0), ``START`` (of the scan's data),
+            ``COMPONENTS``, ``JFIF`` (whether it is one) and ``ADOBE`` (the transform in Adobe's marker, or -1).
+        components: for each its number, its horizontal and vertical factor, and its quantizer.
         dc_tables, ac_tables: where each component's code tables begin in ``tables``.
         factors: each component's quantizer, in rows.
-        quantizers: by their numbers.
+        quantizers: by number.
         tables: the code tables, by class and number.
         known: which quantizers and code tables the file has.
     """
@@ -52,7 +52,7 @@ _NUMBER, _ACROSS, _DOWN, _QUANTIZER = range(4)
 
 
 def memory_for_segments() -> Segments:
-    """Memory to read segments into."""
+    """Memory for reading segments."""
     return Segments(
         np.zeros(7, np.int64),
         np.zeros((_MAX_COMPONENTS, 4), np.int64),
@@ -67,11 +67,11 @@ def memory_for_segments() -> Segments:
 
 @njit(**_OPTIONS)
 def read_segments(data, segments):  # type: ignore[no-untyped-def]
-    """Reads the segments of a file, up to its first scan; false where it is not baseline, or damaged.
+    """Reads a file's segments up to its first scan; returns False if it is not baseline, or damaged.
 
     Args:
         data: the file; uint8.
-        segments: a :class:`Segments`, to be filled.
+        segments: a :class:`Segments`, to fill.
     """
     numbers = segments.numbers
     numbers[:] = 0
@@ -119,7 +119,7 @@ def _two_bytes(data, place):  # type: ignore[no-untyped-def]
 
 @njit(inline="always", **_OPTIONS)
 def _begins(body, letters, shortest):  # type: ignore[no-untyped-def]
-    """Whether a segment of at least ``shortest`` bytes begins with five letters."""
+    """Whether a segment has at least ``shortest`` bytes and begins with five letters."""
     begins = body.size >= shortest
     for i in range(min(5, body.size)):
         begins &= body[i] == letters[i]
@@ -209,9 +209,10 @@ _NARROWEST = 6
 
 @njit(**_OPTIONS)
 def find_sampling(segments, channels):  # type: ignore[no-untyped-def]
-    """How many times as many samples luma has as chroma, across and down; 0, 0 where that is not decoded to ``channels``.
+    """The horizontal and vertical subsampling of chroma; 0, 0 if this is not decoded to ``channels``.
 
-    Decoded are grey to one channel, and YCbCr, to three or to luma, with chroma that is whole, or halved across, or both ways.
+    Supported are grey to one channel, and YCbCr to three channels or luma, with chroma subsampled by up to 2 in each
+    direction.
     """
     components, numbers = segments.components, segments.numbers
     if numbers[COMPONENTS] == 1:

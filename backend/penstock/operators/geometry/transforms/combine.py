@@ -1,4 +1,4 @@
-"""`transforms.combine`: one affine matrix of several."""
+"""`transforms.combine`: combines several affine matrices into one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.schema.samples import random_arrays
 
 @register_operator
 class Combine(MatrixOperator):
-    """The affine matrix that applies the inputs in the order in which they are given."""
+    """The affine matrix that applies the inputs in the order given."""
 
     schema = Schema(
         name="transforms__Combine",

@@ -1,4 +1,4 @@
-"""`transforms.translation`: the matrix of a shift."""
+"""`transforms.translation`: a translation matrix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.schema import Alias, Argument, Sample, Schema, register_operator
 
 @register_operator
 class Translation(TransformOperator):
-    """The affine matrix of a shift."""
+    """The affine matrix of a translation."""
 
     schema = Schema(
         name="transforms__Translation",
