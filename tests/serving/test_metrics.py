@@ -30,6 +30,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from served import add_model
 
+pytestmark = pytest.mark.exhaustive
+
 HALVES = """
 from penstock import fn, pipeline_def, types
 

@@ -47,9 +47,18 @@ class Samples:
         bad = self.bad
         return self if bad is None else replace(self, make=lambda i: bad if i == index else self.make(i))
 
+    def sequences(self) -> Samples:
+        """Each as the first of two frames, of which the second is the first upside down."""
+
+        def make(index: int) -> np.ndarray:
+            first = self.make(index)
+            return np.stack([first, first[::-1]])
+
+        return Samples(make, "F" + (self.layout or "*" * self.make(0).ndim))
+
     def frame(self, number: int) -> Samples:
         """Of each sequence the frame of that number."""
-        return Samples(lambda index: self.make(index)[number], self.layout[1:])
+        return Samples(lambda index: self.make(index)[number], self.layout[1:].replace("*", ""))
 
 
 MakeSamples = Callable[[str], Samples]

@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.operators.geometry.transforms._transform import INPUT, REVERSE_ORDER, TransformOperator, repeated
 from penstock.schema import Argument, Sample, Schema, register_operator
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -43,6 +44,7 @@ class Crop(TransformOperator):
         ),
         sequences=True,
         constant=True,
+        examples=(Example(), Example({"from_start": [0.0, 0.1]}, (INPUT.example,))),
     )
 
     def matrix(self, sample: Sample) -> np.ndarray:

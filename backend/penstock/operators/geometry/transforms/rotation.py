@@ -51,7 +51,7 @@ class Rotation(TransformOperator):
         ),
         sequences=True,
         constant=True,
-        examples=(Example(), Example({"axis": [0.0, 0.6, 0.8]})),
+        examples=(Example(), Example({"axis": [0.0, 0.6, 0.8]}), Example(inputs=(INPUT.example,))),
     )
 
     def matrix(self, sample: Sample) -> np.ndarray:

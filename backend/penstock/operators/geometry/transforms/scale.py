@@ -49,7 +49,7 @@ class Scale(TransformOperator):
         ),
         sequences=True,
         constant=True,
-        examples=(Example(), Example({"scale": [2.0], "ndim": 2})),
+        examples=(Example(), Example({"scale": [2.0], "ndim": 2}), Example(inputs=(INPUT.example,))),
     )
 
     def matrix(self, sample: Sample) -> np.ndarray:

@@ -55,7 +55,11 @@ class Shear(TransformOperator):
         ),
         sequences=True,
         constant=True,
-        examples=(Example({"shear": [0.1, 0.2]}), Example({"angles": [10.0, -20.0]})),
+        examples=(
+            Example({"shear": [0.1, 0.2]}),
+            Example({"angles": [10.0, -20.0]}),
+            Example({"shear": [0.1, 0.2]}, (INPUT.example,)),
+        ),
     )
 
     def setup(self) -> None:

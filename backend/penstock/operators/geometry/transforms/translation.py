@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.operators.geometry.transforms._transform import INPUT, REVERSE_ORDER, TransformOperator, vector
 from penstock.schema import Alias, Argument, Sample, Schema, register_operator
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -33,6 +34,7 @@ class Translation(TransformOperator):
         sequences=True,
         constant=True,
         aliases=(Alias("TransformTranslation", deprecated_since="1.0"),),
+        examples=(Example(), Example(inputs=(INPUT.example,))),
     )
 
     def matrix(self, sample: Sample) -> np.ndarray:
