@@ -9,15 +9,12 @@ is decoded: what reads past the end reads the margin behind the data, and the ca
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
+from numba import njit, types
 
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import load_word, put
-
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 MARGIN = 4096
 """Bytes behind a scan's data. The longest unit, 6 blocks of 64 coefficients of at most 27 bits, has 1296."""
@@ -61,8 +58,8 @@ _INVALID = FULL << _STEPS | 17 << _LENGTH | 17
 _LONGEST_DC, _LONGEST_AC = 11, 10
 
 
-@njit(**_OPTIONS)
-def build_table(lengths, symbols, is_dc, table):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np.ndarray) -> bool:
     """Fills a code table; false where the codes are not those of a baseline image.
 
     Args:
@@ -105,8 +102,8 @@ def build_table(lengths, symbols, is_dc, table):  # type: ignore[no-untyped-def]
     return known == symbols.size
 
 
-@njit(**_OPTIONS)
-def _long_entry(table, base, bits):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _long_entry(table: types.CPointer, base: int, bits: np.uint64) -> np.uint32:
     """The entry of a code of more than ``_LOOKUP`` bits."""
     first = np.int64(bits >> np.uint64(48))
     start = np.int64(base)
@@ -119,16 +116,20 @@ def _long_entry(table, base, bits):  # type: ignore[no-untyped-def]
     return at(table, start + _CODES + (np.int64(known) & (_MAX_CODES - 1)))
 
 
-@njit(forceinline=True, **_OPTIONS)
-def refilled(scan, place, bits, count):  # type: ignore[no-untyped-def]
+@njit(forceinline=True, **OPTIONS)
+def refilled(
+    scan: types.CPointer, place: np.int64, bits: np.uint64, count: np.uint64
+) -> tuple[np.int64, np.uint64, np.uint64]:
     """The reader with at least 56 bits known."""
     bits |= load_word(scan, place) >> count
     place += (np.uint64(63) - count) >> np.uint64(3)
     return place, bits, count | np.uint64(56)
 
 
-@njit(forceinline=True, **_OPTIONS)
-def _next_value(table, base, bits, count):  # type: ignore[no-untyped-def]
+@njit(forceinline=True, **OPTIONS)
+def _next_value(
+    table: types.CPointer, base: int, bits: np.uint64, count: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64, np.int64]:
     """Decodes a code and the value behind it: the reader's bits and count behind them, the steps to move on and the value."""
     entry = at(table, base + (bits >> np.uint64(64 - _LOOKUP)))
     if entry == 0:
@@ -143,8 +144,20 @@ def _next_value(table, base, bits, count):  # type: ignore[no-untyped-def]
     return bits << (wide & np.uint64(63)), count - (wide & np.uint64(255)), wide >> np.uint64(_STEPS), value
 
 
-@njit(forceinline=True, **_OPTIONS)
-def decode_block(scan, place, bits, count, tables, dc, ac, predicted, block, start, order):  # type: ignore[no-untyped-def]
+@njit(forceinline=True, **OPTIONS)
+def decode_block(
+    scan: types.CPointer,
+    place: np.int64,
+    bits: np.uint64,
+    count: np.uint64,
+    tables: types.CPointer,
+    dc: int,
+    ac: int,
+    predicted: np.int64,
+    block: types.CPointer,
+    start: int,
+    order: types.CPointer,
+) -> tuple[np.int64, np.uint64, np.uint64, np.int64, np.uint64]:
     """Decodes a block: the reader behind it, the DC coefficient, and where the coefficients ended.
 
     That is 63 where the last one was decoded, and ``ENDED`` behind the last where the end of the block was. In what no block
