@@ -30,7 +30,7 @@ def pickle_by_value(fun: _Function) -> _Function:
     return fun
 
 
-def dumps(callback: Any, protocol: int | None = None) -> bytes:
+def dumps(callback: object, protocol: int | None = None) -> bytes:
     """The callback as bytes for :func:`loads` in another process that runs the same Python."""
     stream = io.BytesIO()
     _pickler_class()(stream, protocol).dump(callback)

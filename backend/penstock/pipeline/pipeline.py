@@ -356,9 +356,9 @@ class Pipeline:
 
     def define_by(
         self,
-        function: Callable[..., Any],
-        arguments: Sequence[Any] = (),
-        keywords: dict[str, Any] | None = None,
+        function: Callable[..., object],
+        arguments: Sequence[object] = (),
+        keywords: dict[str, object] | None = None,
         conditions: ConditionStack | None = None,
     ) -> None:
         """Defines the graph by a call of the user's function; conditionals are traced where there are ``conditions``."""
@@ -437,7 +437,7 @@ class Pipeline:
                 start(self.settings)
 
     @property
-    def _py_pool(self) -> Any:
+    def _py_pool(self) -> object:
         """The worker processes of parallel external sources, where some run: DALI's programs look after them by this name."""
         # Workers may be started before the pipeline is built.
         graph = self._definition.known_graph
@@ -468,9 +468,9 @@ class Pipeline:
     def feed_input(
         self,
         data_node: str | DataNode,
-        data: Any,
+        data: object,
         layout: str | None = None,
-        cuda_stream: Any = None,
+        cuda_stream: object = None,
         use_copy_kernel: bool = False,
     ) -> None:
         """Gives an external source one batch, for a run to come.
@@ -530,7 +530,7 @@ class Pipeline:
             self.release_outputs()
             return self._session.take(self._session.executor, cuda_stream)
 
-    def share_outputs(self, cuda_stream: Any = None) -> tuple[Any, ...]:
+    def share_outputs(self, cuda_stream: object = None) -> tuple[Any, ...]:
         """The outputs of the oldest batch that was begun; call :meth:`release_outputs` when done with them."""
         with self.running_through(PipelineAPIType.SCHEDULED):
             return self._session.take(self._session.executor, cuda_stream)
@@ -634,7 +634,7 @@ class Pipeline:
         return self._session.shared_memory()
 
     def save_graph_to_dot_file(
-        self, filename: str, *, show_tensors: bool = False, show_ids: Any = None, use_colors: bool = False
+        self, filename: str, *, show_tensors: bool = False, show_ids: object = None, use_colors: bool = False
     ) -> None:
         """Writes the graph as a Graphviz file."""
         from penstock.serialize.dot import to_dot
@@ -648,7 +648,7 @@ class Pipeline:
 
     # -- saving ----------------------------------------------------------------------------------------------------
 
-    def serialize(self, define_graph: Any = None, filename: str | None = None) -> bytes:
+    def serialize(self, define_graph: object = None, filename: str | None = None) -> bytes:
         """The pipeline in DALI's wire format, which DALI loads too; also written to ``filename`` if given."""
         from penstock.serialize.dali_format import to_wire
 
@@ -670,7 +670,7 @@ class Pipeline:
 
     @classmethod
     def deserialize(
-        cls, serialized_pipeline: bytes | None = None, filename: str | None = None, **kwargs: Any
+        cls, serialized_pipeline: bytes | None = None, filename: str | None = None, **kwargs: object
     ) -> Pipeline:
         """The pipeline that was saved in DALI's wire format; keyword arguments override what it was saved with.
 
@@ -709,7 +709,7 @@ class Pipeline:
             file.write(to_text(self.graph, self.settings))
 
     @classmethod
-    def load(cls, filename: str, *, allowed_modules: Sequence[str] = (), **kwargs: Any) -> Pipeline:
+    def load(cls, filename: str, *, allowed_modules: Sequence[str] = (), **kwargs: object) -> Pipeline:
         """The pipeline that :meth:`save` wrote.
 
         Args:
@@ -760,7 +760,7 @@ class Pipeline:
             self._session.close(_FINALIZER_TIMEOUT)
 
 
-def _overriding(keywords: dict[str, Any]) -> dict[str, Any]:
+def _overriding(keywords: dict[str, Any]) -> dict[str, object]:
     """The settings that the keyword arguments of ``deserialize`` ask for."""
     known = inspect.signature(Pipeline.__init__).parameters
     settings = {name: value for name, value in keywords.items() if name in known}

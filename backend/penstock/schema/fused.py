@@ -55,7 +55,7 @@ class _Step(Workspace):
     """What one of the fused operators sees: failures of samples name it."""
 
     node: FusedNode | None = None
-    further: list[Any] = field(default_factory=list)
+    further: list[object] = field(default_factory=list)
 
     def fail(self, index: int, error: BaseException) -> None:
         assert self.node is not None
@@ -307,7 +307,7 @@ def _volume(shape: Shape) -> int:
     return volume
 
 
-def _without_data(spec: OutputSpec, shapes: Sequence[Shape], device: str) -> Any:
+def _without_data(spec: OutputSpec, shapes: Sequence[Shape], device: str) -> object:
     """A batch of which only types and shapes are there: what the second operator may look at before the first has run."""
     kind = TensorListCPU if device == "cpu" else TensorListGPU
     batch = kind.of_samples([], spec.layout, spec.dtype, spec.ndim)

@@ -14,7 +14,7 @@ from penstock.tensors.formatting import tensor_text
 from penstock.tensors.pictures import sample_html
 
 # Distinguishes what is not given from None.
-NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()
+NOT_GIVEN: object = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()
 
 
 class DLDeviceType(IntEnum):
@@ -42,7 +42,7 @@ def check_layout(layout: str | None, ndim: int) -> str:
     return text
 
 
-def only_given(arguments: dict[str, Any], owner: str) -> Any:
+def only_given(arguments: dict[str, object], owner: str) -> Any:
     """The one argument of several names that was given; raises TypeError unless there is exactly one."""
     given = [value for value in arguments.values() if value is not NOT_GIVEN]
     if len(given) != 1:
@@ -55,14 +55,14 @@ class Tensor:
 
     device_type: str
 
-    _array: Any
+    _array: object
     _layout: str
     _source_info: str
     # Where the type is another than that of the array's elements: an enumeration, stored as numbers.
     _type: DALIDataType | None = None
 
     @classmethod
-    def of_array(cls, array: Any, layout: str = "", source_info: str = "", dtype: DALIDataType | None = None) -> Any:
+    def of_array(cls, array: object, layout: str = "", source_info: str = "", dtype: DALIDataType | None = None) -> Any:
         """A tensor of an array that lives on this class's device already; nothing is copied or checked.
 
         Args:
@@ -150,7 +150,7 @@ class Tensor:
     def _text(self, data: np.ndarray | None) -> str:
         return tensor_text(type(self).__name__, data, self.dtype, self._layout, self.device_type, self.array.shape)
 
-    def _make_copy(self) -> Any:
+    def _make_copy(self) -> object:
         return type(self).of_array(self.array.copy(), self._layout, self._source_info, self._type)
 
     def _host_array(self) -> np.ndarray:
@@ -160,7 +160,7 @@ class Tensor:
     def __array_interface__(self) -> dict[str, Any]:
         return self._host_interface()
 
-    def _host_interface(self) -> dict[str, Any]:
+    def _host_interface(self) -> dict[str, object]:
         raise AttributeError("__array_interface__")
 
 
@@ -214,7 +214,7 @@ class TensorCPU(Tensor):
         array = self.array if dtype is None else self.array.astype(dtype, copy=False)
         return array.copy() if copy and array is self.array else array
 
-    def _host_interface(self) -> dict[str, Any]:
+    def _host_interface(self) -> dict[str, object]:
         check_readable(self.dtype)
         return self.array.__array_interface__
 
@@ -296,7 +296,7 @@ class TensorGPU(Tensor):
         return int(self.array.data.ptr)
 
     def copy_to_external(
-        self, ptr: Any, cuda_stream: Any = None, non_blocking: bool = False, use_copy_kernel: bool = False
+        self, ptr: object, cuda_stream: object = None, non_blocking: bool = False, use_copy_kernel: bool = False
     ) -> None:
         """Copies the data to the memory, on host or device, at address ``ptr``."""
         copy_device_to(self.array, ptr, cuda_stream, non_blocking)
@@ -326,7 +326,7 @@ def as_cupy_stream(stream: Any) -> Any:
     return cupy.cuda.ExternalStream(int(getattr(pointer, "value", pointer) or 0))
 
 
-def host_view(data: Any) -> np.ndarray:
+def host_view(data: object) -> np.ndarray:
     """A numpy view of host data, without a copy where its memory allows it.
 
     Takes numpy arrays, tensors, buffers, DLPack producers (torch) and Python sequences of numbers.
@@ -380,7 +380,7 @@ def _any_buffer_view(data: Any) -> np.ndarray:
         ) from None
 
 
-def device_view(data: Any) -> Any:
+def device_view(data: object) -> Any:
     """A CuPy view of device data, without a copy; host data is uploaded."""
     cupy = require_cupy("a tensor on the GPU")
     if isinstance(data, cupy.ndarray):

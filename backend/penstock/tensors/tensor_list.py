@@ -262,7 +262,7 @@ class TensorList:
             )
         return self._tensor_class.of_array(elements.reshape(tuple(shape)), "", "", self._dtype)
 
-    def _make_copy(self) -> Any:
+    def _make_copy(self) -> object:
         copy = type(self).of_samples(
             [sample.copy() for sample in self.samples], self._layout, self._dtype, self._ndim, self.source_infos
         )
@@ -337,7 +337,7 @@ def _arrays_of(items: Sequence[Any], view: Callable[[Any], Any], kind: str) -> t
     return arrays, layout
 
 
-def check_dlpack_list(objects: Any) -> None:
+def check_dlpack_list(objects: object) -> None:
     """Raises TypeError unless this is a list of objects that speak DLPack."""
     if not isinstance(objects, list):
         raise TypeError(f"from_dlpack_list() takes a list, which is incompatible with {type(objects).__name__}")
@@ -422,13 +422,13 @@ class TensorListCPU(TensorList):
         return batch
 
     @staticmethod
-    def from_dlpack_list(list_of_objects: Sequence[Any], layout: str | None = None, contiguous: bool = False) -> Any:
+    def from_dlpack_list(list_of_objects: Sequence[object], layout: str | None = None, contiguous: bool = False) -> Any:
         """A batch of objects that speak DLPack; their memory is shared unless ``contiguous``."""
         check_dlpack_list(list_of_objects)
         return TensorListCPU(list(list_of_objects), layout, contiguous=contiguous)
 
     @staticmethod
-    def broadcast(tensor: Any, num_samples: int) -> Any:
+    def broadcast(tensor: object, num_samples: int) -> Any:
         """A batch in which every sample is the same tensor."""
         array = host_view(tensor)
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""
@@ -488,12 +488,12 @@ class TensorListCPU(TensorList):
             raise RuntimeError("Only the samples of a contiguous batch have one data pointer")
         return int(self.contiguous_elements().ctypes.data)
 
-    def copy_to_external(self, ptr: Any) -> None:
+    def copy_to_external(self, ptr: object) -> None:
         """Copies all samples, one after the other, to the memory at address ``ptr``."""
         TensorCPU(self.contiguous_elements()).copy_to_external(ptr)
 
 
-def _own_device_view(item: Any) -> Any:
+def _own_device_view(item: object) -> object:
     if isinstance(item, TensorCPU):
         raise TypeError("it is on the CPU")
     return device_view(item)
@@ -576,14 +576,14 @@ class TensorListGPU(TensorList):
 
     @staticmethod
     def from_dlpack_list(
-        list_of_objects: Sequence[Any], layout: str | None = None, stream: Any = None, contiguous: bool = False
+        list_of_objects: Sequence[object], layout: str | None = None, stream: object = None, contiguous: bool = False
     ) -> Any:
         """A batch of objects that speak DLPack; their memory is shared unless ``contiguous``."""
         check_dlpack_list(list_of_objects)
         return TensorListGPU(list(list_of_objects), layout, contiguous=contiguous, stream=stream)
 
     @staticmethod
-    def broadcast(tensor: Any, num_samples: int) -> Any:
+    def broadcast(tensor: object, num_samples: int) -> Any:
         """A batch in which every sample is the same tensor."""
         array = device_view(tensor)
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""
@@ -607,7 +607,7 @@ class TensorListGPU(TensorList):
         uploaded._host_source = host
         return uploaded
 
-    _host_source: Any = None
+    _host_source: object = None
 
     def pointers(self) -> np.ndarray:
         """Device addresses of the samples, uint64 of shape (batch,)."""
@@ -654,7 +654,7 @@ class TensorListGPU(TensorList):
         return int(self.contiguous_elements().data.ptr)
 
     def copy_to_external(
-        self, ptr: Any, cuda_stream: Any = None, non_blocking: bool = False, use_copy_kernel: bool = False
+        self, ptr: object, cuda_stream: object = None, non_blocking: bool = False, use_copy_kernel: bool = False
     ) -> None:
         """Copies all samples, one after the other, to the memory (host or device) at address ``ptr``."""
         copy_device_to(self.contiguous_elements(), ptr, cuda_stream, non_blocking)

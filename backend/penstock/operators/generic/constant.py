@@ -35,7 +35,7 @@ class Constant(Operator):
 
     def setup(self) -> None:
         self._tensor: TensorCPU | None = None
-        self._on_gpu: Any = None
+        self._on_gpu: object = None
         self._numbers = True
         reals, integers = self.args["fdata"], self.args["idata"]
         if reals is None and integers is None:
@@ -78,7 +78,7 @@ class Constant(Operator):
         workspace.outputs = [batch]
 
 
-def _single(values: Any) -> np.ndarray:
+def _single(values: object) -> np.ndarray:
     """Values in single precision; those that are too great for it become infinite."""
     with np.errstate(over="ignore"):
         return np.array(values, np.float32)

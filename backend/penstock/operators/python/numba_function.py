@@ -75,7 +75,7 @@ class NumbaFunction(Operator):
         workspace.state = self._shapes(workspace)
         return [OutputSpec(dtype, "", ndim) for dtype, ndim in zip(self.args["out_types"], self.args["outs_ndim"])]
 
-    def _shapes(self, workspace: Workspace) -> Sequence[Sequence[Any]]:
+    def _shapes(self, workspace: Workspace) -> Sequence[Sequence[object]]:
         """The shapes of each output's samples."""
         ranks = self.args["outs_ndim"]
         if self._setup_function is None:
@@ -139,7 +139,7 @@ def compiled(function: Any, arguments: dict[str, Any], device: str) -> Any:
 
 # Kept, for it is compiled when the operator is called, so that mistakes show there, and wanted again when it is built.
 @functools.lru_cache(maxsize=64)
-def _compiled(function: Any, types: tuple[Any, ...], ranks: tuple[int, ...], batches: bool, device: str) -> Any:
+def _compiled(function: Any, types: tuple[Any, ...], ranks: tuple[int, ...], batches: bool, device: str) -> object:
     import numba
 
     if device == "gpu":
