@@ -99,7 +99,7 @@ def _is_on_gpu(data: object) -> bool:
 
 def _copied(batch: TensorList, pool: HostPool | None) -> TensorList:
     if isinstance(batch, TensorListGPU):
-        copied = TensorListGPU.of_samples([sample.copy() for sample in batch.samples], batch.layout())
+        copied: TensorList = TensorListGPU.of_samples([sample.copy() for sample in batch.samples], batch.layout())
     else:
         copied = TensorListCPU.allocate(batch.shapes, batch.dtype, batch.layout(), pool)
         for target, sample in zip(copied.samples, batch.samples):

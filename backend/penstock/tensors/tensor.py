@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -50,19 +50,24 @@ def only_given(arguments: dict[str, object], owner: str) -> Any:
     return given[0]
 
 
+_Tensor = TypeVar("_Tensor", bound="Tensor")
+
+
 class Tensor:
     """What :class:`TensorCPU` and :class:`TensorGPU` have in common."""
 
     device_type: str
 
-    _array: object
+    array: Any
     _layout: str
     _source_info: str
     # Where the type is another than that of the array's elements: an enumeration, stored as numbers.
     _type: DALIDataType | None = None
 
     @classmethod
-    def of_array(cls, array: object, layout: str = "", source_info: str = "", dtype: DALIDataType | None = None) -> Any:
+    def of_array(
+        cls: type[_Tensor], array: object, layout: str = "", source_info: str = "", dtype: DALIDataType | None = None
+    ) -> _Tensor:
         """A tensor of an array that lives on this class's device already; nothing is copied or checked.
 
         Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,9 @@ Shape = tuple[int, ...]
 
 def _volumes(shapes: Sequence[Shape]) -> list[int]:
     return [math.prod(shape) for shape in shapes]
+
+
+_List = TypeVar("_List", bound="TensorList")
 
 
 class TensorList:
@@ -64,13 +67,13 @@ class TensorList:
 
     @classmethod
     def of_samples(
-        cls,
+        cls: type[_List],
         samples: Sequence[Any],
         layout: str = "",
         dtype: DALIDataType | None = None,
         ndim: int | None = None,
         source_infos: Sequence[str] = (),
-    ) -> Any:
+    ) -> _List:
         """A batch of arrays that live on this class's device already. Nothing is copied or checked.
 
         ``dtype`` and ``ndim`` tell what an empty batch holds.
@@ -90,13 +93,13 @@ class TensorList:
 
     @classmethod
     def of_elements(
-        cls,
+        cls: type[_List],
         elements: Any,
         shapes: Sequence[Shape],
         layout: str = "",
         ndim: int | None = None,
         dtype: DALIDataType | None = None,
-    ) -> Any:
+    ) -> _List:
         """A contiguous batch: ``elements`` is 1-D and holds the samples one after the other.
 
         Args:
@@ -114,8 +117,8 @@ class TensorList:
         return self
 
     def relabelled(
-        self, layout: str | None = None, shapes: Sequence[Shape] | None = None, ndim: int | None = None
-    ) -> Any:
+        self: _List, layout: str | None = None, shapes: Sequence[Shape] | None = None, ndim: int | None = None
+    ) -> _List:
         """The same data with another layout, or with other shapes of the same volume.
 
         Args:
@@ -135,18 +138,18 @@ class TensorList:
             other._ndim = ndim
         return other
 
-    def subset(self, indices: Sequence[int]) -> Any:
+    def subset(self: _List, indices: Sequence[int]) -> _List:
         """The batch of the samples at ``indices``, in that order, sharing memory."""
         samples = self.samples
         infos = [self.source_infos[i] for i in indices] if self.source_infos else ()
         return type(self).of_samples([samples[i] for i in indices], self._layout, self._dtype, self._ndim, infos)
 
-    def emptied(self, indices: Collection[int]) -> Any:
+    def emptied(self: _List, indices: Collection[int]) -> _List:
         """The batch with the samples at ``indices`` of size zero, the others sharing memory."""
         samples = [sample.reshape(-1)[:0] if i in indices else sample for i, sample in enumerate(self.samples)]
         return type(self).of_samples(samples, self._layout, self._dtype, self._ndim, self.source_infos)
 
-    def unfolded(self) -> Any:
+    def unfolded(self: _List) -> _List:
         """The parts of all samples along their first dimension as one batch, sharing memory."""
         shapes = [shape[1:] for shape in self.shapes for _ in range(shape[0])]
         if self.elements is not None:
@@ -159,7 +162,7 @@ class TensorList:
         other._dtype = self._dtype
         return other
 
-    def repeated(self, counts: Sequence[int]) -> Any:
+    def repeated(self: _List, counts: Sequence[int]) -> _List:
         """The batch with each sample as often as told, sharing memory."""
         samples = [sample for sample, count in zip(self.samples, counts) for _ in range(count)]
         return type(self).of_samples(samples, self._layout, self._dtype, self._ndim)
@@ -238,6 +241,10 @@ class TensorList:
         TensorList.__init__(self)
 
     def contiguous_elements(self) -> Any:
+        raise NotImplementedError
+
+    def as_cpu(self) -> TensorListCPU:
+        """The batch in host memory."""
         raise NotImplementedError
 
     def _dense(self) -> Any:
@@ -409,7 +416,7 @@ class TensorListCPU(TensorList):
     @classmethod
     def allocate(
         cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "", pool: HostPool | None = None
-    ) -> Any:
+    ) -> TensorListCPU:
         """A contiguous batch of undefined contents."""
         kind = numpy_dtype(dtype)
         count = sum(_volumes(shapes))
@@ -422,13 +429,15 @@ class TensorListCPU(TensorList):
         return batch
 
     @staticmethod
-    def from_dlpack_list(list_of_objects: Sequence[object], layout: str | None = None, contiguous: bool = False) -> Any:
+    def from_dlpack_list(
+        list_of_objects: Sequence[object], layout: str | None = None, contiguous: bool = False
+    ) -> TensorListCPU:
         """A batch of objects that speak DLPack; their memory is shared unless ``contiguous``."""
         check_dlpack_list(list_of_objects)
         return TensorListCPU(list(list_of_objects), layout, contiguous=contiguous)
 
     @staticmethod
-    def broadcast(tensor: object, num_samples: int) -> Any:
+    def broadcast(tensor: object, num_samples: int) -> TensorListCPU:
         """A batch in which every sample is the same tensor."""
         array = host_view(tensor)
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""
@@ -553,7 +562,7 @@ class TensorListGPU(TensorList):
     located: Sequence[Any] | None = None
 
     @classmethod
-    def of_located(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> Any:
+    def of_located(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> TensorListGPU:
         """A batch of samples in memory that is not CuPy's (:class:`penstock.kernels.cuda.launch.Located`)."""
         batch = cls.of_samples([], layout, dtype, ndim)
         batch.shapes = [place.shape for place in places]
@@ -567,7 +576,7 @@ class TensorListGPU(TensorList):
         return super().samples
 
     @classmethod
-    def allocate(cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "") -> Any:
+    def allocate(cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "") -> TensorListGPU:
         """A contiguous batch of undefined contents on the current device, ordered by CuPy's current stream."""
         cupy = require_cupy("a batch on the GPU")
         batch = cls.of_elements(cupy.empty(sum(_volumes(shapes)), numpy_dtype(dtype)), shapes, layout)
@@ -577,13 +586,13 @@ class TensorListGPU(TensorList):
     @staticmethod
     def from_dlpack_list(
         list_of_objects: Sequence[object], layout: str | None = None, stream: object = None, contiguous: bool = False
-    ) -> Any:
+    ) -> TensorListGPU:
         """A batch of objects that speak DLPack; their memory is shared unless ``contiguous``."""
         check_dlpack_list(list_of_objects)
         return TensorListGPU(list(list_of_objects), layout, contiguous=contiguous, stream=stream)
 
     @staticmethod
-    def broadcast(tensor: object, num_samples: int) -> Any:
+    def broadcast(tensor: object, num_samples: int) -> TensorListGPU:
         """A batch in which every sample is the same tensor."""
         array = device_view(tensor)
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""

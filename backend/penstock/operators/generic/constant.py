@@ -70,7 +70,7 @@ class Constant(Operator):
         if self._tensor is None:
             raise RuntimeError("A constant needs its values: give `fdata` or `idata`")
         if workspace.device == "cpu":
-            batch = TensorListCPU.broadcast(self._tensor, workspace.batch_size)
+            batch: TensorList = TensorListCPU.broadcast(self._tensor, workspace.batch_size)
         else:
             if self._on_gpu is None:
                 self._on_gpu = TensorListGPU.upload(TensorListCPU.broadcast(self._tensor, 1))[0]
