@@ -199,7 +199,7 @@ class Staging:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._free: dict[int, list[Any]] = {}
+        self._free: dict[int, list[object]] = {}
         self._busy: deque[tuple[Any, int, Any]] = deque()
 
     def upload(self, parts: Sequence[np.ndarray]) -> tuple[object, list[int]]:
