@@ -41,7 +41,7 @@ class NamedEnum(IntEnum):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}.{self.name}: {self.value}>"
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         return type(self), (self.value,)
 
 
@@ -190,7 +190,7 @@ _SHORT_NAMES = (
 )
 
 
-def enum_type(value: Any) -> DALIDataType | None:
+def enum_type(value: object) -> DALIDataType | None:
     """The type of tensors that hold ``value``, or values like those in the list ``value``; None if they are not enums."""
     members = value if isinstance(value, (list, tuple)) else [value]
     for dtype, kind in ENUM_TYPES.items():
@@ -248,7 +248,7 @@ def to_numpy_type(dali_type: DALIDataType) -> type:
     return _NUMPY[dali_type].type
 
 
-def to_dali_type(framework_type: Any) -> DALIDataType:
+def to_dali_type(framework_type: object) -> DALIDataType:
     """The DALI type for a numpy dtype, a Python type, or a PyTorch or JAX dtype."""
     if isinstance(framework_type, DALIDataType):
         return framework_type
@@ -308,7 +308,7 @@ def _int_fits(value: int, dtype: DALIDataType) -> bool:
     return bool(info.min <= value <= info.max)
 
 
-def _no_scalar(value: Any) -> str:
+def _no_scalar(value: object) -> str:
     return f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value)}: {value!r}"
 
 
@@ -337,7 +337,7 @@ class ScalarConstant:
         self.value: Any = self._converted(value)
         self.shape: list[int] = []
 
-    def _converted(self, value: Any) -> Any:
+    def _converted(self, value: Any) -> object:
         kind = numpy_dtype(self.dtype).kind
         if kind == "b":
             return bool(value)

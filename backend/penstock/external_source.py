@@ -14,7 +14,7 @@ from penstock.schema.registry import find_schema
 __all__ = ["ExternalSource", "external_source"]
 
 
-def _per_output(value: Any, count: int) -> list[Any]:
+def _per_output(value: object, count: int) -> list[object]:
     if isinstance(value, (list, tuple)):
         return [*value, *[None] * (count - len(value))][:count]
     return [value] * count
@@ -119,14 +119,14 @@ def _known_arguments() -> Collection[str]:
     return find_schema("ExternalSource").all_arguments
 
 
-def _check_known(arguments: dict[str, Any]) -> None:
+def _check_known(arguments: dict[str, object]) -> None:
     for name in arguments:
         if name not in _known_arguments():
             near = did_you_mean(name, [*_known_arguments(), *inspect.signature(external_source).parameters])
             raise ValueError(f'Got an unexpected argument "{name}".{near}')
 
 
-def _check_outputs(source: Any, num_outputs: int | None, name: str | None) -> None:
+def _check_outputs(source: object, num_outputs: int | None, name: str | None) -> None:
     if num_outputs is None:
         return
     if source is None:
@@ -138,7 +138,7 @@ def _check_outputs(source: Any, num_outputs: int | None, name: str | None) -> No
         raise RuntimeError("`num_outputs` is not compatible with a named `external_source`")
 
 
-def _check_parallel(prefetch_queue_depth: int | None, bytes_per_sample_hint: Any, no_copy: bool | None) -> None:
+def _check_parallel(prefetch_queue_depth: int | None, bytes_per_sample_hint: object, no_copy: bool | None) -> None:
     if no_copy is False:
         raise ValueError(
             "The argument `no_copy` cannot be False with `parallel=True`: workers' memory is used in place"
@@ -151,7 +151,7 @@ def _check_parallel(prefetch_queue_depth: int | None, bytes_per_sample_hint: Any
             raise ValueError(f"`{name}` must be a positive integer, got {value}")
 
 
-def _check_sequential(prefetch_queue_depth: int | None, bytes_per_sample_hint: Any) -> None:
+def _check_sequential(prefetch_queue_depth: int | None, bytes_per_sample_hint: object) -> None:
     given = {"prefetch_queue_depth": prefetch_queue_depth, "bytes_per_sample_hint": bytes_per_sample_hint}
     for name, value in given.items():
         if value is not None:

@@ -21,7 +21,7 @@ from penstock.tfrecord import TFRecord, TFRecordReader
 
 __all__ = ["Compose", "ExternalSource", "cpu_ops", "gpu_ops", "mixed_ops"]
 
-_SPECIAL: dict[str, Any] = {
+_SPECIAL: dict[str, object] = {
     "DLTensorPythonFunction": DLTensorPythonFunction,
     "ExternalSource": ExternalSource,
     "NumbaFunction": NumbaFunction,
@@ -95,7 +95,7 @@ class OperatorWrapper:
         )
 
 
-def _method(inherited: Any, signature: inspect.Signature) -> Callable[..., Any]:
+def _method(inherited: object, signature: inspect.Signature) -> Callable[..., object]:
     """The inherited method with one operator's signature.
 
     A copy, as a function that called the inherited one would add a frame between warnings and the user's line.
@@ -127,7 +127,7 @@ def _publish(schema: Schema) -> None:
         setattr(submodule(__name__, ".".join((*schema.module, "hidden"))), schema.class_name, face)
 
 
-def Compose(op_list: Sequence[Any]) -> Any:
+def Compose(op_list: Sequence[object]) -> Any:
     """Several operators combined into one that calls them in turn; a single operator is returned itself.
 
     Args:
@@ -184,7 +184,7 @@ _DataNode = DataNode
 _dlpack_from_array = to_capsule
 
 
-def _dlpack_to_array(capsule: Any) -> Any:
+def _dlpack_to_array(capsule: object) -> object:
     return from_dlpack(capsule, on_gpu=False)
 
 

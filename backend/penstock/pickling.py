@@ -30,7 +30,7 @@ def pickle_by_value(fun: _Function) -> _Function:
     return fun
 
 
-def dumps(callback: Any, protocol: int | None = None) -> bytes:
+def dumps(callback: object, protocol: int | None = None) -> bytes:
     """A callback as bytes, for :func:`loads` in another process of the same Python."""
     stream = io.BytesIO()
     _pickler_class()(stream, protocol).dump(callback)

@@ -39,7 +39,7 @@ def call_python(
     return nodes if num_outputs else []
 
 
-def _add_operator(schema: str, inputs: Sequence[Any], payload: Any, arguments: dict[str, Any], display: str) -> Any:
+def _add_operator(schema: str, inputs: Sequence[Any], payload: Any, arguments: dict[str, Any], display: str) -> object:
     if not scope_stack():
         raise no_current_pipeline(display)
     for item in inputs:
@@ -53,14 +53,14 @@ def _add_operator(schema: str, inputs: Sequence[Any], payload: Any, arguments: d
 
 
 def python_function(
-    *inputs: Any,
-    function: Callable[..., Any],
+    *inputs: object,
+    function: Callable[..., object],
     num_outputs: int = 1,
     batch_processing: bool = False,
     output_layouts: str | Sequence[str] | None = None,
     device: str | None = None,
     name: str | None = None,
-    **arguments: Any,
+    **arguments: object,
 ) -> Any:
     """Calls a Python function with numpy arrays, or on the GPU with CuPy arrays on the pipeline's stream.
 
@@ -87,15 +87,15 @@ def python_function(
 
 
 def dl_tensor_python_function(
-    *inputs: Any,
-    function: Callable[..., Any],
+    *inputs: object,
+    function: Callable[..., object],
     num_outputs: int = 1,
     batch_processing: bool = True,
     output_layouts: str | Sequence[str] | None = None,
     synchronize_stream: bool = True,
     device: str | None = None,
     name: str | None = None,
-    **arguments: Any,
+    **arguments: object,
 ) -> Any:
     """Calls a Python function with DLPack capsules; see :func:`python_function`.
 
@@ -119,14 +119,14 @@ def dl_tensor_python_function(
 
 
 def torch_python_function(
-    *inputs: Any,
-    function: Callable[..., Any],
+    *inputs: object,
+    function: Callable[..., object],
     num_outputs: int = 1,
     batch_processing: bool = False,
     output_layouts: str | Sequence[str] | None = None,
     device: str | None = None,
     name: str | None = None,
-    **arguments: Any,
+    **arguments: object,
 ) -> Any:
     """Calls a Python function with PyTorch tensors, on the GPU on the pipeline's stream; see :func:`python_function`."""
     own = dict(arguments, batch_processing=batch_processing, device=device, name=name)
@@ -273,7 +273,7 @@ def numba_function(
     return _add_operator("NumbaFunction", inputs, payload, own, display)
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: object) -> list[object]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 

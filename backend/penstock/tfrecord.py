@@ -23,7 +23,7 @@ __all__ = ["Feature", "FixedLenFeature", "TFRecord", "VarLenFeature", "float32",
 int64, string, float32 = INT64, STRING, FLOAT32
 
 
-def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: Any) -> Feature:
+def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: object) -> Feature:
     """A feature with the same number of values in each record.
 
     Args:

@@ -134,11 +134,11 @@ _REDUCED_IMAGE_NET: Sequence[_Sub] = [
 def auto_augment(
     data: DataNode,
     policy_name: str = "image_net",
-    shape: Any = None,
+    shape: DataNode | Sequence[float] | None = None,
     fill_value: int | None = 128,
-    interp_type: Any = None,
-    max_translate_abs: Any = None,
-    max_translate_rel: Any = None,
+    interp_type: types.DALIInterpType | None = None,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
     seed: int | None = None,
 ) -> DataNode:
     """Applies one of the sub-policies of a published policy to each sample.
@@ -175,11 +175,11 @@ def auto_augment(
 
 def auto_augment_image_net(
     data: DataNode,
-    shape: Any = None,
+    shape: DataNode | Sequence[float] | None = None,
     fill_value: int | None = 128,
-    interp_type: Any = None,
-    max_translate_abs: Any = None,
-    max_translate_rel: Any = None,
+    interp_type: types.DALIInterpType | None = None,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
     seed: int | None = None,
 ) -> DataNode:
     """:func:`auto_augment` with the policy ``image_net``."""
@@ -221,7 +221,11 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
 
 
 def _applied_by_chance(
-    condition: DataNode, operations: Sequence[Augmentation], index: DataNode, data: DataNode, keywords: dict[str, Any]
+    condition: DataNode,
+    operations: Sequence[Augmentation],
+    index: DataNode,
+    data: DataNode,
+    keywords: dict[str, object],
 ) -> DataNode:
     return ternary(condition, lambda: select(operations, index, data, **keywords), lambda: data)
 
@@ -273,7 +277,9 @@ def _policy(name: str, sub_policies: Sequence[_Sub], moving: Sequence[Augmentati
 
 
 def get_image_net_policy(
-    use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
+    use_shape: bool = False,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
 ) -> Policy:
     """The policy found for ImageNet."""
     moving = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
@@ -281,14 +287,20 @@ def get_image_net_policy(
 
 
 def get_reduced_cifar10_policy(
-    use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
+    use_shape: bool = False,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
 ) -> Policy:
     """The policy found for CIFAR-10, on a part of it."""
     moving = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
     return _policy("ReducedCifar10Policy", _REDUCED_CIFAR10, moving)
 
 
-def get_svhn_policy(use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None) -> Policy:
+def get_svhn_policy(
+    use_shape: bool = False,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
+) -> Policy:
     """The policy found for the Street View House Numbers."""
     moving = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
     return _policy("SvhnPolicy", _SVHN, moving)

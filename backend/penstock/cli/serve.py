@@ -180,5 +180,5 @@ def _end_in_order() -> None:
             signal.signal(number, _interrupt)
 
 
-def _interrupt(number: int, frame: Any) -> None:
+def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt

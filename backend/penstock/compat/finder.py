@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
 
 _ROOT = "nvidia.dali"
 # Modules at another path here; all others have the same path below `penstock`.
@@ -54,7 +53,7 @@ class _Loader(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: object = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if fullname != _ROOT and not fullname.startswith(_ROOT + "."):
             return None
         if fullname in _WITHOUT:
@@ -72,7 +71,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 class _NamespaceFinder(importlib.abc.MetaPathFinder):
     """Finds ``nvidia`` if nothing with that name is installed."""
 
-    def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: object = None, target: ModuleType | None = None) -> ModuleSpec | None:
         return ModuleSpec(fullname, None, is_package=True) if fullname == "nvidia" else None
 
 

@@ -39,14 +39,14 @@ def undefined(name: str) -> Unusable:
     return Unusable(UnboundLocalError(f"local variable '{name}' is used before it is assigned"))
 
 
-def load(value: Any) -> Any:
+def load(value: object) -> Any:
     """A variable's value when read."""
     if isinstance(value, Unusable):
         raise value.error
     return value
 
 
-def probe(getter: Callable[[], Any], name: str) -> Any:
+def probe(getter: Callable[[], object], name: str) -> Any:
     """The value of an attribute or item, or an :class:`Unusable` if there is none."""
     try:
         return getter()
@@ -64,11 +64,11 @@ def _conditions() -> ConditionStack:
 
 
 def if_statement(
-    condition: Any,
+    condition: object,
     body: Callable[[], None],
     orelse: Callable[[], None],
-    get_state: Callable[[], tuple[Any, ...]],
-    set_state: Callable[[tuple[Any, ...]], None],
+    get_state: Callable[[], tuple[object, ...]],
+    set_state: Callable[[tuple[object, ...]], None],
     names: Sequence[str],
 ) -> None:
     """An `if` statement; ``get_state`` and ``set_state`` access the variables that its branches assign."""
@@ -92,7 +92,7 @@ def if_statement(
     )
 
 
-def _trace_sides(condition: DataNode, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Branch:
+def _trace_sides(condition: DataNode, if_true: Callable[[], object], if_false: Callable[[], object]) -> Branch:
     """Traces both sides, each inside its branch."""
     conditions = _conditions()
     predicate = conditions.enter_branch(condition)
@@ -111,7 +111,7 @@ def _trace_sides(condition: DataNode, if_true: Callable[[], Any], if_false: Call
     return branch
 
 
-def _merged_variable(branch: Branch, name: str, true: Any, false: Any, original: Any) -> Any:
+def _merged_variable(branch: Branch, name: str, true: object, false: object, original: object) -> object:
     if true is original and false is original:
         return original
     if name == RESULT and (true is None) != (false is None):
@@ -129,7 +129,7 @@ def _merged_variable(branch: Branch, name: str, true: Any, false: Any, original:
         return Unusable(error)
 
 
-def merge(branch: Branch, name: str, true: Any, false: Any) -> Any:
+def merge(branch: Branch, name: str, true: object, false: object) -> Any:
     """The value of a variable after the branches: nodes are merged, also inside tuples, lists and dictionaries.
 
     Raises:
@@ -151,7 +151,7 @@ def merge(branch: Branch, name: str, true: Any, false: Any) -> Any:
     return _merge_nodes(branch, true, false)
 
 
-def _merge_nested(branch: Branch, name: str, true: Any, false: Any) -> Any:
+def _merge_nested(branch: Branch, name: str, true: Any, false: Any) -> object:
     if type(true) is not type(false) or len(true) != len(false):
         raise _divergent(name, true, false)
     if isinstance(true, dict):
@@ -164,7 +164,7 @@ def _merge_nested(branch: Branch, name: str, true: Any, false: Any) -> Any:
     return type(true)(items)
 
 
-def _divergent(name: str, true: Any, false: Any) -> ValueError:
+def _divergent(name: str, true: object, false: object) -> ValueError:
     return ValueError(
         "Divergent data found in different branches of `if/else` control flow statement. Variables in all code paths are merged "
         "into common output batches. The values assigned to a given variable need to have the same nesting structure in every "
@@ -182,7 +182,7 @@ def _keys(true: Any, false: Any) -> str:
     )
 
 
-def _structure(value: Any) -> str:
+def _structure(value: object) -> str:
     if isinstance(value, (tuple, list, dict)):
         return f"a {type(value).__name__} of {len(value)}"
     return "None" if value is None else "a single value"
@@ -209,7 +209,7 @@ def _merge_nodes(branch: Branch, true: Any, false: Any) -> DataNode:
     return call_operator("_conditional__Merge", parts, given, device=parts[0].device, sites=branch.sites)
 
 
-def ternary(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Any:
+def ternary(condition: object, if_true: Callable[[], object], if_false: Callable[[], object]) -> Any:
     """``a if condition else b``."""
     if not isinstance(condition, DataNode):
         return if_true() if condition else if_false()
@@ -218,7 +218,7 @@ def ternary(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], A
     return merge(branch, "the conditional expression", *values)
 
 
-def negation(value: Any) -> Any:
+def negation(value: object) -> Any:
     """``not value``."""
     if not isinstance(value, DataNode):
         return not value
@@ -230,7 +230,7 @@ def negation(value: Any) -> Any:
     return call_operator("_conditional__Not_", (value,), {})
 
 
-def conjunction(left: Any, right: Callable[[], Any]) -> Any:
+def conjunction(left: object, right: Callable[[], object]) -> Any:
     """``left and right``; the right side is traced for samples for which the left one is true."""
     if not isinstance(left, DataNode):
         return left and right()
@@ -238,7 +238,7 @@ def conjunction(left: Any, right: Callable[[], Any]) -> Any:
     return ternary(left, lambda: _validated(right(), "and", "right"), lambda: left)
 
 
-def disjunction(left: Any, right: Callable[[], Any]) -> Any:
+def disjunction(left: object, right: Callable[[], object]) -> Any:
     """``left or right``; the right side is traced for samples for which the left one is false."""
     if not isinstance(left, DataNode):
         return left or right()
@@ -247,7 +247,7 @@ def disjunction(left: Any, right: Callable[[], Any]) -> Any:
 
 
 def comparison_chain(
-    left: Any, comparisons: Sequence[Callable[[Any, Any], Any]], operands: Sequence[Callable[[], Any]]
+    left: object, comparisons: Sequence[Callable[[object, object], object]], operands: Sequence[Callable[[], object]]
 ) -> Any:
     """``left < a < b``: comparisons joined by `and`; each operand is evaluated once."""
     right = operands[0]()
@@ -257,7 +257,7 @@ def comparison_chain(
     return conjunction(result, lambda: comparison_chain(right, comparisons[1:], operands[1:]))
 
 
-def _validated(value: Any, name: str, side: str) -> Any:
+def _validated(value: object, name: str, side: str) -> object:
     node = value if isinstance(value, DataNode) else constant_node(value)
     if node.device != "cpu":
         raise RuntimeError(
@@ -269,7 +269,7 @@ def _validated(value: Any, name: str, side: str) -> Any:
     )
 
 
-def refuse_loop(condition: Any) -> Any:
+def refuse_loop(condition: object) -> Any:
     """The condition of a `while` loop, which cannot be a node."""
     if isinstance(condition, DataNode):
         _refuse()

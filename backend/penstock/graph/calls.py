@@ -90,13 +90,13 @@ def call_operator(
 
 
 def constant_node(
-    value: Any,
+    value: object,
     dtype: DALIDataType | None = None,
     shape: Sequence[int] | int | None = None,
     layout: str | None = None,
     device: str = "cpu",
     name: str | None = None,
-    **arguments: Any,
+    **arguments: object,
 ) -> DataNode:
     """A node with the same tensor for every sample.
 
@@ -111,17 +111,17 @@ def constant_node(
     return node
 
 
-def to_node(value: Any, device: str = "cpu") -> DataNode:
+def to_node(value: object, device: str = "cpu") -> DataNode:
     """``value`` as a node: itself, or a constant."""
     return value if isinstance(value, DataNode) else constant_node(value, device=device)
 
 
-def _check_name(name: Any) -> None:
+def _check_name(name: object) -> None:
     if name is not None and not isinstance(name, str):
         raise TypeError(f"The name of an operator must be a string, got {name!r}")
 
 
-def _choose_device(device: str | None, inputs: Sequence[Any]) -> str:
+def _choose_device(device: str | None, inputs: Sequence[object]) -> str:
     if device is not None:
         if not isinstance(device, str):
             raise RuntimeError(f'Invalid type of argument "device": expected a string, got {device!r}')
@@ -180,11 +180,11 @@ def _input_sets(inputs: list[Any], device: str, schema: Schema, display: str) ->
     return [list(row) for row in zip(*columns)] if columns else [[]]
 
 
-def _is_input_set(item: Any) -> bool:
+def _is_input_set(item: object) -> bool:
     return isinstance(item, list) and bool(item) and all(isinstance(node, DataNode) for node in item)
 
 
-def _promoted(item: Any, index: int, device: str, schema: Schema, display: str) -> DataNode:
+def _promoted(item: object, index: int, device: str, schema: Schema, display: str) -> DataNode:
     if isinstance(item, DataNode):
         return item
     if not is_constant(item):
@@ -214,7 +214,7 @@ def _check_input_devices(schema: Schema, device: str, inputs: Sequence[DataNode]
 
 
 def split_arguments(
-    schema: Schema, arguments: dict[str, Any], display: str
+    schema: Schema, arguments: dict[str, object], display: str
 ) -> tuple[dict[str, DataNode], dict[str, Any]]:
     """The given arguments as nodes (computed in the graph) and converted constants."""
     nodes: dict[str, DataNode] = {}
@@ -240,7 +240,7 @@ def split_arguments(
     return nodes, constants
 
 
-def _current_arguments(schema: Schema, arguments: dict[str, Any], display: str) -> Iterable[tuple[Argument, Any]]:
+def _current_arguments(schema: Schema, arguments: dict[str, object], display: str) -> Iterable[tuple[Argument, object]]:
     """The given arguments, with deprecated names replaced."""
     for key, value in arguments.items():
         if value is None:

@@ -18,7 +18,7 @@ def ConstantNode(device: str | None, value: Any, dtype: Any, shape: Any, layout:
     return constant_node(value, dtype=dtype, shape=shape, layout=layout, device=device or "cpu", **kwargs)
 
 
-def _is_scalar_value(value: Any) -> bool:
+def _is_scalar_value(value: object) -> bool:
     if isinstance(value, NamedEnum):
         return False
     if isinstance(value, (bool, int, float, np.number, np.bool_)):
@@ -26,17 +26,17 @@ def _is_scalar_value(value: Any) -> bool:
     return (isinstance(value, np.ndarray) and not value.ndim) or isinstance(value, _CTYPES_SCALAR)
 
 
-def _is_scalar_shape(shape: Any) -> bool:
+def _is_scalar_shape(shape: object) -> bool:
     return shape is None or shape == 1 or tuple(shape if isinstance(shape, (list, tuple)) else (shape,)) in ((), (1,))
 
 
 def Constant(
-    value: Any,
+    value: object,
     dtype: DALIDataType | None = None,
-    shape: Any = None,
+    shape: object = None,
     layout: str | None = None,
     device: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Wraps a constant for use in a pipeline.
 

@@ -75,7 +75,7 @@ def apply(function: str, *operands: Any) -> DataNode:
     return call_operator("_ArithmeticGenericOp", nodes, arguments, device=device, display=f"penstock.math.{function}")
 
 
-def _as_operand(value: Any, index: int, function: str) -> Any:
+def _as_operand(value: object, index: int, function: str) -> object:
     """A node, a scalar constant, or data for a constant node."""
     if isinstance(value, (DataNode, ScalarConstant)):
         return value
@@ -131,7 +131,7 @@ def subscript(node: Any, index: Any) -> DataNode:
     return call_operator("ExpandDims", (result,), given, device=node.device)
 
 
-def _index_arguments(item: Any, axis: int) -> dict[str, Any]:
+def _index_arguments(item: object, axis: int) -> dict[str, object]:
     if item is None:
         return {}
     if item is Ellipsis:
@@ -145,7 +145,7 @@ def _index_arguments(item: Any, axis: int) -> dict[str, Any]:
     return {f"at_{axis}": _index_value(item)}
 
 
-def _index_value(value: Any) -> Any:
+def _index_value(value: object) -> object:
     if isinstance(value, DataNode):
         return value
     if isinstance(value, ScalarConstant):

@@ -17,16 +17,16 @@ Node = TypeVar("Node", bound="Expression")
 class Syntax(Protocol):
     """Makes the operators for Python's syntax."""
 
-    def apply(self, function: str, *operands: Any) -> Any:
+    def apply(self, function: str, *operands: object) -> Any:
         """The node that applies ``function``, a name in the wire format's expressions."""
 
-    def subscript(self, node: Any, index: Any) -> Any:
+    def subscript(self, node: object, index: object) -> Any:
         """The node for ``node[index]``."""
 
     def call(self, operator: str, node: Any, arguments: dict[str, Any], device: str) -> Any:
         """The output of an operator with one input."""
 
-    def enter_branch(self, node: Any) -> Any:
+    def enter_branch(self, node: object) -> Any:
         """The node as seen inside the open branches."""
 
 
@@ -70,46 +70,46 @@ class Expression:
 
     __slots__ = ()
 
-    def __add__(self: Node, other: Any) -> Node:
+    def __add__(self: Node, other: object) -> Node:
         return syntax().apply("add", self, other)
 
-    def __radd__(self: Node, other: Any) -> Node:
+    def __radd__(self: Node, other: object) -> Node:
         return syntax().apply("add", other, self)
 
-    def __sub__(self: Node, other: Any) -> Node:
+    def __sub__(self: Node, other: object) -> Node:
         return syntax().apply("sub", self, other)
 
-    def __rsub__(self: Node, other: Any) -> Node:
+    def __rsub__(self: Node, other: object) -> Node:
         return syntax().apply("sub", other, self)
 
-    def __mul__(self: Node, other: Any) -> Node:
+    def __mul__(self: Node, other: object) -> Node:
         return syntax().apply("mul", self, other)
 
-    def __rmul__(self: Node, other: Any) -> Node:
+    def __rmul__(self: Node, other: object) -> Node:
         return syntax().apply("mul", other, self)
 
-    def __pow__(self: Node, other: Any) -> Node:
+    def __pow__(self: Node, other: object) -> Node:
         return syntax().apply("pow", self, other)
 
-    def __rpow__(self: Node, other: Any) -> Node:
+    def __rpow__(self: Node, other: object) -> Node:
         return syntax().apply("pow", other, self)
 
-    def __truediv__(self: Node, other: Any) -> Node:
+    def __truediv__(self: Node, other: object) -> Node:
         return syntax().apply("fdiv", self, other)
 
-    def __rtruediv__(self: Node, other: Any) -> Node:
+    def __rtruediv__(self: Node, other: object) -> Node:
         return syntax().apply("fdiv", other, self)
 
-    def __floordiv__(self: Node, other: Any) -> Node:
+    def __floordiv__(self: Node, other: object) -> Node:
         return syntax().apply("div", self, other)
 
-    def __rfloordiv__(self: Node, other: Any) -> Node:
+    def __rfloordiv__(self: Node, other: object) -> Node:
         return syntax().apply("div", other, self)
 
-    def __mod__(self: Node, other: Any) -> Node:
+    def __mod__(self: Node, other: object) -> Node:
         return syntax().apply("mod", self, other)
 
-    def __rmod__(self: Node, other: Any) -> Node:
+    def __rmod__(self: Node, other: object) -> Node:
         return syntax().apply("mod", other, self)
 
     def __neg__(self: Node) -> Node:
@@ -121,55 +121,55 @@ class Expression:
     def __abs__(self: Node) -> Node:
         return syntax().apply("abs", self)
 
-    def __eq__(self: Node, other: Any) -> Node:  # type: ignore[override]
+    def __eq__(self: Node, other: object) -> Node:  # type: ignore[override]
         return syntax().apply("eq", self, other)
 
-    def __ne__(self: Node, other: Any) -> Node:  # type: ignore[override]
+    def __ne__(self: Node, other: object) -> Node:  # type: ignore[override]
         return syntax().apply("neq", self, other)
 
-    def __lt__(self: Node, other: Any) -> Node:
+    def __lt__(self: Node, other: object) -> Node:
         return syntax().apply("lt", self, other)
 
-    def __le__(self: Node, other: Any) -> Node:
+    def __le__(self: Node, other: object) -> Node:
         return syntax().apply("leq", self, other)
 
-    def __gt__(self: Node, other: Any) -> Node:
+    def __gt__(self: Node, other: object) -> Node:
         return syntax().apply("gt", self, other)
 
-    def __ge__(self: Node, other: Any) -> Node:
+    def __ge__(self: Node, other: object) -> Node:
         return syntax().apply("geq", self, other)
 
-    def __and__(self: Node, other: Any) -> Node:
+    def __and__(self: Node, other: object) -> Node:
         return syntax().apply("bitand", self, other)
 
-    def __rand__(self: Node, other: Any) -> Node:
+    def __rand__(self: Node, other: object) -> Node:
         return syntax().apply("bitand", other, self)
 
-    def __or__(self: Node, other: Any) -> Node:
+    def __or__(self: Node, other: object) -> Node:
         return syntax().apply("bitor", self, other)
 
-    def __ror__(self: Node, other: Any) -> Node:
+    def __ror__(self: Node, other: object) -> Node:
         return syntax().apply("bitor", other, self)
 
-    def __xor__(self: Node, other: Any) -> Node:
+    def __xor__(self: Node, other: object) -> Node:
         return syntax().apply("bitxor", self, other)
 
-    def __rxor__(self: Node, other: Any) -> Node:
+    def __rxor__(self: Node, other: object) -> Node:
         return syntax().apply("bitxor", other, self)
 
     def __invert__(self: Node) -> Node:
         return syntax().apply("bitnot", self)
 
-    def __lshift__(self: Node, other: Any) -> Node:
+    def __lshift__(self: Node, other: object) -> Node:
         return syntax().apply("lshift", self, other)
 
-    def __rlshift__(self: Node, other: Any) -> Node:
+    def __rlshift__(self: Node, other: object) -> Node:
         return syntax().apply("lshift", other, self)
 
-    def __rshift__(self: Node, other: Any) -> Node:
+    def __rshift__(self: Node, other: object) -> Node:
         return syntax().apply("rshift", self, other)
 
-    def __rrshift__(self: Node, other: Any) -> Node:
+    def __rrshift__(self: Node, other: object) -> Node:
         return syntax().apply("rshift", other, self)
 
     def __array_ufunc__(self: Node, ufunc: Any, method: str, *operands: Any, **options: Any) -> Node:
@@ -185,7 +185,7 @@ class Expression:
     # Comparison makes nodes; dictionaries find nodes by identity.
     __hash__ = object.__hash__
 
-    def __getitem__(self: Node, index: Any) -> Node:
+    def __getitem__(self: Node, index: object) -> Node:
         return syntax().subscript(self, index)
 
     def shape(self: Node, *, dtype: DALIDataType | None = None, device: str = "cpu") -> Node:

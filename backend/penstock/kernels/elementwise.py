@@ -143,7 +143,7 @@ _FUNCTIONS: dict[str, Callable[..., None]] = {
     "acosh": _ufunc(np.arccosh),
     "atanh": _ufunc(np.arctanh),
 }
-_COMPARISONS: dict[str, Any] = {
+_COMPARISONS: dict[str, object] = {
     "eq": np.equal,
     "neq": np.not_equal,
     "lt": np.less,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from enum import Enum
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,7 @@ def _frozen_payload(op: OpNode) -> Hashable:
     return op.payload.dtype, op.payload.layout(), _frozen(np.asarray(op.payload))
 
 
-def _frozen(value: Any) -> Hashable:
+def _frozen(value: object) -> Hashable:
     """An argument's value as a key that equals only equal values of the same type.
 
     Raises:

@@ -11,13 +11,13 @@ from penstock.graph import Scope, scope_stack
 _local = threading.local()
 
 
-def _pipelines() -> list[Callable[[], Any]]:
+def _pipelines() -> list[Callable[[], object]]:
     if not hasattr(_local, "pipelines"):
         _local.pipelines = []
     return _local.pipelines
 
 
-def push(reference: Callable[[], Any], scope: Scope) -> None:
+def push(reference: Callable[[], object], scope: Scope) -> None:
     """Makes a pipeline, returned by ``reference``, the current one until :func:`pop`."""
     _pipelines().append(reference)
     scope_stack().append(scope)

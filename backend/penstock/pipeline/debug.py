@@ -86,13 +86,13 @@ class DebugPipeline(Pipeline):
         self._steps: dict[_Key, Step] = {}
         self._known: list[OpNode] = []
         self._own_sources: dict[_Key, Source] = {}
-        self._fed: dict[str, deque[tuple[Any, str | None]]] = defaultdict(deque)
+        self._fed: dict[str, deque[tuple[object, str | None]]] = defaultdict(deque)
         self._output_count = 0
         self._begin_batch()
 
     def _begin_batch(self) -> None:
         self._calls: Counter[_Key] = Counter()
-        self._fetched: dict[Source, Iterator[tuple[Any, str | None]]] = {}
+        self._fetched: dict[Source, Iterator[tuple[object, str | None]]] = {}
         self._current_size: int | None = None
 
     @property
@@ -119,9 +119,9 @@ class DebugPipeline(Pipeline):
     def feed_input(
         self,
         data_node: str | DataNode,
-        data: Any,
+        data: object,
         layout: str | None = None,
-        cuda_stream: Any = None,
+        cuda_stream: object = None,
         use_copy_kernel: bool = False,
     ) -> None:
         """Keeps a batch for the external source with that name; see :meth:`Pipeline.feed_input`."""
@@ -156,7 +156,7 @@ class DebugPipeline(Pipeline):
         self._session.check_outputs(outputs)
         return outputs
 
-    def _evaluate_function(self) -> tuple[Any, ...]:
+    def _evaluate_function(self) -> tuple[object, ...]:
         self._begin_batch()
         scope = self._definition.scope = Scope()
         scope.tracer, scope.debug = trace.__code__, self
@@ -180,7 +180,7 @@ class DebugPipeline(Pipeline):
         """The positional inputs of a call, with batches of other libraries (arrays, lists of arrays) converted."""
         return [self._adopted(item) if _is_foreign_batch(item) else item for item in inputs]
 
-    def _adopted(self, data: Any) -> DataNodeDebug:
+    def _adopted(self, data: object) -> DataNodeDebug:
         executor = self.executor
         with executor.on_device():
             batch = to_batch(data, None, executor.max_batch_size, executor.host_pool)
@@ -257,7 +257,7 @@ class DebugPipeline(Pipeline):
             )
         self._current_size = size
 
-    def _fetch(self, called: Source, key: _Key) -> Iterator[tuple[Any, str | None]]:
+    def _fetch(self, called: Source, key: _Key) -> Iterator[tuple[object, str | None]]:
         """The outputs of a source for this batch; the same call in the first batch created it."""
         if called not in self._fetched:
             source = self._own_sources.get(key)
@@ -298,7 +298,7 @@ def _is_same(known: OpNode, op: OpNode) -> bool:
     return same_inputs and known.arguments == op.arguments
 
 
-def _is_foreign_batch(item: Any) -> bool:
+def _is_foreign_batch(item: object) -> bool:
     if isinstance(item, (DataNode, str, bytes)):
         return False
     if isinstance(item, TensorList):

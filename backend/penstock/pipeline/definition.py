@@ -73,19 +73,21 @@ def mark_definition(factory: _T) -> _T:
     return factory
 
 
-def is_definition(value: Any) -> bool:
+def is_definition(value: object) -> bool:
     """Whether a value is a function decorated with :func:`pipeline_def`."""
     return bool(getattr(value, _DEFINITION, False))
 
 
-def conditionals_enabled(function: Callable[..., Any], keywords: dict[str, Any], default: bool) -> bool:
+def conditionals_enabled(function: Callable[..., object], keywords: dict[str, object], default: bool) -> bool:
     """Whether a call of the factory enables conditionals; removes the word from its keyword arguments."""
     if "enable_conditionals" in inspect.signature(function).parameters:
         return bool(keywords.get("enable_conditionals", default))
     return bool(keywords.pop("enable_conditionals", default))
 
 
-def split_keywords(function: Callable[..., Any], keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def split_keywords(
+    function: Callable[..., object], keywords: dict[str, object]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The keyword arguments of a call, divided into the pipeline constructor's and the function's."""
     parameters = inspect.signature(function).parameters
     for parameter in parameters.values():
@@ -111,14 +113,14 @@ def split_keywords(function: Callable[..., Any], keywords: dict[str, Any]) -> tu
     return constructor, own
 
 
-def _check_settings(settings: Mapping[str, Any]) -> None:
+def _check_settings(settings: Mapping[str, object]) -> None:
     """Raises TypeError for an unknown argument of a pipeline; suggests a similar one, unlike the call itself."""
     for name in settings:
         if name not in _CONSTRUCTOR:
             raise TypeError(f"Pipeline has no argument '{name}'.{did_you_mean(name, _CONSTRUCTOR)}")
 
 
-def do_not_convert(func: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def do_not_convert(func: Callable[..., object] | None = None) -> Callable[..., Any]:
     """Decorator: conditionals inside ``func`` stay plain Python even in pipelines that enable conditionals."""
     if func is None:
         return do_not_convert

@@ -42,7 +42,7 @@ def pipeline_def(
         ordinary = definition.pipeline_def(enable_conditionals=enable_conditionals, **pipeline_kwargs)(function)
 
         @functools.wraps(function)
-        def create_pipeline(*args: Any, **kwargs: Any) -> Any:
+        def create_pipeline(*args: object, **kwargs: object) -> Any:
             if not kwargs.pop("debug", debug):
                 return ordinary(*args, **kwargs)
             conditionals = definition.conditionals_enabled(function, kwargs, enable_conditionals)

@@ -358,9 +358,9 @@ class Pipeline:
 
     def define_by(
         self,
-        function: Callable[..., Any],
-        arguments: Sequence[Any] = (),
-        keywords: dict[str, Any] | None = None,
+        function: Callable[..., object],
+        arguments: Sequence[object] = (),
+        keywords: dict[str, object] | None = None,
         conditions: ConditionStack | None = None,
     ) -> None:
         """Defines the graph by calling the user's function; traces conditionals if there are ``conditions``."""
@@ -439,7 +439,7 @@ class Pipeline:
                 start(self.settings)
 
     @property
-    def _py_pool(self) -> Any:
+    def _py_pool(self) -> object:
         """The running worker processes of parallel external sources, under DALI's name."""
         # Workers may be started before the pipeline is built.
         graph = self._definition.known_graph
@@ -470,9 +470,9 @@ class Pipeline:
     def feed_input(
         self,
         data_node: str | DataNode,
-        data: Any,
+        data: object,
         layout: str | None = None,
-        cuda_stream: Any = None,
+        cuda_stream: object = None,
         use_copy_kernel: bool = False,
     ) -> None:
         """Feeds one batch to an external source.
@@ -532,7 +532,7 @@ class Pipeline:
             self.release_outputs()
             return self._session.take(self._session.executor, cuda_stream)
 
-    def share_outputs(self, cuda_stream: Any = None) -> tuple[Any, ...]:
+    def share_outputs(self, cuda_stream: object = None) -> tuple[Any, ...]:
         """The outputs of the oldest started batch; call :meth:`release_outputs` when done with them."""
         with self.running_through(PipelineAPIType.SCHEDULED):
             return self._session.take(self._session.executor, cuda_stream)
@@ -636,7 +636,7 @@ class Pipeline:
         return self._session.shared_memory()
 
     def save_graph_to_dot_file(
-        self, filename: str, *, show_tensors: bool = False, show_ids: Any = None, use_colors: bool = False
+        self, filename: str, *, show_tensors: bool = False, show_ids: object = None, use_colors: bool = False
     ) -> None:
         """Writes the graph as a Graphviz file."""
         from penstock.serialize.dot import to_dot
@@ -650,7 +650,7 @@ class Pipeline:
 
     # -- saving ----------------------------------------------------------------------------------------------------
 
-    def serialize(self, define_graph: Any = None, filename: str | None = None) -> bytes:
+    def serialize(self, define_graph: object = None, filename: str | None = None) -> bytes:
         """The pipeline in DALI's wire format; also written to ``filename`` if given."""
         from penstock.serialize.dali_format import to_wire
 
@@ -672,7 +672,7 @@ class Pipeline:
 
     @classmethod
     def deserialize(
-        cls, serialized_pipeline: bytes | None = None, filename: str | None = None, **kwargs: Any
+        cls, serialized_pipeline: bytes | None = None, filename: str | None = None, **kwargs: object
     ) -> Pipeline:
         """The pipeline saved in DALI's wire format; keyword arguments override its settings.
 
@@ -711,7 +711,7 @@ class Pipeline:
             file.write(to_text(self.graph, self.settings))
 
     @classmethod
-    def load(cls, filename: str, *, allowed_modules: Sequence[str] = (), **kwargs: Any) -> Pipeline:
+    def load(cls, filename: str, *, allowed_modules: Sequence[str] = (), **kwargs: object) -> Pipeline:
         """The pipeline written by :meth:`save`.
 
         Args:
@@ -762,7 +762,7 @@ class Pipeline:
             self._session.close(_FINALIZER_TIMEOUT)
 
 
-def _overriding(keywords: dict[str, Any]) -> dict[str, Any]:
+def _overriding(keywords: dict[str, Any]) -> dict[str, object]:
     """The settings requested by the keyword arguments of ``deserialize``."""
     known = inspect.signature(Pipeline.__init__).parameters
     settings = {name: value for name, value in keywords.items() if name in known}

@@ -45,7 +45,7 @@ class Session:
         self.epoch = 0
         self.exhausted = False
         self.position = Position()
-        self.iterator_state: Any = None
+        self.iterator_state: object = None
         self.restored = False
         self._first_iteration = True
         self._to_consume = 0
@@ -94,7 +94,7 @@ class Session:
             raise KeyError(f'Could not find an input operator with name "{name}".{did_you_mean(name, self.feeds)}')
         return step
 
-    def feed_input(self, executor: Executor, name: str, data: Any, layout: str | None) -> None:
+    def feed_input(self, executor: Executor, name: str, data: object, layout: str | None) -> None:
         """Feeds the user's batch to an external source; raises RuntimeError if it has a callback."""
         step = self.feed_step(name)
         if isinstance(step.node.payload, Source):

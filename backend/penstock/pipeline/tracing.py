@@ -27,7 +27,7 @@ class Definition:
     def __init__(self) -> None:
         self.scope = Scope()
         self.outputs: Sequence[object] | None = None
-        self._returned: Any = _NOT_DEFINED
+        self._returned: object = _NOT_DEFINED
         self._graph: Graph | None = None
 
     @property
@@ -44,7 +44,7 @@ class Definition:
         nodes = [node for node in map(load, outputs) if isinstance(node, DataNode)]
         return Graph(nodes, self.scope.sinks) if nodes else None
 
-    def graph(self, pipeline: AbstractContextManager[Any], define_graph: Callable[[], Any]) -> Graph:
+    def graph(self, pipeline: AbstractContextManager[object], define_graph: Callable[[], object]) -> Graph:
         """The graph as defined; calls ``define_graph`` if nothing else defined it."""
         if self._graph is None:
             if self.outputs is None:
@@ -60,10 +60,10 @@ class Definition:
 
     def trace(
         self,
-        pipeline: AbstractContextManager[Any],
-        function: Any,
-        arguments: Sequence[Any] = (),
-        keywords: dict[str, Any] | None = None,
+        pipeline: AbstractContextManager[object],
+        function: object,
+        arguments: Sequence[object] = (),
+        keywords: dict[str, object] | None = None,
         conditions: ConditionStack | None = None,
     ) -> None:
         """Defines the graph by calling the user's function; its result is checked when the graph is needed."""
@@ -75,13 +75,13 @@ class Definition:
         finally:
             scope.tracer = scope.conditions = None
 
-    def _take_returned(self, outputs: Any) -> None:
+    def _take_returned(self, outputs: object) -> None:
         """Accepts the result of a pipeline_def's function."""
         if outputs is None or (isinstance(outputs, tuple) and not outputs):
             raise no_outputs()
         self.set_outputs(outputs if isinstance(outputs, tuple) else (outputs,))
 
-    def take_defined(self, outputs: Any) -> None:
+    def take_defined(self, outputs: object) -> None:
         """Accepts the result of ``define_graph``, which may also be a list."""
         outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         if not outputs:
@@ -111,7 +111,7 @@ def trace(function: Any, *arguments: Any, **keywords: Any) -> Any:
     return function(*arguments, **keywords)
 
 
-def as_output(value: Any, index: int) -> DataNode:
+def as_output(value: object, index: int) -> DataNode:
     """Output ``index`` of a definition's result; raises TypeError if it cannot be an output."""
     value = load(value)
     if isinstance(value, DataNode):

@@ -97,7 +97,7 @@ class Epoch:
         """The state for checkpoints."""
         return {"counter": self.counter}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, object]) -> None:
         """Restores a :meth:`state`."""
         for name, value in state.items():
             setattr(self, name, value)
@@ -337,7 +337,7 @@ class BaseIterator:
         self._fixed_batch_size = bool(reader_name) or size > 0
         self._ever_scheduled = False
         self._ever_consumed = False
-        self._first_batch: Any = None
+        self._first_batch: object = None
         self._prepare_checkpoints()
         # Iterators written for DALI convert batches in their own `__next__`, and fetch the first one there.
         if prepare_first_batch and type(self)._converted is not BaseIterator._converted:
@@ -352,7 +352,7 @@ class BaseIterator:
 
     # -- what a framework fills in ---------------------------------------------------------------------------------
 
-    def _converted(self, outputs: list[tuple[Any, ...]]) -> Any:
+    def _converted(self, outputs: list[tuple[object, ...]]) -> object:
         """Converts the pipelines' outputs."""
         raise NotImplementedError
 
@@ -374,7 +374,7 @@ class BaseIterator:
         """The next batch; StopIteration at the end of the epoch."""
         return next(self)
 
-    def _take_batch(self) -> Any:
+    def _take_batch(self) -> object:
         batch = self._converted(self._get_outputs())
         self._schedule_runs()
         self._advance_and_check_drop_last()
@@ -416,7 +416,7 @@ class BaseIterator:
         if self._epoch.last_is_short:
             self._end_epoch()
 
-    def _remove_padded(self) -> tuple[Any, Any]:
+    def _remove_padded(self) -> tuple[object, object]:
         """For each pipeline whether its last batch is cut, and the number of samples left; (False, -1): none is."""
         kept = self._epoch.kept()
         if kept is None:

@@ -58,20 +58,20 @@ class NamedOutputsIterator(BaseIterator):
         """The names of the outputs, from the user's arguments."""
         return list(output_map)
 
-    def _data(self, pipe: Pipeline, name: str, batch: Any) -> Any:
+    def _data(self, pipe: Pipeline, name: str, batch: object) -> object:
         """Converts one output of a pipeline."""
         raise NotImplementedError
 
-    def _first(self, count: int, data: Any) -> Any:
+    def _first(self, count: int, data: Any) -> object:
         """The first samples of a converted output."""
         return data[:count]
 
     # -- what is the same for all ------------------------------------------------------------------------------------
 
-    def _converted(self, outputs: list[tuple[Any, ...]]) -> list[Batch]:
+    def _converted(self, outputs: list[tuple[object, ...]]) -> list[Batch]:
         return [self._batch(pipe, of_pipe) for pipe, of_pipe in zip(self._pipes, outputs)]
 
-    def _batch(self, pipe: Pipeline, outputs: tuple[Any, ...]) -> Batch:
+    def _batch(self, pipe: Pipeline, outputs: tuple[object, ...]) -> Batch:
         if len(outputs) < len(self.output_map):
             raise KeyError(self.output_map[len(outputs)])
         if len(outputs) > len(self.output_map):

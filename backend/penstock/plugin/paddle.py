@@ -34,7 +34,7 @@ class DALIGenericIterator(NamedOutputsIterator):
         self._ragged = {name for name, levels in entries if levels}
         return [name for name, _ in entries]
 
-    def _data(self, pipe: Pipeline, name: str, batch: Any) -> Any:
+    def _data(self, pipe: Pipeline, name: str, batch: Any) -> object:
         return [_tensor(sample) for sample in batch] if name in self._ragged else _tensor(batch.as_tensor())
 
 
@@ -42,7 +42,7 @@ class DALIClassificationIterator(DataAndLabels, DALIGenericIterator):
     """A :class:`DALIGenericIterator` whose two outputs are called ``data`` and ``label``."""
 
 
-def feed_ndarray(dali_tensor: Any, arr: paddle.Tensor) -> paddle.Tensor:
+def feed_ndarray(dali_tensor: object, arr: paddle.Tensor) -> paddle.Tensor:
     """Copies a tensor of a pipeline (or a batch of equal shapes) to ``arr``, which it returns.
 
     Raises:
@@ -62,5 +62,5 @@ def _tensor(tensor: Any) -> paddle.Tensor:
     return paddle.to_tensor(np.asarray(tensor.as_cpu()), place=_place(tensor))
 
 
-def _place(tensor: Any) -> Any:
+def _place(tensor: Any) -> object:
     return paddle.CPUPlace() if tensor.device_type == "cpu" else paddle.CUDAPlace(int(tensor.array.device.id))

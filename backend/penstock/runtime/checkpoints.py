@@ -34,7 +34,7 @@ class Position:
     states: dict[str, Any] | None = None
 
 
-def save_checkpoint(plan: Plan, position: Position, iterator: Any = None) -> bytes:
+def save_checkpoint(plan: Plan, position: Position, iterator: object = None) -> bytes:
     """The checkpoint of a pipeline that keeps its operators' states.
 
     Args:

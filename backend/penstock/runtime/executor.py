@@ -57,11 +57,11 @@ class Watch(Protocol):
 
 # Streams are never destroyed: results outlive their pipeline, and libraries free memory in the order of its stream.
 # Keeping them here matters for a pipeline in a reference cycle, whose stream would be finalized with it.
-_streams: list[Any] = []
-_idle_streams: dict[int, list[Any]] = {}
+_streams: list[object] = []
+_idle_streams: dict[int, list[object]] = {}
 
 
-def _take_stream(cupy: Any, device_id: int) -> Any:
+def _take_stream(cupy: Any, device_id: int) -> object:
     """A CUDA stream of the current device that no pipeline uses."""
     try:
         # Another thread may have taken the last one.
@@ -122,7 +122,7 @@ class Executor:
         self.enable_memory_stats = False
         self.keep_states = False
         # Entered around each run: makes the pipeline the current one.
-        self.run_context: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
+        self.run_context: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
 
     # -- ahead of the consumer -----------------------------------------------------------------------------------
 
@@ -368,7 +368,7 @@ class Executor:
         peak[0] = max(peak[0], sum(sizes))
         peak[1] = max(peak[1], max(sizes, default=0))
 
-    def _transfer(self, step: Transfer, batch: Any) -> Any:
+    def _transfer(self, step: Transfer, batch: Any) -> object:
         moved = TensorListGPU.upload(batch) if step.device == "gpu" else batch.as_cpu()
         moved.positions = batch.positions
         return moved

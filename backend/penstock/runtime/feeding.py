@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from penstock.tensors.tensor_list import check_samples
 
 
 def to_batch(
-    data: Any, layout: str | None, max_batch_size: int, pool: HostPool | None, copy: bool = True
+    data: object, layout: str | None, max_batch_size: int, pool: HostPool | None, copy: bool = True
 ) -> TensorList:
     """Fed data as a batch.
 
@@ -44,7 +43,7 @@ def to_batch(
     return _copied(batch, pool)
 
 
-def _as_tensor_list(data: Any, layout: str | None) -> TensorList:
+def _as_tensor_list(data: object, layout: str | None) -> TensorList:
     if isinstance(data, TensorList):
         batch = data.relabelled()
     elif isinstance(data, (list, tuple)):
@@ -67,7 +66,7 @@ def _as_tensor_list(data: Any, layout: str | None) -> TensorList:
     return batch
 
 
-def _batch_of(data: Sequence[Any]) -> TensorList:
+def _batch_of(data: Sequence[object]) -> TensorList:
     items = [_sample(item) for item in data]
     layouts = [item.layout() if isinstance(item, Tensor) else "" for item in items]
     for index, own in enumerate(layouts):
@@ -86,11 +85,11 @@ def _batch_of(data: Sequence[Any]) -> TensorList:
     return kind.of_samples(samples, layouts[0] if layouts else "")
 
 
-def _sample(item: Any) -> Any:
+def _sample(item: object) -> object:
     return np.asarray(item) if isinstance(item, (int, float, bool, list, tuple)) else item
 
 
-def _is_on_gpu(data: Any) -> bool:
+def _is_on_gpu(data: object) -> bool:
     if isinstance(data, np.ndarray):
         return False
     if hasattr(data, "__dlpack_device__"):
@@ -100,7 +99,7 @@ def _is_on_gpu(data: Any) -> bool:
 
 def _copied(batch: TensorList, pool: HostPool | None) -> TensorList:
     if isinstance(batch, TensorListGPU):
-        copied = TensorListGPU.of_samples([sample.copy() for sample in batch.samples], batch.layout())
+        copied: TensorList = TensorListGPU.of_samples([sample.copy() for sample in batch.samples], batch.layout())
     else:
         copied = TensorListCPU.allocate(batch.shapes, batch.dtype, batch.layout(), pool)
         for target, sample in zip(copied.samples, batch.samples):

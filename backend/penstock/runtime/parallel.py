@@ -46,7 +46,7 @@ class WorkerError(RuntimeError):
 class _Task:
     """Calls to make, one for each set of arguments, into buffer ``slot``, in round ``number`` of the source."""
 
-    calls: Sequence[tuple[Any, ...]]
+    calls: Sequence[tuple[object, ...]]
     slot: int
     number: int
 
@@ -64,7 +64,7 @@ class _Placed:
 class _Reply:
     """What came of a task: the placed data of each call, or an error; ``size`` tells of new memory, whose descriptor follows."""
 
-    results: Any = None
+    results: object = None
     error: Any = None
     size: int | None = None
 
@@ -90,7 +90,7 @@ class _Arrays:
         return placed
 
 
-def _checked_view(data: Any) -> np.ndarray:
+def _checked_view(data: object) -> np.ndarray:
     array = host_view(data)
     if array.dtype.kind not in "biuf":
         raise TypeError(
@@ -100,7 +100,7 @@ def _checked_view(data: Any) -> np.ndarray:
     return array
 
 
-def _fetched(data: Any, memory: np.ndarray | None) -> Any:
+def _fetched(data: Any, memory: np.ndarray | None) -> object:
     """The nested results, with arrays as views of the worker's memory."""
     if isinstance(data, (list, tuple)):
         return type(data)(_fetched(item, memory) for item in data)
@@ -170,7 +170,7 @@ def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequ
             return
 
 
-def _work(call: Callable[..., Any], task: _Task, memory: _Memory) -> tuple[Any, bool]:
+def _work(call: Callable[..., object], task: _Task, memory: _Memory) -> tuple[object, bool]:
     """Makes the calls and puts their arrays into memory; returns the locations, and whether the memory is new."""
     arrays = _Arrays()
     results = [arrays.place(call(*arguments)) for arguments in task.calls]
@@ -186,7 +186,7 @@ def _work(call: Callable[..., Any], task: _Task, memory: _Memory) -> tuple[Any, 
     return results, renewed
 
 
-def _portable(error: BaseException) -> tuple[Any, str]:
+def _portable(error: BaseException) -> tuple[object, str]:
     """The error itself if it can be pickled, and as text."""
     try:
         pickle.loads(pickle.dumps(error))
@@ -199,7 +199,7 @@ def _portable(error: BaseException) -> tuple[Any, str]:
 
 
 # The parent's ends of all workers' channels, of any pipeline: forked workers inherit them.
-_channels: weakref.WeakSet[Any] = weakref.WeakSet()
+_channels: weakref.WeakSet[object] = weakref.WeakSet()
 _starting = threading.Lock()
 
 
@@ -218,7 +218,7 @@ class _Worker:
         self.memories: dict[int, np.ndarray] = {}
         self._awaited: set[int] = set()
 
-    def send(self, calls: Sequence[tuple[Any, ...]], number: int) -> int:
+    def send(self, calls: Sequence[tuple[object, ...]], number: int) -> int:
         """Requests these calls; returns the slot for their results, one whose previous results are not in use."""
         slot = next(slot for slot in itertools.count() if slot not in self._awaited and not self._in_use(slot))
         try:
@@ -317,7 +317,7 @@ class ParallelSource(Source):
             self._workers.append(_Worker(context, load))
         self._max_batch_size = settings.batch_size or 1
 
-    def _loader(self, settings: PipelineSettings) -> Callable[[], Callable[..., Any]]:
+    def _loader(self, settings: PipelineSettings) -> Callable[[], Callable[..., object]]:
         """What creates the callback in the worker."""
         if settings.py_start_method == "fork":
             return _Inherited(self.source, self.cycle)
@@ -368,7 +368,7 @@ class ParallelSource(Source):
         self._scheduled_samples += batch_size
         self._pending.append(batch)
 
-    def _batch_calls(self, batch_size: int, epoch: int) -> Sequence[tuple[Any, ...]]:
+    def _batch_calls(self, batch_size: int, epoch: int) -> Sequence[tuple[object, ...]]:
         if self.is_iterable:
             return [()] * (1 if self.batch else batch_size)
         return [(BatchInfo(self._scheduled, epoch) if self.batch_info else self._scheduled,)]
@@ -429,7 +429,7 @@ class _Pickled:
     """Creates the callback of a spawned worker."""
 
     data: bytes
-    loads: Callable[[bytes], Any]
+    loads: Callable[[bytes], object]
     cycle: Any
 
     def __call__(self) -> Callable[..., Any]:
@@ -452,7 +452,7 @@ class RunningWorkers:
             source.close()
 
 
-def check_workers(sources: Sequence[Source], workers: Any) -> None:
+def check_workers(sources: Sequence[Source], workers: object) -> None:
     """Raises RuntimeError for parallel sources without workers; warns if there are more workers than can be used."""
     parallel = [source for source in sources if isinstance(source, ParallelSource)]
     if not parallel:
@@ -471,11 +471,11 @@ def check_workers(sources: Sequence[Source], workers: Any) -> None:
         )
 
 
-def _single_argument(source: Source) -> Callable[..., Any]:
+def _single_argument(source: Source) -> Callable[..., object]:
     return source.call
 
 
-def _pickler_functions(pickler: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
+def _pickler_functions(pickler: object) -> tuple[Callable[[object], bytes], Callable[[bytes], object]]:
     """Functions that serialize a callback, and restore it in the worker, where pickle alone cannot."""
     if pickler is None:
         return pickling.dumps, pickling.loads
@@ -484,7 +484,7 @@ def _pickler_functions(pickler: Any) -> tuple[Callable[[Any], bytes], Callable[[
     return functools.partial(module.dumps, **dumping), functools.partial(module.loads, **loading)
 
 
-def _dumped(source: Any, dumps: Callable[[Any], bytes]) -> bytes:
+def _dumped(source: object, dumps: Callable[[object], bytes]) -> bytes:
     try:
         return dumps(source)
     except (pickle.PicklingError, AttributeError, TypeError) as error:

@@ -57,7 +57,7 @@ class PipelineSettings:
     checkpoint: str | bytes | None = None
     py_num_workers: int = 1
     py_start_method: str = "fork"
-    py_callback_pickler: Any = None
+    py_callback_pickler: object = None
     output_dtype: Any = None
     output_ndim: Any = None
     output_layout: Any = None
@@ -155,12 +155,12 @@ class PipelineSettings:
         return [int(core) for core in mask.split(",") if core.strip()] or sorted(os.sched_getaffinity(0))
 
 
-def declared_limits(**limits: Any) -> Limits:
+def declared_limits(**limits: object) -> Limits:
     """The limits ``max_pixels``, ``max_bytes`` and ``max_frames`` from the user's values; may raise ValueError."""
     return Limits(**{name.removeprefix("max_"): _checked_limit(name, limit) for name, limit in limits.items()})
 
 
-def _checked_limit(name: str, limit: Any) -> int | None:
+def _checked_limit(name: str, limit: object) -> int | None:
     """A limit as an integer; raises ValueError for an invalid one."""
     if limit is None:
         return None
@@ -169,7 +169,7 @@ def _checked_limit(name: str, limit: Any) -> int | None:
     return int(limit)
 
 
-def _queue_depths(depth: Any) -> tuple[int, int]:
+def _queue_depths(depth: object) -> tuple[int, int]:
     if isinstance(depth, dict):
         return depth["cpu_size"], depth["gpu_size"]
     if isinstance(depth, int) and not isinstance(depth, bool):
@@ -179,7 +179,7 @@ def _queue_depths(depth: Any) -> tuple[int, int]:
     )
 
 
-def _check_outputs(name: str, value: Any, kind: type) -> None:
+def _check_outputs(name: str, value: object, kind: type) -> None:
     item: Any
     for item in list(value) if isinstance(value, (list, tuple)) else [value]:
         if item is None:

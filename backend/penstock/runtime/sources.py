@@ -39,7 +39,7 @@ def is_generator_function(source: Any) -> bool:
     return inspect.isgeneratorfunction(source) or inspect.isgeneratorfunction(call)
 
 
-def _is_iterable(source: Any) -> bool:
+def _is_iterable(source: object) -> bool:
     return hasattr(type(source), "__iter__") or hasattr(type(source), "__getitem__") or is_generator_function(source)
 
 
@@ -56,7 +56,7 @@ def _cycle_mode(cycle: Any) -> str | None:
         ) from None
 
 
-def _accepted_positional(function: Callable[..., Any]) -> int:
+def _accepted_positional(function: Callable[..., object]) -> int:
     """The number of positional arguments a callback takes: 0 or 1."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -117,7 +117,7 @@ class Source:
         self.call = self.source
         self.takes_info = _accepted_positional(self.source) == 1
 
-    def _iterating(self, mode: str | None) -> Iterator[Any]:
+    def _iterating(self, mode: str | None) -> Iterator[object]:
         source = self.source
         if mode is None:
             return iter(source() if is_generator_function(source) else source)
@@ -148,12 +148,12 @@ class Source:
         self.sample += batch_size
         return outputs
 
-    def _batch_information(self, epoch: int) -> tuple[Any, ...]:
+    def _batch_information(self, epoch: int) -> tuple[object, ...]:
         if not self.takes_info:
             return ()
         return (BatchInfo(self.iteration, epoch) if self.batch_info else self.iteration,)
 
-    def _fetch_samples(self, batch_size: int, epoch: int) -> list[Any]:
+    def _fetch_samples(self, batch_size: int, epoch: int) -> list[object]:
         samples = []
         for index in range(batch_size):
             info = SampleInfo(self.sample + index, index, self.iteration, epoch)
@@ -162,7 +162,7 @@ class Source:
             return [samples]
         return [list(column) for column in zip(*map(self._checked, samples))]
 
-    def _checked(self, data: Any) -> list[Any]:
+    def _checked(self, data: Any) -> list[object]:
         if not isinstance(data, (list, tuple)) and not hasattr(data, "__len__"):
             raise TypeError(
                 f"The external source must give {self.num_outputs} outputs, it gave a {type(data).__name__}"

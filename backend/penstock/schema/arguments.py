@@ -33,7 +33,7 @@ def _to_int(value: Any) -> int:
     return int(value)
 
 
-def _to_bool(value: Any) -> bool:
+def _to_bool(value: object) -> bool:
     # DALI's enumeration values are all truthy, even the one with number 0.
     return isinstance(value, Enum) or bool(value)
 
@@ -43,14 +43,14 @@ def _to_float(value: Any) -> float:
         return float(np.float32(float(value)))
 
 
-def _to_string(value: Any) -> str:
+def _to_string(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
 _ENUM_WORDS = {DALIDataType: "data type", DALIImageType: "image type", DALIInterpType: "interpolation type"}
 
 
-def _to_enum(kind: Any) -> Callable[[Any], Any]:
+def _to_enum(kind: Any) -> Callable[[object], object]:
     def convert(value: Any) -> Any:
         try:
             number = int(value)
@@ -65,7 +65,7 @@ def _to_enum(kind: Any) -> Callable[[Any], Any]:
     return convert
 
 
-def _as_is(value: Any) -> Any:
+def _as_is(value: object) -> object:
     return value
 
 
@@ -157,8 +157,8 @@ class Argument:
     uniform: bool = False
     path: bool = False
     choices: tuple[str, ...] = ()
-    example: Any = None
-    tensor_example: Any = None
+    example: object = None
+    tensor_example: object = None
     exempt: str = ""
 
     @property
@@ -187,7 +187,7 @@ class Argument:
         converted = [self._convert_element(v.value if isinstance(v, ScalarConstant) else v) for v in values]
         return converted if self.is_list else converted[0]
 
-    def _convert_element(self, value: Any) -> Any:
+    def _convert_element(self, value: object) -> object:
         try:
             return self.element.convert(value)
         except (TypeError, ValueError, OverflowError) as error:

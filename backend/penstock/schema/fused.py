@@ -55,7 +55,7 @@ class _Step(Workspace):
     """The workspace of one of the fused operators, named in its samples' failures."""
 
     node: FusedNode | None = None
-    further: list[Any] = field(default_factory=list)
+    further: list[object] = field(default_factory=list)
 
     def fail(self, index: int, error: BaseException) -> None:
         assert self.node is not None
@@ -308,7 +308,7 @@ def _volume(shape: Shape) -> int:
     return volume
 
 
-def _without_data(spec: OutputSpec, shapes: Sequence[Shape], device: str) -> Any:
+def _without_data(spec: OutputSpec, shapes: Sequence[Shape], device: str) -> object:
     """A batch with types and shapes but no data, for inference before the previous operator has run."""
     kind = TensorListCPU if device == "cpu" else TensorListGPU
     batch = kind.of_samples([], spec.layout, spec.dtype, spec.ndim)

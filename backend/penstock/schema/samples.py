@@ -95,7 +95,7 @@ def random_arrays(
     return lambda _: Samples(make, layout)
 
 
-def fixed_arrays(*samples: Any, dtype: type[np.generic] = np.float32, layout: str = "") -> MakeSamples:
+def fixed_arrays(*samples: object, dtype: type[np.generic] = np.float32, layout: str = "") -> MakeSamples:
     """These arrays, which the samples take in turn."""
     arrays = [np.array(sample, dtype) for sample in samples]
     return lambda _: Samples(lambda index: arrays[index % len(arrays)].copy(), layout)

@@ -91,7 +91,7 @@ def _output_edge(node: DataNode, dtype: DALIDataType | None, ndim: int | None) -
     )
 
 
-def from_wire(data: bytes, kind: Callable[..., Defined], overrides: dict[str, Any]) -> Defined:
+def from_wire(data: bytes, kind: Callable[..., Defined], overrides: dict[str, object]) -> Defined:
     """The pipeline of a file, made by ``kind`` and not built yet; ``overrides`` replace its saved settings.
 
     Raises:
@@ -105,7 +105,7 @@ def from_wire(data: bytes, kind: Callable[..., Defined], overrides: dict[str, An
     return pipeline
 
 
-def _settings(definition: wire.PipelineDef) -> dict[str, Any]:
+def _settings(definition: wire.PipelineDef) -> dict[str, object]:
     flags = definition.executor_flags or 0
     return {
         "stream_policy": _choice(flags, _STREAM_POLICY),
@@ -133,7 +133,7 @@ def load_graph(data: bytes, pipeline: ToDefine) -> dict[str, Any]:
     return _settings(definition)
 
 
-def _output_declarations(definition: wire.PipelineDef) -> dict[str, Any]:
+def _output_declarations(definition: wire.PipelineDef) -> dict[str, object]:
     outputs = definition.outputs
     dtypes = [None if e.dtype in (None, _UNDECLARED) else DALIDataType(e.dtype) for e in outputs]
     ndims = [None if e.ndim in (None, _UNDECLARED) else e.ndim for e in outputs]

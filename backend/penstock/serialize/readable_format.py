@@ -45,7 +45,7 @@ def to_text(graph: Graph, settings: PipelineSettings) -> str:
     return _layout_lines(document) + "\n"
 
 
-def _settings(settings: PipelineSettings) -> dict[str, Any]:
+def _settings(settings: PipelineSettings) -> dict[str, object]:
     saved = {name: getattr(settings, name) for name in _SETTINGS}
     limits = {name: getattr(settings.limits, name.removeprefix("max_")) for name in _LIMITS}
     return saved | {name: limit for name, limit in limits.items() if limit is not None}
@@ -55,7 +55,7 @@ def _shared(numbers: list[int]) -> set[int]:
     return {number for number in numbers if numbers.count(number) > 1}
 
 
-def _layout_lines(document: dict[str, Any]) -> str:
+def _layout_lines(document: dict[str, object]) -> str:
     """JSON with one operator, and one output, per line, for readable diffs."""
     parts = []
     for key, value in document.items():
@@ -67,7 +67,7 @@ def _layout_lines(document: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}"
 
 
-def _to_entry(op: OpNode, group: int | None) -> dict[str, Any]:
+def _to_entry(op: OpNode, group: int | None) -> dict[str, object]:
     entry: dict[str, Any] = {"operator": _public_name(op.schema), "name": op.name}
     if op.device != "cpu":
         entry["device"] = op.device
@@ -102,18 +102,18 @@ def _by_public_name() -> dict[str, Schema]:
     return names
 
 
-def _reference(node: DataNode) -> Any:
+def _reference(node: DataNode) -> object:
     made_on = "cpu" if node.source is None or node.source.device == "cpu" else "gpu"
     return node.name if node.device == made_on else {"node": node.name, "device": node.device}
 
 
-def _to_json(argument: Argument, value: Any) -> Any:
+def _to_json(argument: Argument, value: Any) -> object:
     if argument.type.removesuffix("[]") in _ENUMS:
         return [item.name for item in value] if argument.is_list else value.name
     return value
 
 
-def _output_entry(node: DataNode, dtype: Any, ndim: Any, layout: Any) -> dict[str, Any]:
+def _output_entry(node: DataNode, dtype: Any, ndim: Any, layout: Any) -> dict[str, object]:
     entry: dict[str, Any] = {"node": node.name, "device": node.device}
     if dtype is not None:
         entry["dtype"] = dtype.name
@@ -124,7 +124,7 @@ def _output_entry(node: DataNode, dtype: Any, ndim: Any, layout: Any) -> dict[st
     return entry
 
 
-def import_path(function: Any) -> str:
+def import_path(function: object) -> str:
     """``package.module:name`` of a function or class; raises SerializationError if it has none."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not module or not name or "<" in name or module == "__main__":
@@ -250,7 +250,7 @@ def _from_entry(
     return saved
 
 
-def _from_json(schema: Schema | None, key: str, value: Any, where: str) -> Any:
+def _from_json(schema: Schema | None, key: str, value: Any, where: str) -> object:
     argument = None if schema is None else schema.all_arguments.get(key)
     if argument is None:
         known = () if schema is None else schema.all_arguments

@@ -134,7 +134,7 @@ def _schema_of(name: str, where: str) -> Schema:
         raise SerializationError(f"{where}: {error.args[0]}") from None
 
 
-def _converted(schema: Schema, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _converted(schema: Schema, values: Mapping[str, object], where: str) -> dict[str, object]:
     """The arguments in the schema's terms: unknown and removed ones are dropped, renamed ones renamed."""
     converted: dict[str, Any] = {}
     for key, value in values.items():

@@ -331,7 +331,7 @@ def encode(pipeline: PipelineDef) -> bytes:
         raise SerializationError(f"The pipeline cannot be written: {error}") from error
 
 
-def _set(message: Any, name: str, value: Any) -> None:
+def _set(message: object, name: str, value: object) -> None:
     if value is not None:
         setattr(message, name, value.encode() if isinstance(value, str) else value)
 

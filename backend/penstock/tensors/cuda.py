@@ -3,9 +3,43 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 from penstock.errors import DeviceError
+
+
+class DeviceMemory(Protocol):
+    """Where an array begins."""
+
+    ptr: int
+
+
+class DeviceArray(Protocol):
+    """An array on a GPU, as CuPy has it, so far as it is located."""
+
+    @property
+    def data(self) -> DeviceMemory: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+
+    @property
+    def flags(self) -> ArrayFlags: ...
+
+
+class ArrayFlags(Protocol):
+    """How an array lies in memory."""
+
+    @property
+    def c_contiguous(self) -> bool: ...
 
 
 @functools.lru_cache(maxsize=1)

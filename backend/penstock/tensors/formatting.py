@@ -14,7 +14,9 @@ _SUMMARIZED_FROM = 1000
 _WIDTH = 75
 
 
-def tensor_text(name: str, data: np.ndarray | None, dtype: Any, layout: str, device: str, shape: Sequence[int]) -> str:
+def tensor_text(
+    name: str, data: np.ndarray | None, dtype: object, layout: str, device: str, shape: Sequence[int]
+) -> str:
     """A tensor as text: its data, unless None, and its properties, one per line."""
     return _lines(name, _array_text(data), dtype, layout, device, [f"shape={tuple(shape)}"])
 
@@ -22,7 +24,7 @@ def tensor_text(name: str, data: np.ndarray | None, dtype: Any, layout: str, dev
 def batch_text(
     name: str,
     samples: Sequence[np.ndarray] | None,
-    dtype: Any,
+    dtype: object,
     layout: str,
     device: str,
     shapes: Sequence[tuple[int, ...]],
@@ -32,7 +34,7 @@ def batch_text(
     return _lines(name, data, dtype, layout, device, [f"num_samples={len(shapes)}", f"shape=[{_shapes_text(shapes)}]"])
 
 
-def _lines(name: str, data: str | None, dtype: Any, layout: str, device: str, extents: list[str]) -> str:
+def _lines(name: str, data: str | None, dtype: object, layout: str, device: str, extents: list[str]) -> str:
     lines = [] if data is None else [data]
     lines.append(f"dtype={dtype}")
     if layout:

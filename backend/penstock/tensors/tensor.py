@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from penstock.tensors.formatting import tensor_text
 from penstock.tensors.pictures import sample_html
 
 # Distinguishes an argument not given from None.
-NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()
+NOT_GIVEN: object = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()
 
 
 class DLDeviceType(IntEnum):
@@ -42,7 +42,7 @@ def check_layout(layout: str | None, ndim: int) -> str:
     return text
 
 
-def only_given(arguments: dict[str, Any], owner: str) -> Any:
+def only_given(arguments: dict[str, object], owner: str) -> Any:
     """The one argument given of several names; raises TypeError unless there is exactly one."""
     given = [value for value in arguments.values() if value is not NOT_GIVEN]
     if len(given) != 1:
@@ -50,19 +50,24 @@ def only_given(arguments: dict[str, Any], owner: str) -> Any:
     return given[0]
 
 
+_Tensor = TypeVar("_Tensor", bound="Tensor")
+
+
 class Tensor:
     """The base of :class:`TensorCPU` and :class:`TensorGPU`."""
 
     device_type: str
 
-    _array: Any
+    array: Any
     _layout: str
     _source_info: str
     # Set if the type is not the array's: for enumerations, stored as numbers.
     _type: DALIDataType | None = None
 
     @classmethod
-    def of_array(cls, array: Any, layout: str = "", source_info: str = "", dtype: DALIDataType | None = None) -> Any:
+    def of_array(
+        cls: type[_Tensor], array: object, layout: str = "", source_info: str = "", dtype: DALIDataType | None = None
+    ) -> _Tensor:
         """A tensor of an array that is on this class's device already; nothing is copied or checked.
 
         Args:
@@ -150,7 +155,7 @@ class Tensor:
     def _text(self, data: np.ndarray | None) -> str:
         return tensor_text(type(self).__name__, data, self.dtype, self._layout, self.device_type, self.array.shape)
 
-    def _make_copy(self) -> Any:
+    def _make_copy(self) -> object:
         return type(self).of_array(self.array.copy(), self._layout, self._source_info, self._type)
 
     def _host_array(self) -> np.ndarray:
@@ -160,7 +165,7 @@ class Tensor:
     def __array_interface__(self) -> dict[str, Any]:
         return self._host_interface()
 
-    def _host_interface(self) -> dict[str, Any]:
+    def _host_interface(self) -> dict[str, object]:
         raise AttributeError("__array_interface__")
 
 
@@ -214,7 +219,7 @@ class TensorCPU(Tensor):
         array = self.array if dtype is None else self.array.astype(dtype, copy=False)
         return array.copy() if copy and array is self.array else array
 
-    def _host_interface(self) -> dict[str, Any]:
+    def _host_interface(self) -> dict[str, object]:
         check_readable(self.dtype)
         return self.array.__array_interface__
 
@@ -296,7 +301,7 @@ class TensorGPU(Tensor):
         return int(self.array.data.ptr)
 
     def copy_to_external(
-        self, ptr: Any, cuda_stream: Any = None, non_blocking: bool = False, use_copy_kernel: bool = False
+        self, ptr: object, cuda_stream: object = None, non_blocking: bool = False, use_copy_kernel: bool = False
     ) -> None:
         """Copies the data to the memory, on host or device, at address ``ptr``."""
         copy_device_to(self.array, ptr, cuda_stream, non_blocking)
@@ -326,7 +331,7 @@ def as_cupy_stream(stream: Any) -> Any:
     return cupy.cuda.ExternalStream(int(getattr(pointer, "value", pointer) or 0))
 
 
-def host_view(data: Any) -> np.ndarray:
+def host_view(data: object) -> np.ndarray:
     """A numpy view of host data, without a copy if possible.
 
     Takes numpy arrays, tensors, buffers, DLPack producers (torch) and Python sequences of numbers.
@@ -380,7 +385,7 @@ def _any_buffer_view(data: Any) -> np.ndarray:
         ) from None
 
 
-def device_view(data: Any) -> Any:
+def device_view(data: object) -> Any:
     """A CuPy view of device data, without a copy; host data is uploaded."""
     cupy = require_cupy("a tensor on the GPU")
     if isinstance(data, cupy.ndarray):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,9 @@ Shape = tuple[int, ...]
 
 def _volumes(shapes: Sequence[Shape]) -> list[int]:
     return [math.prod(shape) for shape in shapes]
+
+
+_List = TypeVar("_List", bound="TensorList")
 
 
 class TensorList:
@@ -64,13 +67,13 @@ class TensorList:
 
     @classmethod
     def of_samples(
-        cls,
+        cls: type[_List],
         samples: Sequence[Any],
         layout: str = "",
         dtype: DALIDataType | None = None,
         ndim: int | None = None,
         source_infos: Sequence[str] = (),
-    ) -> Any:
+    ) -> _List:
         """A batch of arrays that are on this class's device already. Nothing is copied or checked.
 
         ``dtype`` and ``ndim`` describe an empty batch.
@@ -90,13 +93,13 @@ class TensorList:
 
     @classmethod
     def of_elements(
-        cls,
+        cls: type[_List],
         elements: Any,
         shapes: Sequence[Shape],
         layout: str = "",
         ndim: int | None = None,
         dtype: DALIDataType | None = None,
-    ) -> Any:
+    ) -> _List:
         """A contiguous batch: ``elements`` is 1-D and holds the samples one after the other.
 
         Args:
@@ -114,8 +117,8 @@ class TensorList:
         return self
 
     def relabelled(
-        self, layout: str | None = None, shapes: Sequence[Shape] | None = None, ndim: int | None = None
-    ) -> Any:
+        self: _List, layout: str | None = None, shapes: Sequence[Shape] | None = None, ndim: int | None = None
+    ) -> _List:
         """The same data with another layout, or with other shapes of the same volume.
 
         Args:
@@ -135,18 +138,18 @@ class TensorList:
             other._ndim = ndim
         return other
 
-    def subset(self, indices: Sequence[int]) -> Any:
+    def subset(self: _List, indices: Sequence[int]) -> _List:
         """The batch of the samples at ``indices``, in that order, sharing memory."""
         samples = self.samples
         infos = [self.source_infos[i] for i in indices] if self.source_infos else ()
         return type(self).of_samples([samples[i] for i in indices], self._layout, self._dtype, self._ndim, infos)
 
-    def emptied(self, indices: Collection[int]) -> Any:
+    def emptied(self: _List, indices: Collection[int]) -> _List:
         """The batch with the samples at ``indices`` of size zero, the others sharing memory."""
         samples = [sample.reshape(-1)[:0] if i in indices else sample for i, sample in enumerate(self.samples)]
         return type(self).of_samples(samples, self._layout, self._dtype, self._ndim, self.source_infos)
 
-    def unfolded(self) -> Any:
+    def unfolded(self: _List) -> _List:
         """The slices of all samples along their first dimension as one batch, sharing memory."""
         shapes = [shape[1:] for shape in self.shapes for _ in range(shape[0])]
         if self.elements is not None:
@@ -159,7 +162,7 @@ class TensorList:
         other._dtype = self._dtype
         return other
 
-    def repeated(self, counts: Sequence[int]) -> Any:
+    def repeated(self: _List, counts: Sequence[int]) -> _List:
         """The batch with each sample repeated, sharing memory."""
         samples = [sample for sample, count in zip(self.samples, counts) for _ in range(count)]
         return type(self).of_samples(samples, self._layout, self._dtype, self._ndim)
@@ -240,6 +243,10 @@ class TensorList:
     def contiguous_elements(self) -> Any:
         raise NotImplementedError
 
+    def as_cpu(self) -> TensorListCPU:
+        """The batch in host memory."""
+        raise NotImplementedError
+
     def _dense(self) -> Any:
         if not self.is_dense_tensor():
             raise RuntimeError(
@@ -262,7 +269,7 @@ class TensorList:
             )
         return self._tensor_class.of_array(elements.reshape(tuple(shape)), "", "", self._dtype)
 
-    def _make_copy(self) -> Any:
+    def _make_copy(self) -> object:
         copy = type(self).of_samples(
             [sample.copy() for sample in self.samples], self._layout, self._dtype, self._ndim, self.source_infos
         )
@@ -337,7 +344,7 @@ def _arrays_of(items: Sequence[Any], view: Callable[[Any], Any], kind: str) -> t
     return arrays, layout
 
 
-def check_dlpack_list(objects: Any) -> None:
+def check_dlpack_list(objects: object) -> None:
     """Raises TypeError unless this is a list of objects with ``__dlpack__``."""
     if not isinstance(objects, list):
         raise TypeError(f"from_dlpack_list() takes a list, which is incompatible with {type(objects).__name__}")
@@ -410,7 +417,7 @@ class TensorListCPU(TensorList):
     @classmethod
     def allocate(
         cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "", pool: HostPool | None = None
-    ) -> Any:
+    ) -> TensorListCPU:
         """An uninitialized contiguous batch."""
         kind = numpy_dtype(dtype)
         count = sum(_volumes(shapes))
@@ -423,13 +430,15 @@ class TensorListCPU(TensorList):
         return batch
 
     @staticmethod
-    def from_dlpack_list(list_of_objects: Sequence[Any], layout: str | None = None, contiguous: bool = False) -> Any:
+    def from_dlpack_list(
+        list_of_objects: Sequence[object], layout: str | None = None, contiguous: bool = False
+    ) -> TensorListCPU:
         """A batch of objects with ``__dlpack__``; their memory is shared unless ``contiguous``."""
         check_dlpack_list(list_of_objects)
         return TensorListCPU(list(list_of_objects), layout, contiguous=contiguous)
 
     @staticmethod
-    def broadcast(tensor: Any, num_samples: int) -> Any:
+    def broadcast(tensor: object, num_samples: int) -> TensorListCPU:
         """A batch in which every sample is the same tensor."""
         array = host_view(tensor)
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""
@@ -489,12 +498,12 @@ class TensorListCPU(TensorList):
             raise RuntimeError("Only the samples of a contiguous batch have one data pointer")
         return int(self.contiguous_elements().ctypes.data)
 
-    def copy_to_external(self, ptr: Any) -> None:
+    def copy_to_external(self, ptr: object) -> None:
         """Copies all samples, contiguously, to the memory at address ``ptr``."""
         TensorCPU(self.contiguous_elements()).copy_to_external(ptr)
 
 
-def _own_device_view(item: Any) -> Any:
+def _own_device_view(item: object) -> object:
     if isinstance(item, TensorCPU):
         raise TypeError("it is on the CPU")
     return device_view(item)
@@ -554,7 +563,7 @@ class TensorListGPU(TensorList):
     located: Sequence[Any] | None = None
 
     @classmethod
-    def of_located(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> Any:
+    def of_located(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> TensorListGPU:
         """A batch of samples in memory that CuPy does not own (:class:`penstock.kernels.cuda.launch.Located`)."""
         batch = cls.of_samples([], layout, dtype, ndim)
         batch.shapes = [place.shape for place in places]
@@ -568,7 +577,7 @@ class TensorListGPU(TensorList):
         return super().samples
 
     @classmethod
-    def allocate(cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "") -> Any:
+    def allocate(cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "") -> TensorListGPU:
         """An uninitialized contiguous batch on the current device, ordered by CuPy's current stream."""
         cupy = require_cupy("a batch on the GPU")
         batch = cls.of_elements(cupy.empty(sum(_volumes(shapes)), numpy_dtype(dtype)), shapes, layout)
@@ -577,14 +586,14 @@ class TensorListGPU(TensorList):
 
     @staticmethod
     def from_dlpack_list(
-        list_of_objects: Sequence[Any], layout: str | None = None, stream: Any = None, contiguous: bool = False
-    ) -> Any:
+        list_of_objects: Sequence[object], layout: str | None = None, stream: object = None, contiguous: bool = False
+    ) -> TensorListGPU:
         """A batch of objects with ``__dlpack__``; their memory is shared unless ``contiguous``."""
         check_dlpack_list(list_of_objects)
         return TensorListGPU(list(list_of_objects), layout, contiguous=contiguous, stream=stream)
 
     @staticmethod
-    def broadcast(tensor: Any, num_samples: int) -> Any:
+    def broadcast(tensor: object, num_samples: int) -> TensorListGPU:
         """A batch in which every sample is the same tensor."""
         array = device_view(tensor)
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""
@@ -608,7 +617,7 @@ class TensorListGPU(TensorList):
         uploaded._host_source = host
         return uploaded
 
-    _host_source: Any = None
+    _host_source: object = None
 
     def pointers(self) -> np.ndarray:
         """Device addresses of the samples, uint64 of shape (batch,)."""
@@ -655,7 +664,7 @@ class TensorListGPU(TensorList):
         return int(self.contiguous_elements().data.ptr)
 
     def copy_to_external(
-        self, ptr: Any, cuda_stream: Any = None, non_blocking: bool = False, use_copy_kernel: bool = False
+        self, ptr: object, cuda_stream: object = None, non_blocking: bool = False, use_copy_kernel: bool = False
     ) -> None:
         """Copies all samples, contiguously, to the memory (host or device) at address ``ptr``."""
         copy_device_to(self.contiguous_elements(), ptr, cuda_stream, non_blocking)

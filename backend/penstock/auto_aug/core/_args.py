@@ -47,19 +47,19 @@ class UnusedArgException(Exception):
         self.unused_args = unused_args
 
 
-def positional_count(function: Callable[..., Any]) -> int:
+def positional_count(function: Callable[..., object]) -> int:
     """How many positional arguments a function takes."""
     parameters = inspect.signature(function).parameters.values()
     return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
-def _keywords(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def _keywords(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
     """The parameters that can be given by keyword: those after the data and the augmentation's parameter."""
     parameters = list(inspect.signature(function).parameters.values())[_DATA_AND_PARAMETER:]
     return {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
 
 
-def accepted(function: Callable[..., Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+def accepted(function: Callable[..., object], keywords: Mapping[str, object]) -> dict[str, Any]:
     """The keyword arguments that the function takes."""
     names = _keywords(function)
     return {name: value for name, value in keywords.items() if name in names}
@@ -70,7 +70,7 @@ def missing(function: Callable[..., Any], keywords: Mapping[str, Any]) -> list[s
     return [name for name, p in _keywords(function).items() if p.default is p.empty and name not in keywords]
 
 
-def forbid_unused_kwargs(augmentations: Iterable[_Augmentation], keywords: Mapping[str, Any], caller: str) -> None:
+def forbid_unused_kwargs(augmentations: Iterable[_Augmentation], keywords: Mapping[str, object], caller: str) -> None:
     """Raises UnusedArgException for keyword arguments that none of the augmentations takes."""
     taken = {name for augmentation in augmentations for name in _keywords(augmentation.op)}
     unused = [name for name in keywords if name not in taken]
@@ -82,7 +82,7 @@ def forbid_unused_kwargs(augmentations: Iterable[_Augmentation], keywords: Mappi
         )
 
 
-def require_kwargs(augmentations: Iterable[_Augmentation], keywords: Mapping[str, Any], caller: str) -> None:
+def require_kwargs(augmentations: Iterable[_Augmentation], keywords: Mapping[str, object], caller: str) -> None:
     """Raises MissingArgException if an augmentation needs a keyword argument that is missing."""
     for augmentation in augmentations:
         names = missing(augmentation.op, keywords)

@@ -360,7 +360,7 @@ def _decode_with_pillow(
     return pixels, 1.0 if pixels.dtype.kind == "f" else float(np.iinfo(pixels.dtype).max)
 
 
-def _as_mode(image: Any, output_type: DALIImageType) -> Any:
+def _as_mode(image: Any, output_type: DALIImageType) -> object:
     """The image in the mode of an output type; those with more than 8 bits keep their depth, and have one channel."""
     if image.mode.startswith(("I", "F")):
         return image

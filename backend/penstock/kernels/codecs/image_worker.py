@@ -21,7 +21,7 @@ def read_header_in_worker(data: np.ndarray, output: None) -> list[Any]:
 def decode_in_worker(
     data: np.ndarray,
     output: np.ndarray,
-    header: list[Any],
+    header: list[object],
     output_type: int,
     adjust_orientation: bool,
     fast_idct: bool,

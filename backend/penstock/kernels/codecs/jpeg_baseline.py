@@ -37,7 +37,8 @@ def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, outp
     if output.shape[1] < LANES:
         return False
     scan = _read_scan(encoded, header, output.shape[2])
-    return scan is not None and bool(decode_scan(scan, _strips(header.width), *region.anchor, output, reverse))
+    top, left = region.anchor
+    return scan is not None and bool(decode_scan(scan, _strips(header.width), top, left, output, reverse))
 
 
 def _read_scan(encoded: np.ndarray, header: ImageHeader, channels: int) -> Any:

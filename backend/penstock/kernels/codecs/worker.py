@@ -70,7 +70,7 @@ def _give_up_privileges() -> None:
     Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def _answer(request: dict[str, Any], memory: np.ndarray) -> dict[str, Any]:
+def _answer(request: dict[str, Any], memory: np.ndarray) -> dict[str, object]:
     size, place = request["data"], request["output"]
     data = memory[:size]
     data.flags.writeable = False
@@ -86,7 +86,7 @@ def _answer(request: dict[str, Any], memory: np.ndarray) -> dict[str, Any]:
         return {"error": type(error).__name__, "message": str(error)[:10_000]}
 
 
-def _function(task: str) -> Callable[..., Any]:
+def _function(task: str) -> Callable[..., object]:
     module, _, name = _TASKS[task].partition(":")
     function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function
@@ -100,7 +100,7 @@ def _limit_memory(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (wanted if most < 0 else min(wanted, most), most))
 
 
-def _receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+def _receive(connection: socket.socket) -> tuple[dict[str, object], list[int]]:
     message, files, _, _ = socket.recv_fds(connection, LENGTH.size, _MAX_FILES)
     message += _read(connection, LENGTH.size - len(message))
     (length,) = LENGTH.unpack(message)
@@ -117,6 +117,6 @@ def _read(connection: socket.socket, size: int) -> bytes:
     return bytes(parts)
 
 
-def _send(connection: socket.socket, message: dict[str, Any]) -> None:
+def _send(connection: socket.socket, message: dict[str, object]) -> None:
     packed = json.dumps(message).encode()
     connection.sendall(LENGTH.pack(len(packed)) + packed)

@@ -267,7 +267,7 @@ class _Worker:
                 raise
             raise _WorkerGone(self._how_it_ended()) from error
 
-    def _receive(self, deadline: float) -> dict[str, Any]:
+    def _receive(self, deadline: float) -> dict[str, object]:
         (length,) = LENGTH.unpack(self._read(LENGTH.size, deadline))
         if length > _LONGEST_ANSWER:
             raise _WorkerGone(f"it answered with {length} bytes")

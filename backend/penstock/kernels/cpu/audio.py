@@ -69,7 +69,7 @@ COLUMNS = 32
 
 
 @njit(nogil=True, cache=True)
-def used_widths(rows, weights):  # type: ignore[no-untyped-def]
+def used_widths(rows: int, weights: np.ndarray) -> np.ndarray:
     """The length of each of the ``rows`` of weights up to the last nonzero one."""
     width = weights.size // rows
     used = np.zeros(rows, np.int64)
@@ -80,7 +80,14 @@ def used_widths(rows, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def sum_rows(source, columns, starts, widths, weights, out):  # type: ignore[no-untyped-def]
+def sum_rows(
+    source: np.ndarray,
+    columns: int,
+    starts: np.ndarray,
+    widths: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """See :func:`weighted_rows`; all arrays are flat, and ``widths`` come from :func:`used_widths`."""
     width = weights.size // starts.size
     for m in range(starts.size):
@@ -104,7 +111,7 @@ def sum_rows(source, columns, starts, widths, weights, out):  # type: ignore[no-
 
 
 @njit(nogil=True, cache=True)
-def _weighted_rows(source, columns, starts, weights, out):  # type: ignore[no-untyped-def]
+def _weighted_rows(source: np.ndarray, columns: int, starts: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
     sum_rows(source, columns, starts, used_widths(starts.size, weights), weights, out)
 
 
@@ -127,7 +134,7 @@ def preemphasis(signal: np.ndarray, coefficient: np.float32, before: np.float32,
 
 
 @njit(nogil=True, cache=True)
-def _squared(signal, index):  # type: ignore[no-untyped-def]
+def _squared(signal: np.ndarray, index: int) -> float:
     value = np.float64(at(signal, index))
     return value * value
 
@@ -197,7 +204,9 @@ def sinc_phases(table: np.ndarray, lobes: int) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True)
-def _resample(padded, silence, scale, lobes, phases, steps, out):  # type: ignore[no-untyped-def]
+def _resample(
+    padded: np.ndarray, silence: float, scale: float, lobes: int, phases: np.ndarray, steps: np.ndarray, out: np.ndarray
+) -> None:
     per_sample, center = np.float32(32), np.float32(lobes * 32 + 1)
     taps = (2 * lobes + _LANES - 1) // _LANES * _LANES
     flat, stride = phases.ravel(), phases.shape[1]

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import mix_pixels
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
-def _scale_add(source, factor, offset, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _scale_add(
+    source: np.ndarray, factor: np.float32, offset: np.float32, target: np.ndarray, like: np.generic
+) -> None:
     for i in range(source.size):
         target[i] = converted(np.float32(source[i]) * factor + offset, like)
 
 
-@njit(**_OPTIONS)
-def _mix(source, matrix, offset, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _mix(source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic) -> None:
     """source (pixels, 3) -> target (pixels, 1), matrix (1, 3)."""
     a, b, c, d = matrix[0, 0], matrix[0, 1], matrix[0, 2], offset[0]
     for p in range(source.shape[0]):
@@ -28,8 +27,10 @@ def _mix(source, matrix, offset, target, like):  # type: ignore[no-untyped-def]
         target[p, 0] = converted(value, like)
 
 
-@njit(**_OPTIONS)
-def _transform(source, matrix, offset, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _transform(
+    source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic
+) -> None:
     """source (pixels, 3) -> target (pixels, 3), matrix (3, 3)."""
     # In registers, so that the loop is vectorized.
     m00, m01, m02, m03 = matrix[0, 0], matrix[0, 1], matrix[0, 2], offset[0]
@@ -47,8 +48,8 @@ _LANES = 16
 _WEIGHT_BITS = 15
 
 
-@njit(**_OPTIONS)
-def _to_grey(source, weights, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _to_grey(source: np.ndarray, weights: tuple[np.int32, ...], target: np.ndarray) -> None:
     """source (pixels * 3) -> target (pixels), both of uint8."""
     p = 0
     while p < target.size:

@@ -16,6 +16,7 @@ def converted(value: Any, like: Any) -> Any:
     raise TypeError("for use inside of numba kernels")
 
 
+# numba holds the signatures of what overloads against each other, annotations included: these functions have none.
 @overload(converted)
 def _converted(value, like):  # type: ignore[no-untyped-def]
     if isinstance(like, types.Float):
@@ -98,7 +99,7 @@ def _integer_to_integer(value: Any, like: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _cast(source, target, like):  # type: ignore[no-untyped-def]
+def _cast(source: np.ndarray, target: np.ndarray, like: np.generic) -> None:
     for i in range(source.size):
         target[i] = converted(source[i], like)
 

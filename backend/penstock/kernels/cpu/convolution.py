@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.halves import rounded_to_halves
+from penstock.kernels.cpu.options import OPTIONS
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
-def reflected(index, size):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def reflected(index: int, size: int) -> int:
     """The position inside ``[0, size)`` that ``index`` is mirrored to."""
     if size == 1:
         return 0
@@ -25,8 +23,8 @@ def reflected(index, size):  # type: ignore[no-untyped-def]
     return index
 
 
-@njit(**_OPTIONS)
-def _convolve(source, window, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _convolve(source: np.ndarray, window: np.ndarray, target: np.ndarray, like: np.generic) -> None:
     """The middle axis of source (outer, n, inner) -> target of the same shape."""
     outer, size, inner = source.shape
     radius = window.size // 2
@@ -44,8 +42,8 @@ def _convolve(source, window, target, like):  # type: ignore[no-untyped-def]
                 out[j] = converted(line[j], like)
 
 
-@njit(**_OPTIONS)
-def _convolve_rows(source, window, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _convolve_rows(source: np.ndarray, window: np.ndarray, target: np.ndarray, like: np.generic) -> None:
     """Like ``_convolve``, for an inner extent so small that whole rows are processed at once."""
     outer, size, inner = source.shape
     radius = window.size // 2

@@ -6,14 +6,14 @@ first five terms have a relative error of 3e-9 between the square roots of one h
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import larger, load, store, zeros
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 # Independent maxima.
 _ABREAST = 32
 _LN2 = np.float32(np.log(2))
@@ -23,18 +23,18 @@ _INFINITY = np.float32(np.inf)
 _SMALLEST_NORMAL, _UP, _UP_EXPONENT = np.float32(2.0**-126), np.float32(2.0**25), np.float32(25)
 
 
-@njit(**_OPTIONS)
-def _bits(number):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _bits(number: np.float32) -> np.int32:
     return np.float32(number).view(np.int32)
 
 
-@njit(**_OPTIONS)
-def _float_from_bits(bits):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _float_from_bits(bits: int) -> np.float32:
     return np.int32(bits).view(np.float32)
 
 
-@njit(**_OPTIONS)
-def largest(source):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def largest(source: np.ndarray) -> np.float32:
     """The maximum, or 0 if no element is positive."""
     maxima, last = zeros(_ABREAST), source.size - source.size % _ABREAST
     for i in range(0, last, _ABREAST):
@@ -50,15 +50,17 @@ def largest(source):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(**_OPTIONS)
-def inverse_unit(source, relative, reference):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def inverse_unit(source: np.ndarray, relative: bool, reference: np.float32) -> np.float32:
     """The scale of values: from the reference or, if ``relative``, from the maximum of the source."""
     unit = largest(source) if relative else reference
     return np.float32(1) / (unit if unit != 0 or not relative else np.float32(1))
 
 
-@njit(**_OPTIONS)
-def scaled_decibels(source, scale, smallest, factor, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def scaled_decibels(
+    source: np.ndarray, scale: np.float32, smallest: np.float32, factor: np.float32, out: np.ndarray
+) -> None:
     """``factor * log(max(source * scale, smallest))`` for as many elements as ``out`` has."""
     any_tiny = smallest < _SMALLEST_NORMAL
     for i in range(out.size):
@@ -78,8 +80,10 @@ def scaled_decibels(source, scale, smallest, factor, out):  # type: ignore[no-un
         out[i] = (ratio if ratio == _INFINITY else logarithm) * factor
 
 
-@njit(**_OPTIONS)
-def _to_decibels(source, relative, reference, smallest, factor, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _to_decibels(
+    source: np.ndarray, relative: bool, reference: np.float32, smallest: np.float32, factor: np.float32, out: np.ndarray
+) -> None:
     scaled_decibels(source, inverse_unit(source, relative, reference), smallest, factor, out)
 
 

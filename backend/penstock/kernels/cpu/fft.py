@@ -10,15 +10,25 @@ and imaginary parts, and the two spectra are separated by their symmetry (Cooley
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.audio import reflected, used_widths
-from penstock.kernels.cpu.simd import add_product, at, load, spread, store, subtract_product, transposed, zeros
+from penstock.kernels.cpu.code_generation import Vector
+from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.simd import (
+    add_product,
+    at,
+    load,
+    spread,
+    store,
+    subtract_product,
+    transposed,
+    zeros,
+)
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 _LANES = 8
 # Floats of a vector of complex numbers: the real parts, then the imaginary parts.
 _ROW = 2 * _LANES
@@ -69,8 +79,22 @@ def _places(size: int) -> np.ndarray:
     return order * _ROW
 
 
-@njit(**_OPTIONS)
-def _copy_frames(signal, length, step, first, count, reflect, size, out):  # type: ignore[no-untyped-def]
+_FourVectors = tuple[Vector, Vector, Vector, Vector]
+# Of the steps, where the last one reads, and of the odd elements' spectra.
+_Factors = tuple[np.ndarray, np.ndarray, np.ndarray]
+# Complex numbers of 8 frames, and copies of these.
+_Scratch = tuple[np.ndarray, np.ndarray]
+TileScratch = tuple[_Scratch, np.ndarray]
+# Those of a `Transform`.
+TransformFields = tuple[np.ndarray, int, int, int, bool, bool, _Factors]
+# Where each band starts, its width, and all weights.
+_Bands = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@njit(**OPTIONS)
+def _copy_frames(
+    signal: np.ndarray, length: int, step: int, first: int, count: int, reflect: bool, size: int, out: np.ndarray
+) -> None:
     """``count`` frames, starting with ``first``, at intervals of ``size`` elements of ``out``; zeros between them."""
     for i in range(out.size):
         out[i] = 0
@@ -88,8 +112,8 @@ def _copy_frames(signal, length, step, first, count, reflect, size, out):  # typ
                 out[place + k] = signal[reflected(index, signal.size)]
 
 
-@njit(**_OPTIONS)
-def _gather(source, first, step, window, work):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _gather(source: np.ndarray, first: int, step: int, window: np.ndarray, work: np.ndarray) -> None:
     """Windowed frames, side by side: even elements are real parts, odd ones imaginary; then zeros.
 
     Frame ``i`` begins at ``source[first + i * step]``; nothing past the window is read. Windows have at least 8
@@ -125,8 +149,8 @@ def _gather(source, first, step, window, work):  # type: ignore[no-untyped-def]
         k += _LANES
 
 
-@njit(**_OPTIONS)
-def _halve(work, twiddles):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _halve(work: np.ndarray, twiddles: np.ndarray) -> None:
     """A step of radix 2."""
     half = work.size // 2
     for a in range(0, half, _ROW):
@@ -141,8 +165,8 @@ def _halve(work, twiddles):  # type: ignore[no-untyped-def]
         store(work, b + _LANES, add_product(dr * wi, wr, di))
 
 
-@njit(**_OPTIONS)
-def _quarter(work, stride, twiddles, t):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _quarter(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int:
     """A step of radix 4 of transforms of ``stride`` elements each; their factors begin at ``t``."""
     quarter = stride // 4
     for p in range(0, quarter, _ROW):
@@ -181,8 +205,8 @@ def _quarter(work, stride, twiddles, t):  # type: ignore[no-untyped-def]
     return t
 
 
-@njit(**_OPTIONS)
-def _even_results(work, a):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _even_results(work: np.ndarray, a: int) -> _FourVectors:
     """Results 0 and 2 of the last radix-4 step for the four complex numbers starting at ``a``."""
     b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
     pr, pi = (
@@ -196,8 +220,8 @@ def _even_results(work, a):  # type: ignore[no-untyped-def]
     return pr + sr, pi + si, pr - sr, pi - si
 
 
-@njit(**_OPTIONS)
-def _odd_results(work, a):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _odd_results(work: np.ndarray, a: int) -> _FourVectors:
     """Results 1 and 3."""
     b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
     mr, mi = (
@@ -211,8 +235,19 @@ def _odd_results(work, a):  # type: ignore[no-untyped-def]
     return mr + ti, mi - tr, mr - ti, mi + tr
 
 
-@njit(**_OPTIONS)
-def _part(ar, ai, br, bi, split_twiddles, t, out, columns, k, mirrored):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _part(
+    ar: Vector,
+    ai: Vector,
+    br: Vector,
+    bi: Vector,
+    split_twiddles: np.ndarray,
+    t: int,
+    out: np.ndarray,
+    columns: int,
+    k: int,
+    mirrored: int,
+) -> None:
     """Squared magnitudes, times 4, of the frequencies ``k`` and ``mirrored`` of real frames.
 
     The contributions of even and odd elements to the two differ only in sign.
@@ -228,8 +263,8 @@ def _part(ar, ai, br, bi, split_twiddles, t, out, columns, k, mirrored):  # type
     store(out, mirrored * columns, add_product(re * re, im, im))
 
 
-@njit(**_OPTIONS)
-def _power(work, places, split_twiddles, out, columns):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _power(work: np.ndarray, places: np.ndarray, split_twiddles: np.ndarray, out: np.ndarray, columns: int) -> None:
     """The transform's last step, and the power of the real frames' frequencies: that of ``k`` in row ``k`` of ``out``."""
     quarter = places.size
     half, size = 2 * quarter, 4 * quarter
@@ -251,8 +286,20 @@ def _power(work, places, split_twiddles, out, columns):  # type: ignore[no-untyp
         _part(a3r, a3i, b0r, b0i, split_twiddles, t + 6, out, columns, size - k, k)
 
 
-@njit(**_OPTIONS)
-def _spectra(signal, window, length, step, first, count, reflect, factors, scratch, out, columns):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _spectra(
+    signal: np.ndarray,
+    window: np.ndarray,
+    length: int,
+    step: int,
+    first: int,
+    count: int,
+    reflect: bool,
+    factors: _Factors,
+    scratch: _Scratch,
+    out: np.ndarray,
+    columns: int,
+) -> None:
     """The power spectra of up to 8 frames side by side, starting with ``first``; ``columns`` is the stride of ``out``."""
     twiddles, places, split_twiddles = factors
     work, frames = scratch
@@ -272,14 +319,14 @@ def _spectra(signal, window, length, step, first, count, reflect, factors, scrat
     _power(work, places, split_twiddles, out, columns)
 
 
-@njit(**_OPTIONS)
-def _scratch(size, window):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _scratch(size: int, window: np.ndarray) -> _Scratch:
     """For ``size`` complex numbers of 8 frames, and copies of them."""
     return np.empty(size * _ROW, np.float32), np.empty(window.size * _LANES, np.float32)
 
 
-@njit(**_OPTIONS)
-def _store_rows(block, rows, first, frames, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _store_rows(block: np.ndarray, rows: int, first: int, frames: int, out: np.ndarray) -> None:
     """``out[k, first + column] = block[k, column]``, for up to ``frames`` columns."""
     if first + TILE <= frames:
         for k in range(rows):
@@ -290,8 +337,8 @@ def _store_rows(block, rows, first, frames, out):  # type: ignore[no-untyped-def
             out[k * frames + first + column] = block[k * TILE + column]
 
 
-@njit(**_OPTIONS)
-def _store_columns(block, rows, first, frames, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _store_columns(block: np.ndarray, rows: int, first: int, frames: int, out: np.ndarray) -> None:
     """``out[first + column, k] = block[k, column]``, for up to ``frames`` columns."""
     count = min(TILE, frames - first)
     whole = count // _LANES * _LANES if rows >= _LANES else 0
@@ -324,14 +371,26 @@ def _store_columns(block, rows, first, frames, out):  # type: ignore[no-untyped-
             out[(first + column) * rows + k] = block[k * TILE + column]
 
 
-@njit(**_OPTIONS)
-def _to_magnitudes(powers):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _to_magnitudes(powers: np.ndarray) -> None:
     for i in range(powers.size):
         powers[i] = np.sqrt(powers[i])
 
 
-@njit(**_OPTIONS)
-def _power_spectra(signal, window, length, step, start, reflect, magnitude, factors, frames, time_first, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _power_spectra(
+    signal: np.ndarray,
+    window: np.ndarray,
+    length: int,
+    step: int,
+    start: int,
+    reflect: bool,
+    magnitude: bool,
+    factors: _Factors,
+    frames: int,
+    time_first: bool,
+    out: np.ndarray,
+) -> None:
     bins = factors[1].size * 4 + 1
     scratch, block = _scratch(bins - 1, window), np.empty(bins * TILE, np.float32)
     for t in range(0, frames, TILE):
@@ -346,8 +405,10 @@ def _power_spectra(signal, window, length, step, start, reflect, magnitude, fact
             _store_rows(block, bins, t, frames, out)
 
 
-@njit(**_OPTIONS)
-def _sum_bands(powers, starts, widths, weights, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _sum_bands(
+    powers: np.ndarray, starts: np.ndarray, widths: np.ndarray, weights: np.ndarray, out: np.ndarray
+) -> None:
     """:func:`penstock.kernels.cpu.audio.weighted_rows` of the spectra of 8 frames, for rows of ``TILE``."""
     width = weights.size // starts.size
     for m in range(starts.size):
@@ -358,8 +419,16 @@ def _sum_bands(powers, starts, widths, weights, out):  # type: ignore[no-untyped
         store(out, m * TILE, sums)
 
 
-@njit(**_OPTIONS)
-def band_tile(signal, transform, bands, t, count, scratch, sums):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def band_tile(
+    signal: np.ndarray,
+    transform: TransformFields,
+    bands: _Bands,
+    t: int,
+    count: int,
+    scratch: TileScratch,
+    sums: np.ndarray,
+) -> None:
     """The bands of up to ``TILE`` frames starting with frame ``t``: ``sums[m * TILE + column]``.
 
     Args:
@@ -382,16 +451,23 @@ def band_tile(signal, transform, bands, t, count, scratch, sums):  # type: ignor
         _sum_bands(powers, starts, widths, weights, sums[column:])
 
 
-@njit(**_OPTIONS)
-def tile_scratch(transform):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def tile_scratch(transform: TransformFields) -> TileScratch:
     """The scratch memory of :func:`band_tile`."""
     window, factors = transform[0], transform[6]
     size = factors[1].size * 4
     return _scratch(size, window), np.empty((size + 1) * _LANES, np.float32)
 
 
-@njit(**_OPTIONS)
-def _band_power(signal, transform, starts, weights, frames, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _band_power(
+    signal: np.ndarray,
+    transform: TransformFields,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    frames: int,
+    out: np.ndarray,
+) -> None:
     bands = starts, used_widths(starts.size, weights), weights
     scratch, sums = tile_scratch(transform), np.empty(starts.size * TILE, np.float32)
     for t in range(0, frames, TILE):
@@ -418,7 +494,7 @@ class Transform(NamedTuple):
     start: int
     reflect: bool
     magnitude: bool
-    factors: tuple[np.ndarray, np.ndarray, np.ndarray]
+    factors: _Factors
 
 
 def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: bool, magnitude: bool) -> Transform:
@@ -452,4 +528,4 @@ def band_power(
     signal: np.ndarray, transform: Transform, starts: np.ndarray, weights: np.ndarray, out: np.ndarray
 ) -> None:
     """The same as :func:`power_spectra` followed by :func:`penstock.kernels.cpu.audio.weighted_rows`."""
-    _band_power(signal, tuple(transform), starts, weights.reshape(-1), out.shape[1], out.reshape(-1))
+    _band_power(signal, transform[:], starts, weights.reshape(-1), out.shape[1], out.reshape(-1))

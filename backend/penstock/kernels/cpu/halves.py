@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+from penstock.kernels.cpu.options import OPTIONS
 
 
-@njit(**_OPTIONS)
-def _round(bits, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _round(bits: np.ndarray, target: np.ndarray) -> None:
     """From the bits of singles to those of the nearest halves. Branchless, so that the loop is vectorized."""
     for i in range(bits.size):
         magnitude = np.int32(bits[i] & 0x7FFFFFFF)

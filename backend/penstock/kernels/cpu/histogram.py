@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.audio import reflected
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import load_word
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 # Counters used in turn: neighbouring pixels are often equal, and a counter must be written before it is read again.
 _TURNS = 4
 
 
-@njit(**_OPTIONS)
-def _equalizing_table(counts, total, table):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _equalizing_table(counts: np.ndarray, total: int, table: np.ndarray) -> None:
     """Maps each value to the share of pixels not above it (without those of the minimum), scaled from 0 to 255."""
     least = 0
     while counts[least] == 0:
@@ -34,8 +32,8 @@ def _equalizing_table(counts, total, table):  # type: ignore[no-untyped-def]
         table[value] = np.uint8(np.rint(np.float32(below) * scale))
 
 
-@njit(**_OPTIONS)
-def _count(source, channels, flat):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _count(source: np.ndarray, channels: int, flat: np.ndarray) -> None:
     """Adds an image to counters of shape (channels, _TURNS, 256), flat."""
     step = _TURNS * 256
     if channels == 3:
@@ -51,8 +49,8 @@ def _count(source, channels, flat):  # type: ignore[no-untyped-def]
             flat[channel * step + p % _TURNS * 256 + at(source, p * channels + channel)] += 1
 
 
-@njit(**_OPTIONS)
-def _look_up(source, channels, table, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _look_up(source: np.ndarray, channels: int, table: np.ndarray, target: np.ndarray) -> None:
     """Looks each value up in its channel's table of 256, which are contiguous."""
     begin = 0
     if channels == 3:
@@ -70,8 +68,8 @@ def _look_up(source, channels, table, target):  # type: ignore[no-untyped-def]
             target[place] = at(table, channel * 256 + at(source, place))
 
 
-@njit(**_OPTIONS)
-def _equalize(source, channels, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _equalize(source: np.ndarray, channels: int, target: np.ndarray) -> None:
     """Both flat, of pixels with so many channels."""
     counts = np.zeros((channels, _TURNS, 256), np.int32)
     _count(source, channels, counts.ravel())
@@ -90,8 +88,8 @@ def equalize(source: np.ndarray, target: np.ndarray) -> None:
     _equalize(source.reshape(-1), source.shape[-1], target.reshape(-1))
 
 
-@njit(**_OPTIONS)
-def _count_tile(source, top, left, height, width, counts):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _count_tile(source: np.ndarray, top: int, left: int, height: int, width: int, counts: np.ndarray) -> None:
     """Adds a tile (H, W) to counters of shape (_TURNS, 256); the image is reflected beyond its borders."""
     inside = min(width, source.shape[1] - left)
     for y in range(top, top + height):
@@ -102,8 +100,8 @@ def _count_tile(source, top, left, height, width, counts):  # type: ignore[no-un
             counts[0, row[reflected(left + x, source.shape[1])]] += 1
 
 
-@njit(**_OPTIONS)
-def _limited_table(counts, area, limit, table):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _limited_table(counts: np.ndarray, area: int, limit: int, table: np.ndarray) -> None:
     """Maps each value to the share of the tile's pixels not above it, counting none more often than ``limit``."""
     if limit > 0:
         excess = 0
@@ -122,16 +120,25 @@ def _limited_table(counts, area, limit, table):  # type: ignore[no-untyped-def]
         table[value] = np.uint8(min(np.rint(np.float32(below) * scale), np.float32(255)))
 
 
-@njit(**_OPTIONS)
-def _between(place, extent, tiles):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _between(place: int, extent: int, tiles: int) -> tuple[int, int, np.float32]:
     """The two tiles whose centres are around a pixel, and the weight of the second one."""
     position = np.float32(place) * (np.float32(1) / np.float32(extent)) - np.float32(0.5)
     first = int(np.floor(position))
     return max(first, 0), min(first + 1, tiles - 1), position - np.float32(first)
 
 
-@njit(**_OPTIONS)
-def _blend(source, lefts, rights, nearness, upper, lower, fy, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _blend(
+    source: np.ndarray,
+    lefts: np.ndarray,
+    rights: np.ndarray,
+    nearness: np.ndarray,
+    upper: np.ndarray,
+    lower: np.ndarray,
+    fy: np.float32,
+    target: np.ndarray,
+) -> None:
     """A row of pixels, interpolated between four tables each, which begin at ``lefts`` and ``rights`` in two rows."""
     one = np.float32(1)
     for x in range(source.size):
@@ -141,8 +148,10 @@ def _blend(source, lefts, rights, nearness, upper, lower, fy, target):  # type: 
         target[x] = np.uint8(np.rint(above * (one - fy) + below * fy))
 
 
-@njit(**_OPTIONS)
-def _equalize_tiles(source, tiles, extents, limit, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _equalize_tiles(
+    source: np.ndarray, tiles: tuple[int, int], extents: tuple[int, int], limit: int, target: np.ndarray
+) -> None:
     height, width = source.shape
     rows, columns = tiles
     tables = np.empty((rows, columns * 256), np.uint8)

@@ -7,7 +7,7 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def _look_up(source, table, target):  # type: ignore[no-untyped-def]
+def _look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
     last = table.size - 1
     for i in range(source.size):
         key = source[i]
@@ -28,7 +28,7 @@ def look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _mark(numbers, on, off, count, inner, target):  # type: ignore[no-untyped-def]
+def _mark(numbers: np.ndarray, on: np.generic, off: np.generic, count: int, inner: int, target: np.ndarray) -> None:
     for i in range(target.size):
         target[i] = off
     for begin in range(0, numbers.size, max(inner, 1)):

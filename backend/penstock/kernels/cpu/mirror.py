@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import copy_mirrored
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 # Pixels reversed at a time.
 _LANES = 16
 
 
-@njit(**_OPTIONS)
-def _mirror_single(source, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _mirror_single(source: np.ndarray, target: np.ndarray) -> None:
     """target[r, x] = source[r, -1 - x], for rows of at least ``_LANES`` elements."""
     rows, width = source.shape
     for r in range(rows):
@@ -29,8 +28,8 @@ def _mirror_single(source, target):  # type: ignore[no-untyped-def]
             x += _LANES
 
 
-@njit(**_OPTIONS)
-def _mirror_triple(source, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _mirror_triple(source: np.ndarray, target: np.ndarray) -> None:
     """The same for pixels of three elements."""
     rows, elements = source.shape
     width = elements // 3

@@ -9,29 +9,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import load, store, total, widened, zeros
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 # The smallest number of partial sums.
 _ABREAST = 64
 # Elements of a row processed at a time.
 _LANES = 16
 
 
-@njit(**_OPTIONS)
-def _step(inner):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _step(inner: int) -> int:
     """The number of partial sums of a row: whole groups of ``inner``."""
     return inner * ((_ABREAST + inner - 1) // inner)
 
 
-@njit(**_OPTIONS)
-def _fold(totals, inner):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _fold(totals: np.ndarray, inner: int) -> None:
     """Adds groups of ``inner`` elements to the first one, pairwise in halves."""
     groups = totals.size // inner
     while groups > 1:
@@ -42,8 +42,8 @@ def _fold(totals, inner):  # type: ignore[no-untyped-def]
         groups = half
 
 
-@njit(**_OPTIONS)
-def _repeat(values, inner):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _repeat(values: np.ndarray, inner: int) -> None:
     """Fills ``values`` with copies of its first ``inner`` elements."""
     for j in range(inner):
         value = values[j]
@@ -51,8 +51,8 @@ def _repeat(values, inner):  # type: ignore[no-untyped-def]
             values[k] = value
 
 
-@njit(**_OPTIONS)
-def _row_sums(row, inner, totals):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _row_sums(row: np.ndarray, inner: int, totals: np.ndarray) -> None:
     """Leaves the sums in the first elements of ``totals``."""
     step = totals.size
     for j in range(step):
@@ -64,8 +64,8 @@ def _row_sums(row, inner, totals):  # type: ignore[no-untyped-def]
     _fold(totals, inner)
 
 
-@njit(**_OPTIONS)
-def _row_squared_deviations(row, inner, means, totals):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _row_squared_deviations(row: np.ndarray, inner: int, means: np.ndarray, totals: np.ndarray) -> None:
     step = totals.size
     for j in range(step):
         totals[j] = 0
@@ -77,8 +77,10 @@ def _row_squared_deviations(row, inner, means, totals):  # type: ignore[no-untyp
     _fold(totals, inner)
 
 
-@njit(**_OPTIONS)
-def _normalize_row(row, means, factors, shift, out, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _normalize_row(
+    row: np.ndarray, means: np.ndarray, factors: np.ndarray, shift: np.float32, out: np.ndarray, like: np.generic
+) -> None:
     step = means.size
     for begin in range(0, row.size, step):
         part, place = row[begin : begin + step], out[begin : begin + step]
@@ -86,8 +88,8 @@ def _normalize_row(row, means, factors, shift, out, like):  # type: ignore[no-un
             place[j] = converted((np.float32(part[j]) - means[j]) * factors[j] + shift, like)
 
 
-@njit(**_OPTIONS)
-def _sums(source, outer, inner, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _sums(source: np.ndarray, outer: int, inner: int, out: np.ndarray) -> None:
     size, totals = source.size // outer, np.empty(_step(inner), np.float64)
     for o in range(outer):
         _row_sums(source[o * size : (o + 1) * size], inner, totals)
@@ -95,8 +97,8 @@ def _sums(source, outer, inner, out):  # type: ignore[no-untyped-def]
             out[o, j] = totals[j]
 
 
-@njit(**_OPTIONS)
-def _squared_deviations(source, outer, inner, mean, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _squared_deviations(source: np.ndarray, outer: int, inner: int, mean: np.ndarray, out: np.ndarray) -> None:
     size, step = source.size // outer, _step(inner)
     totals, means = np.empty(step, np.float64), np.empty(step, np.float32)
     for o in range(outer):
@@ -108,8 +110,17 @@ def _squared_deviations(source, outer, inner, mean, out):  # type: ignore[no-unt
             out[o, j] = totals[j]
 
 
-@njit(**_OPTIONS)
-def _normalize(source, outer, inner, mean, factor, shift, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _normalize(
+    source: np.ndarray,
+    outer: int,
+    inner: int,
+    mean: np.ndarray,
+    factor: np.ndarray,
+    shift: np.float32,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     size, step = source.size // outer, _step(inner)
     means, factors = np.empty(step, np.float32), np.empty(step, np.float32)
     for o in range(outer):
@@ -121,8 +132,18 @@ def _normalize(source, outer, inner, mean, factor, shift, target, like):  # type
         _normalize_row(source[begin:end], means, factors, shift, target[begin:end], like)
 
 
-@njit(**_OPTIONS)
-def _standardize(source, outer, inner, ddof, epsilon, scale, shift, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _standardize(
+    source: np.ndarray,
+    outer: int,
+    inner: int,
+    ddof: int,
+    epsilon: float,
+    scale: np.float32,
+    shift: np.float32,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     size, step = source.size // outer, _step(inner)
     count = size // inner
     totals = np.empty(step, np.float64)
@@ -143,8 +164,17 @@ def _standardize(source, outer, inner, ddof, epsilon, scale, shift, target, like
         _normalize_row(row, means, factors, shift, target[begin:end], like)
 
 
-@njit(**_OPTIONS)
-def standardize_row(source, begin, end, ddof, epsilon, scale, shift, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def standardize_row(
+    source: np.ndarray,
+    begin: int,
+    end: int,
+    ddof: int,
+    epsilon: float,
+    scale: np.float32,
+    shift: np.float32,
+    target: np.ndarray,
+) -> None:
     """Elements ``begin`` to ``end``, both arrays of float32."""
     blocks, count = end - (end - begin) % _LANES, end - begin
     totals = widened(zeros(_LANES))
@@ -171,8 +201,16 @@ def standardize_row(source, begin, end, ddof, epsilon, scale, shift, target):  #
         target[i] = (source[i] - mean) * factor + shift
 
 
-@njit(**_OPTIONS)
-def _standardize_rows(source, outer, ddof, epsilon, scale, shift, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _standardize_rows(
+    source: np.ndarray,
+    outer: int,
+    ddof: int,
+    epsilon: float,
+    scale: np.float32,
+    shift: np.float32,
+    target: np.ndarray,
+) -> None:
     size = source.size // outer
     for o in range(outer):
         standardize_row(source, o * size, (o + 1) * size, ddof, epsilon, scale, shift, target)
@@ -259,7 +297,7 @@ def standardize(data: np.ndarray, volumes: tuple[int, int], standard: Standard, 
     if volumes[1] == 1 and source.dtype == flat.dtype == np.float32:
         _standardize_rows(source, volumes[0], *standard, flat)
         return
-    _standardize(source, *volumes, *standard, flat, target.dtype.type(0))
+    _standardize(source, volumes[0], volumes[1], *standard, flat, target.dtype.type(0))
 
 
 def _spread(values: np.ndarray, volumes: tuple[int, int]) -> np.ndarray:

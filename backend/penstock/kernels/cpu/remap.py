@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import at
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
-def _tap(source, y, x, c, fill):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _tap(source: np.ndarray, y: int, x: int, c: int, fill: np.float32) -> np.float32:
     if 0 <= y < source.shape[0] and 0 <= x < source.shape[1]:
         return np.float32(source[y, x, c])
     return fill
 
 
-@njit(**_OPTIONS)
-def _nearest_row(source, xs, ys, shift, fill, kept, rows, columns, out, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _nearest_row(
+    source: np.ndarray,
+    xs: np.ndarray,
+    ys: np.ndarray,
+    shift: np.float32,
+    fill: np.float32,
+    kept: bool,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    out: np.ndarray,
+    like: np.generic,
+) -> None:
     height, width, channels = source.shape
     # In one addition: otherwise a value just below a pixel's edge could be rounded up.
     to_nearest = shift + np.float32(0.5)
@@ -53,8 +62,16 @@ def _nearest_row(source, xs, ys, shift, fill, kept, rows, columns, out, like):  
                 out[place + c] = at(flat, pixel + c)
 
 
-@njit(**_OPTIONS)
-def _linear_row(source, xs, ys, shift, fill, out, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _linear_row(
+    source: np.ndarray,
+    xs: np.ndarray,
+    ys: np.ndarray,
+    shift: np.float32,
+    fill: np.float32,
+    out: np.ndarray,
+    like: np.generic,
+) -> None:
     height, width, channels = source.shape
     for x in range(xs.size):
         sx, sy = xs[x] + shift, ys[x] + shift
@@ -72,8 +89,20 @@ def _linear_row(source, xs, ys, shift, fill, out, like):  # type: ignore[no-unty
             out[place + c] = converted(np.float32(top + (low - top) * fy), like)
 
 
-@njit(**_OPTIONS)
-def _take_row(source, xs, ys, shift, linear, fill, kept, rows, columns, out, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _take_row(
+    source: np.ndarray,
+    xs: np.ndarray,
+    ys: np.ndarray,
+    shift: np.float32,
+    linear: bool,
+    fill: np.float32,
+    kept: bool,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    out: np.ndarray,
+    like: np.generic,
+) -> None:
     """One row of the output, flat; ``rows`` and ``columns`` are int32 of its width, to be used."""
     if linear:
         _linear_row(source, xs, ys, shift, fill, out, like)
@@ -81,16 +110,36 @@ def _take_row(source, xs, ys, shift, linear, fill, kept, rows, columns, out, lik
         _nearest_row(source, xs, ys, shift, fill, kept, rows, columns, out, like)
 
 
-@njit(**_OPTIONS)
-def _remap(source, mapx, mapy, shift, linear, fill, kept, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _remap(
+    source: np.ndarray,
+    mapx: np.ndarray,
+    mapy: np.ndarray,
+    shift: np.float32,
+    linear: bool,
+    fill: np.float32,
+    kept: bool,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     rows, columns = np.empty(target.shape[1], np.int32), np.empty(target.shape[1], np.int32)
     for y in range(target.shape[0]):
         out = target[y].ravel()
         _take_row(source, mapx[y], mapy[y], shift, linear, fill, kept, rows, columns, out, like)
 
 
-@njit(**_OPTIONS)
-def _waves(source, across, down, shift, linear, fill, kept, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _waves(
+    source: np.ndarray,
+    across: np.ndarray,
+    down: np.ndarray,
+    shift: np.float32,
+    linear: bool,
+    fill: np.float32,
+    kept: bool,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     width = target.shape[1]
     xs, ys = np.empty(width, np.float32), np.empty(width, np.float32)
     rows, columns = np.empty(width, np.int32), np.empty(width, np.int32)
@@ -102,8 +151,21 @@ def _waves(source, across, down, shift, linear, fill, kept, target, like):  # ty
         _take_row(source, xs, ys, shift, linear, fill, kept, rows, columns, target[y].ravel(), like)
 
 
-@njit(**_OPTIONS)
-def _ball(source, radius, middle_x, middle_y, from_x, from_y, shift, linear, fill, kept, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _ball(
+    source: np.ndarray,
+    radius: float,
+    middle_x: float,
+    middle_y: float,
+    from_x: np.ndarray,
+    from_y: np.ndarray,
+    shift: np.float32,
+    linear: bool,
+    fill: np.float32,
+    kept: bool,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     width = target.shape[1]
     xs, ys = np.empty(width, np.float32), np.empty(width, np.float32)
     rows, columns = np.empty(width, np.int32), np.empty(width, np.int32)

@@ -9,7 +9,6 @@ that does not depend on the window: a part of the output equals the part of the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -17,10 +16,10 @@ from numba import njit
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.halves import round_to_halves
 from penstock.kernels.cpu.normalize import converted_fill, normalized
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import add_product, at, load, load_pixels, rounded, store, zeros
 from penstock.kernels.filters import Taps
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 # Columns are summed four values at a time, so lines of pixels have this many spare elements at their end.
 _SPARE = 4
 _NO_FILTER = Taps(np.empty(0, np.int32), np.empty((0, 0), np.float32))
@@ -46,8 +45,8 @@ class Normalization:
     place: tuple[int, int] = (0, 0)
 
 
-@njit(**_OPTIONS)
-def _sum_rows(flat, first, stride, weights, row, count):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _sum_rows(flat: np.ndarray, first: int, stride: int, weights: np.ndarray, row: np.ndarray, count: int) -> None:
     """row[i] = sum over k of weights[k] * flat[first + k * stride + i], for i below count."""
     i = 0
     while i < count:
@@ -71,8 +70,10 @@ def _sum_rows(flat, first, stride, weights, row, count):  # type: ignore[no-unty
             i += 32
 
 
-@njit(**_OPTIONS)
-def _sum_pixels(row, first, channels, starts, weights, line):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _sum_pixels(
+    row: np.ndarray, first: int, channels: int, starts: np.ndarray, weights: np.ndarray, line: np.ndarray
+) -> None:
     """:func:`_sum_columns` for at most four channels and at least four columns.
 
     Four columns at a time: their sums do not wait for each other, unlike the additions of one sum.
@@ -103,8 +104,10 @@ def _sum_pixels(row, first, channels, starts, weights, line):  # type: ignore[no
         x += 4
 
 
-@njit(**_OPTIONS)
-def _sum_columns(row, first, channels, starts, weights, line):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _sum_columns(
+    row: np.ndarray, first: int, channels: int, starts: np.ndarray, weights: np.ndarray, line: np.ndarray
+) -> None:
     """line[x * channels + c] = sum over k of weights[x, k] * row[(starts[x] - first + k) * channels + c]."""
     if channels <= 4 and starts.size >= 4:
         _sum_pixels(row, first, channels, starts, weights, line)
@@ -125,8 +128,10 @@ def _sum_columns(row, first, channels, starts, weights, line):  # type: ignore[n
             c += 4
 
 
-@njit(**_OPTIONS)
-def _resampled_columns(source, channels, starts, weights, first_row, rows):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _resampled_columns(
+    source: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, first_row: int, rows: int
+) -> np.ndarray:
     """Rows of an image, as flat rows, with their columns resampled: float32, (rows, w * C + spare)."""
     first = starts.min()
     count = (starts.max() + weights.shape[1] - first) * channels
@@ -140,16 +145,30 @@ def _resampled_columns(source, channels, starts, weights, first_row, rows):  # t
     return lines
 
 
-@njit(**_OPTIONS)
-def _buffers(channels, h_starts, h_weights, width):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _buffers(
+    channels: int, h_starts: np.ndarray, h_weights: np.ndarray, width: int
+) -> tuple[int, int, np.ndarray, np.ndarray]:
     """The first column read, the number of values of a row, and a row and a line of floats for sums."""
     first = h_starts.min() if h_starts.size else 0
     count = (h_starts.max() + h_weights.shape[1] - first) * channels if h_starts.size else width * channels
     return first, count, np.empty(count + _SPARE, np.float32), np.empty(width * channels + _SPARE, np.float32)
 
 
-@njit(**_OPTIONS)
-def _sum_line(flat, stride, channels, start, weights, first, count, h_starts, h_weights, row, line):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _sum_line(
+    flat: np.ndarray,
+    stride: int,
+    channels: int,
+    start: int,
+    weights: np.ndarray,
+    first: int,
+    count: int,
+    h_starts: np.ndarray,
+    h_weights: np.ndarray,
+    row: np.ndarray,
+    line: np.ndarray,
+) -> None:
     """One line of the output; without horizontal filters, the columns are resampled already."""
     if h_starts.size:
         _sum_rows(flat, start * stride + first * channels, stride, weights, row, count)
@@ -158,8 +177,17 @@ def _sum_line(flat, stride, channels, start, weights, first, count, h_starts, h_
         _sum_rows(flat, start * stride, stride, weights, line, count)
 
 
-@njit(**_OPTIONS)
-def _resample_plane(source, channels, v_starts, v_weights, h_starts, h_weights, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _resample_plane(
+    source: np.ndarray,
+    channels: int,
+    v_starts: np.ndarray,
+    v_weights: np.ndarray,
+    h_starts: np.ndarray,
+    h_weights: np.ndarray,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     """source (H, W * C), rows maybe longer -> target (h, w * C)."""
     first, count, row, line = _buffers(channels, h_starts, h_weights, target.shape[1] // channels)
     flat, stride = source.ravel(), source.shape[1]
@@ -170,15 +198,30 @@ def _resample_plane(source, channels, v_starts, v_weights, h_starts, h_weights, 
             out[i] = converted(line[i], like)
 
 
-@njit(**_OPTIONS)
-def _round(line, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _round(line: np.ndarray, like: np.generic) -> None:
     """Clamps and rounds values to the type of ``like``. A loop of its own, so that it is vectorized."""
     for i in range(line.size):
         line[i] = np.float32(converted(line[i], like))
 
 
-@njit(**_OPTIONS)
-def _resample_to_planes(source, channels, vertical, horizontal, between, scaling, target, area, like):  # type: ignore[no-untyped-def]
+# Where taps begin, and their weights; means, factors and what is added.
+_Taps = tuple[np.ndarray, np.ndarray]
+_Scaling = tuple[np.ndarray, np.ndarray, np.float32]
+
+
+@njit(**OPTIONS)
+def _resample_to_planes(
+    source: np.ndarray,
+    channels: int,
+    vertical: _Taps,
+    horizontal: _Taps,
+    between: np.generic,
+    scaling: _Scaling,
+    target: np.ndarray,
+    area: tuple[int, int, int],
+    like: np.generic,
+) -> None:
     """source (H, W * C) -> target (C', h, w), writing the ``area`` of its first C channels."""
     (v_starts, v_weights), (h_starts, h_weights) = vertical, horizontal
     (mean, factor, shift), (top, left, width) = scaling, area
@@ -201,8 +244,18 @@ def _resample_to_planes(source, channels, vertical, horizontal, between, scaling
 _LANES = 8
 
 
-@njit(**_OPTIONS)
-def _resample_to_three_planes(source, channels, vertical, horizontal, between, scaling, target, area, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _resample_to_three_planes(
+    source: np.ndarray,
+    channels: int,
+    vertical: _Taps,
+    horizontal: _Taps,
+    between: np.generic,
+    scaling: _Scaling,
+    target: np.ndarray,
+    area: tuple[int, int, int],
+    like: np.generic,
+) -> None:
     """:func:`_resample_to_planes` for three channels, to float32 and of a width of at least ``_LANES``."""
     (v_starts, v_weights), (h_starts, h_weights) = vertical, horizontal
     (mean, factor, shift), (top, left, width) = scaling, area
@@ -223,8 +276,18 @@ def _resample_to_three_planes(source, channels, vertical, horizontal, between, s
             x += _LANES
 
 
-@njit(**_OPTIONS)
-def _resample_to_pixels(source, channels, vertical, horizontal, between, scaling, target, area, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _resample_to_pixels(
+    source: np.ndarray,
+    channels: int,
+    vertical: _Taps,
+    horizontal: _Taps,
+    between: np.generic,
+    scaling: _Scaling,
+    target: np.ndarray,
+    area: tuple[int, int, int],
+    like: np.generic,
+) -> None:
     """source (H, W * C) -> target (h, w, C'), writing the ``area`` of its first C channels."""
     (v_starts, v_weights), (h_starts, h_weights) = vertical, horizontal
     (mean, factor, shift), (top, left, width) = scaling, area
@@ -239,8 +302,10 @@ def _resample_to_pixels(source, channels, vertical, horizontal, between, scaling
                 out[left + x, c] = converted(normalized(at(line, x * channels + c), mean[c], factor[c], shift), like)
 
 
-@njit(**_OPTIONS)
-def _resample_axis(source, starts, weights, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _resample_axis(
+    source: np.ndarray, starts: np.ndarray, weights: np.ndarray, target: np.ndarray, like: np.generic
+) -> None:
     """The middle axis of source (outer, n, inner) -> target (outer, m, inner)."""
     size, inner = source.shape[1], source.shape[2]
     flat = source.ravel()
@@ -253,8 +318,10 @@ def _resample_axis(source, starts, weights, target, like):  # type: ignore[no-un
                 out[i] = converted(row[i], like)
 
 
-@njit(**_OPTIONS)
-def _gather_plane(source, channels, rows, columns, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _gather_plane(
+    source: np.ndarray, channels: int, rows: np.ndarray, columns: np.ndarray, target: np.ndarray, like: np.generic
+) -> None:
     """Nearest neighbours of source (H, W * C) -> target (h, w * C)."""
     for y in range(rows.size):
         line = source[rows[y]]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+from penstock.kernels.cpu.options import OPTIONS
+
 # How the first tap of an output position is chosen.
 NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, FROM_ORIGIN = range(4)
 _NEAREST, _GAUSSIAN = 0, 5
 
 
-@njit(**_OPTIONS)
-def gaussian_window(start, step, width):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def gaussian_window(start: float, step: float, width: float) -> tuple[np.float32, np.float32, int]:
     """The start of the window of output position 0, the step to the next one, and the number of taps."""
     deviation = np.float32(np.float64(np.float32(width) / np.float32(2)) / math.sqrt(2.0))
     extent = max(np.float32(1), np.float32(np.float32(4 * math.sqrt(2.0)) * deviation - np.float32(2.0**-23)))
@@ -24,10 +24,23 @@ def gaussian_window(start, step, width):  # type: ignore[no-untyped-def]
     return np.float32(origin), single_step, math.ceil(extent)
 
 
-@njit(**_OPTIONS)
-def fill_tables_plans(  # type: ignore[no-untyped-def]
-    size_in, size_out, start, end, kinds, antialias, last, supports, entries, max_support, reals, singles, taps, modes
-):
+@njit(**OPTIONS)
+def fill_tables_plans(
+    size_in: np.ndarray,
+    size_out: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    kinds: np.ndarray,
+    antialias: bool,
+    last: bool,
+    supports: np.ndarray,
+    entries: np.ndarray,
+    max_support: float,
+    reals: np.ndarray,
+    singles: np.ndarray,
+    taps: np.ndarray,
+    modes: np.ndarray,
+) -> None:
     """Computes each image's filter.
 
     Args:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+from penstock.kernels.cpu.options import OPTIONS
 
 
-@njit(**_OPTIONS)
-def _value(distance, table, per_unit):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _value(distance: float, table: np.ndarray, per_unit: float) -> float:
     """The filter at a distance: a triangle if the table is empty, otherwise interpolated between its entries."""
     if not table.size:
         return max(1.0 - distance, 0.0)
@@ -21,10 +20,21 @@ def _value(distance, table, per_unit):  # type: ignore[no-untyped-def]
     return table[index] + (position - index) * (table[index + 1] - table[index])
 
 
-@njit(**_OPTIONS)
-def fill_taps(  # type: ignore[no-untyped-def]
-    start, step, first_output, size, width, radius, firsts, count, table, per_unit, starts, weights
-):
+@njit(**OPTIONS)
+def fill_taps(
+    start: float,
+    step: float,
+    first_output: int,
+    size: int,
+    width: float,
+    radius: float,
+    firsts: np.ndarray,
+    count: int,
+    table: np.ndarray,
+    per_unit: float,
+    starts: np.ndarray,
+    weights: np.ndarray,
+) -> int:
     """Fills a table of taps; those outside ``[0, size)`` are added to those at the edges.
 
     Args:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
-
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-
+from penstock.kernels.cpu.options import OPTIONS
 
 # The input position is computed exactly every so many pixels, and by addition in between, as in DALI.
 TILE = 256
 
 
-@njit(**_OPTIONS)
-def _start_2d(m, x, y):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _start_2d(m: np.ndarray, x: int, y: int) -> tuple[np.float32, np.float32]:
     """Input coordinates of the centre of output pixel (x, y)."""
     half = np.float32(0.5)
     cx, cy = np.float32(x) + half, np.float32(y) + half
@@ -26,8 +23,17 @@ def _start_2d(m, x, y):  # type: ignore[no-untyped-def]
     return (m[0, 2] + m[0, 0] * cx) + m[0, 1] * cy, (m[1, 2] + m[1, 0] * cx) + m[1, 1] * cy
 
 
-@njit(**_OPTIONS)
-def _nearest_2d(source, m, has_fill, fill, first_row, first_column, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _nearest_2d(
+    source: np.ndarray,
+    m: np.ndarray,
+    has_fill: bool,
+    fill: np.float32,
+    first_row: int,
+    first_column: int,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     """The part of the output from ``first_row`` and ``first_column``, a multiple of ``TILE``."""
     height, width, channels = source.shape
     for y in range(target.shape[0]):
@@ -48,16 +54,27 @@ def _nearest_2d(source, m, has_fill, fill, first_row, first_column, target, like
                 target[y, x, c] = converted(source[sy, sx, c], like)
 
 
-@njit(inline="always", **_OPTIONS)
-def between(a, b, d, e, fx, fy, like):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def between(
+    a: np.float32, b: np.float32, d: np.float32, e: np.float32, fx: np.float32, fy: np.float32, like: np.generic
+) -> np.generic:
     """Interpolates between four neighbours: two above and two below."""
     top = a + (b - a) * fx
     low = d + (e - d) * fx
     return converted(top + (low - top) * fy, like)
 
 
-@njit(**_OPTIONS)
-def _linear_2d(source, m, has_fill, fill, first_row, first_column, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _linear_2d(
+    source: np.ndarray,
+    m: np.ndarray,
+    has_fill: bool,
+    fill: np.float32,
+    first_row: int,
+    first_column: int,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     """The part of the output from ``first_row`` and ``first_column``, a multiple of ``TILE``."""
     height, width, channels = source.shape
     half = np.float32(0.5)
@@ -99,8 +116,8 @@ def _linear_2d(source, m, has_fill, fill, first_row, first_column, target, like)
                 place += np.uint64(1)
 
 
-@njit(**_OPTIONS)
-def _tap_3d(source, x, y, z, c, has_fill, fill):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _tap_3d(source: np.ndarray, x: int, y: int, z: int, c: int, has_fill: bool, fill: np.float32) -> np.float32:
     depth, height, width, _ = source.shape
     if has_fill and not (0 <= x < width and 0 <= y < height and 0 <= z < depth):
         return fill
@@ -110,15 +127,23 @@ def _tap_3d(source, x, y, z, c, has_fill, fill):  # type: ignore[no-untyped-def]
     return np.float32(source[z, y, x, c])
 
 
-@njit(**_OPTIONS)
-def _start_3d(m, axis, x, y, z):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _start_3d(m: np.ndarray, axis: int, x: int, y: int, z: int) -> np.float32:
     half = np.float32(0.5)
     cx, cy, cz = np.float32(x) + half, np.float32(y) + half, np.float32(z) + half
     return ((m[axis, 3] + m[axis, 0] * cx) + m[axis, 1] * cy) + m[axis, 2] * cz
 
 
-@njit(**_OPTIONS)
-def _warp_3d(source, m, linear, has_fill, fill, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _warp_3d(
+    source: np.ndarray,
+    m: np.ndarray,
+    linear: bool,
+    has_fill: bool,
+    fill: np.float32,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     half = np.float32(0.5)
     shift = half if linear else np.float32(0)
     for z in range(target.shape[0]):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+from penstock.kernels.cpu.options import OPTIONS
 
 
-@njit(**_OPTIONS)
-def fill_crops(shapes, wanted, positions, truncates, anchors, extents):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def fill_crops(
+    shapes: np.ndarray,
+    wanted: np.ndarray,
+    positions: np.ndarray,
+    truncates: bool,
+    anchors: np.ndarray,
+    extents: np.ndarray,
+) -> int:
     """Works out windows by their extents and relative positions.
 
     Args:
@@ -46,8 +51,8 @@ def fill_crops(shapes, wanted, positions, truncates, anchors, extents):  # type:
     return -1
 
 
-@njit(**_OPTIONS)
-def first_outside(shapes, anchors, extents, trims):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def first_outside(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, trims: bool) -> int:
     """The first sample whose window reaches outside of it, or -1; with ``trims``, windows are cut to what is inside."""
     count, axes = shapes.shape
     for row in range(count):
@@ -63,22 +68,31 @@ def first_outside(shapes, anchors, extents, trims):  # type: ignore[no-untyped-d
     return -1
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _whole(value: float) -> float:
     """The nearest whole number; halves go away from zero."""
     return float(np.floor(value + 0.5) if value >= 0 else np.ceil(value - 0.5))
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _part(fraction: float, size: float, in_single: bool) -> float:
     """A part of an extent, in single or double precision."""
     return float(np.float32(fraction) * np.float32(size)) if in_single else fraction * size
 
 
-@njit(**_OPTIONS)
-def fill_boxes(  # type: ignore[no-untyped-def]
-    shapes, axes, starts, relative_starts, ends, relative_ends, from_start, in_single, anchors, extents
-):
+@njit(**OPTIONS)
+def fill_boxes(
+    shapes: np.ndarray,
+    axes: np.ndarray,
+    starts: np.ndarray,
+    relative_starts: bool,
+    ends: np.ndarray,
+    relative_ends: bool,
+    from_start: bool,
+    in_single: bool,
+    anchors: np.ndarray,
+    extents: np.ndarray,
+) -> tuple[float, float] | None:
     """Works out boxes by where they start and end.
 
     Args:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, scratch
+from penstock.kernels.cuda.launch import Located, OnGpu, blocks_for, launch, locate, scratch
 from penstock.kernels.cuda.reduction import Reduction, reduce_axes
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int64, Pointer, records
@@ -30,7 +30,7 @@ SOURCE = KernelSource(__file__, _Decibels)
 
 
 def to_decibels(
-    jobs: Sequence[tuple[Any, Any]], reference: np.float32 | None, smallest: np.float32, factor: np.float32
+    jobs: Sequence[tuple[OnGpu, OnGpu]], reference: np.float32 | None, smallest: np.float32, factor: np.float32
 ) -> None:
     """``(source, target)`` for each sample, float32: ``factor * log(max(smallest, x / reference))``.
 

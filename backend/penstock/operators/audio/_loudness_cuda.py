@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import launch, locate, scratch
+from penstock.kernels.cuda.launch import OnGpu, launch, locate, scratch
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int64, Pointer, cuda_type, records
 
@@ -39,7 +39,7 @@ SOURCE = KernelSource(__file__, _Signal, RUN=_RUN)
 _STEP = THREADS * _RUN
 
 
-def find_loud_regions(jobs: Sequence[tuple[Any, int, Any, Any]], ratio: float, reference: float | None) -> None:
+def find_loud_regions(jobs: Sequence[tuple[OnGpu, int, OnGpu, OnGpu]], ratio: float, reference: float | None) -> None:
     """For each signal, the part from the first to the last element whose window's mean square reaches the threshold.
 
     Takes two launches, whatever the lengths.

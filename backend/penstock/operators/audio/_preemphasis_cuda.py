@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, launch, locate
+from penstock.kernels.cuda.launch import OnGpu, blocks_for, launch, locate
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Float, Int64, Pointer, cuda_type, records
 
@@ -29,7 +29,7 @@ class _Preemphasis(NamedTuple):
 SOURCE = KernelSource(__file__, _Preemphasis)
 
 
-def preemphasize(jobs: Sequence[tuple[Any, float, Any]], border: str) -> None:
+def preemphasize(jobs: Sequence[tuple[OnGpu, float, OnGpu]], border: str) -> None:
     """``(source, coefficient, target)`` for each sample, in one launch; arrays are flattened.
 
     Args:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import launch, locate
+from penstock.kernels.cuda.launch import OnGpu, launch, locate
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Double, Float, Int32, Int64, Pointer, cuda_type, records
 
@@ -47,7 +47,7 @@ class _Levels(NamedTuple):
 SOURCE = KernelSource(__file__, _Resampling, _Levels, OUTPUTS=_OUTPUTS)
 
 
-def resample_signals(jobs: Sequence[tuple[Any, float, Any]], lobes: int, table: np.ndarray) -> None:
+def resample_signals(jobs: Sequence[tuple[OnGpu, float, OnGpu]], lobes: int, table: np.ndarray) -> None:
     """``(source, scale, target)`` for each sample, in one launch; a scale is target samples per source sample.
 
     Args:

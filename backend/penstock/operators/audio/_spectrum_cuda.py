@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import launch, locate, scratch
+from penstock.kernels.cuda.launch import OnGpu, launch, locate, scratch
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, records
 
@@ -77,7 +77,7 @@ class Framing:
     time_first: bool
 
 
-def power_spectra(jobs: Sequence[tuple[Any, Any]], window: np.ndarray, framing: Framing) -> None:
+def power_spectra(jobs: Sequence[tuple[OnGpu, OnGpu]], window: np.ndarray, framing: Framing) -> None:
     """``(signal, target)`` for each sample, float32, in one launch."""
     located = [(locate(source), locate(target)) for source, target in jobs]
     located = [job for job in located if job[1].size]

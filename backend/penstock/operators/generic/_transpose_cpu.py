@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import copy_joined, copy_split
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 # Pixels copied at a time.
 _LANES = 16
 
 
-@njit(**_OPTIONS)
-def _split(source, outer, pixels, stride, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _split(source: np.ndarray, outer: int, pixels: int, stride: int, target: np.ndarray) -> None:
     """source (outer, pixels, 3) -> target (outer, 3, pixels), both flat, of at least ``_LANES`` pixels.
 
     ``stride`` is the distance between planes of the target: ``pixels``, or more if the target is a slice of an image.
@@ -31,8 +31,8 @@ def _split(source, outer, pixels, stride, target):  # type: ignore[no-untyped-de
             p += _LANES
 
 
-@njit(**_OPTIONS)
-def _join(source, outer, pixels, stride, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _join(source: np.ndarray, outer: int, pixels: int, stride: int, target: np.ndarray) -> None:
     """source (outer, 3, pixels) -> target (outer, pixels, 3), both flat, of at least ``_LANES`` pixels.
 
     ``stride`` is the distance between planes of the source: ``pixels``.

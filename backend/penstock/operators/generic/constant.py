@@ -10,7 +10,7 @@ import numpy as np
 from penstock.data_types import FLOAT, FLOAT64, INT32, dtype_name, numpy_dtype
 from penstock.schema import Argument, Operator, Schema, Workspace, register_operator
 from penstock.schema.samples import Example
-from penstock.tensors import TensorCPU, TensorListCPU, TensorListGPU
+from penstock.tensors import TensorCPU, TensorList, TensorListCPU, TensorListGPU
 
 
 @register_operator
@@ -35,7 +35,7 @@ class Constant(Operator):
 
     def setup(self) -> None:
         self._tensor: TensorCPU | None = None
-        self._on_gpu: Any = None
+        self._on_gpu: object = None
         self._numbers = True
         reals, integers = self.args["fdata"], self.args["idata"]
         if reals is None and integers is None:
@@ -70,7 +70,7 @@ class Constant(Operator):
         if self._tensor is None:
             raise RuntimeError("A constant needs its values: give `fdata` or `idata`")
         if workspace.device == "cpu":
-            batch = TensorListCPU.broadcast(self._tensor, workspace.batch_size)
+            batch: TensorList = TensorListCPU.broadcast(self._tensor, workspace.batch_size)
         else:
             if self._on_gpu is None:
                 self._on_gpu = TensorListGPU.upload(TensorListCPU.broadcast(self._tensor, 1))[0]
@@ -78,7 +78,7 @@ class Constant(Operator):
         workspace.outputs = [batch]
 
 
-def _single(values: Any) -> np.ndarray:
+def _single(values: object) -> np.ndarray:
     """Values in single precision; those out of range become infinite."""
     with np.errstate(over="ignore"):
         return np.array(values, np.float32)

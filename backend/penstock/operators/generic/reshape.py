@@ -78,7 +78,7 @@ class Reshape(Operator):
             shapes = [empty if index in workspace.failures else shape for index, shape in enumerate(shapes)]
         workspace.outputs = [self._view(batch, shapes, rank)]
 
-    def _view(self, batch: Any, shapes: Sequence[tuple[int, ...]], rank: int) -> Any:
+    def _view(self, batch: Any, shapes: Sequence[tuple[int, ...]], rank: int) -> object:
         layout = self._layout(batch, rank)
         if shapes == batch.shapes:
             return batch.relabelled(layout)

@@ -80,7 +80,7 @@ class TensorSubscript(Operator):
         output.source_infos = batch.source_infos
         workspace.outputs = [output]
 
-    def _part(self, data: Any, sample: Sample) -> Any:
+    def _part(self, data: Any, sample: Sample) -> object:
         index: list[Any] = []
         for axis in range(self.count):
             if self.given_at[axis]:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from penstock.kernels.borders import BORDERS
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.warp import between
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 _CONSTANT, _REPLICATE, _REFLECT, _REFLECT_101, _WRAP = range(len(BORDERS))
 # Subpixel positions that the coarse mode distinguishes.
 _STEPS = 32
 
 
-@njit(**_OPTIONS)
-def _inside(index, size, border):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _inside(index: int, size: int, border: int) -> int:
     """The position in ``[0, size)`` of the value at ``index``; -1 for the constant beyond the border."""
     if 0 <= index < size:
         return index
@@ -34,8 +32,8 @@ def _inside(index, size, border):  # type: ignore[no-untyped-def]
     return index if index < size else period - index - (1 if border == _REFLECT else 0)
 
 
-@njit(inline="always", **_OPTIONS)
-def _cubic_weights(f, weights):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _cubic_weights(f: float, weights: np.ndarray) -> None:
     """Keys' cubic convolution, a = -0.75, at the fraction ``f``."""
     a = -0.75
     for i in range(4):
@@ -46,8 +44,8 @@ def _cubic_weights(f, weights):  # type: ignore[no-untyped-def]
             weights[i] = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
 
 
-@njit(inline="always", **_OPTIONS)
-def _position(m, x, y):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _position(m: np.ndarray, x: float, y: float) -> tuple[float, float]:
     """Input coordinates of the output pixel; far outside where the homography is undefined."""
     w = m[2, 0] * x + m[2, 1] * y + m[2, 2]
     far = m.dtype.type(1e9)
@@ -57,8 +55,8 @@ def _position(m, x, y):  # type: ignore[no-untyped-def]
     return min(max(sx, -far), far), min(max(sy, -far), far)
 
 
-@njit(inline="always", **_OPTIONS)
-def _weights(taps, sx, sy, wx, wy):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _weights(taps: int, sx: float, sy: float, wx: np.ndarray, wy: np.ndarray) -> tuple[int, int]:
     """Fills the weights of the taps around a position; returns the position of the first tap."""
     if taps == 1:
         wx[0] = wy[0] = 1
@@ -74,8 +72,17 @@ def _weights(taps, sx, sy, wx, wy):  # type: ignore[no-untyped-def]
     return x - 1, y - 1
 
 
-@njit(**_OPTIONS)
-def _warp(source, m, taps, coarse, border, fill, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _warp(
+    source: np.ndarray,
+    m: np.ndarray,
+    taps: int,
+    coarse: bool,
+    border: int,
+    fill: np.ndarray,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     height, width, channels = source.shape
     wx, wy = np.empty(4, np.float32), np.empty(4, np.float32)
     # Flat, with unsigned positions: for signed ones, numba would handle negative indices.

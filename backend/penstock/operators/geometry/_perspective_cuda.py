@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from penstock.kernels.axes import image_view
 from penstock.kernels.borders import BORDERS
-from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, scratch
+from penstock.kernels.cuda.launch import Located, OnGpu, blocks_for, launch, locate, scratch
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, cuda_type, records
 
@@ -72,8 +72,8 @@ class Perspective:
         fill: beyond a constant border: one value for each element of a pixel.
     """
 
-    source: Any
-    target: Any
+    source: OnGpu
+    target: OnGpu
     axis: int
     matrix: np.ndarray | Located
     taps: int
@@ -116,7 +116,7 @@ def warp_images(jobs: Sequence[Perspective], border: str) -> None:
     launch(function, records(_Perspective, entries), counts)
 
 
-def prepared_matrices(matrices: Sequence[Any], to_centres: bool, inverted: bool) -> list[Located]:
+def prepared_matrices(matrices: Sequence[OnGpu], to_centres: bool, inverted: bool) -> list[Located]:
     """Matrices of float32 on the GPU in the form that :class:`Perspective` takes, in one launch.
 
     Args:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.options import OPTIONS
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
-def _transform(points, matrix, offset, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _transform(
+    points: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic
+) -> None:
     columns, rows = matrix.shape
     for p in range(points.size // rows):
         for column in range(columns):

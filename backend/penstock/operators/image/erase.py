@@ -173,7 +173,7 @@ def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
         )
 
 
-def _as_type(fill: Sequence[float], dtype: np.dtype) -> tuple[Any, ...]:
+def _as_type(fill: Sequence[float], dtype: np.dtype) -> tuple[object, ...]:
     """Values in a type: cut off to integers, of which the lowest bits stay."""
     return tuple(cut_off(fill, dtype))
 

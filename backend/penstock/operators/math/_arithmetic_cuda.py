@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from penstock.data_types import BOOL, FLOAT64, DALIDataType, numpy_dtype
 from penstock.kernels.cuda.elementwise import evaluate_batch
+from penstock.kernels.cuda.launch import OnGpu
 from penstock.kernels.expression import COMPARISONS
 
 _OPERATORS = {
@@ -31,7 +31,10 @@ _BY_ZERO = "if (b == 0) { *divided_by_zero = 1; return 0; }"
 
 
 def compute_function(
-    function: str, types: tuple[DALIDataType, ...], result: DALIDataType, jobs: Sequence[tuple[Sequence[Any], Any]]
+    function: str,
+    types: tuple[DALIDataType, ...],
+    result: DALIDataType,
+    jobs: Sequence[tuple[Sequence[OnGpu], OnGpu]],
 ) -> None:
     """Computes ``function`` for all samples in one launch.
 

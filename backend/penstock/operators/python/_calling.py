@@ -58,7 +58,7 @@ class PythonOperator(Operator):
             raise RuntimeError(
                 f"`output_layouts` has {len(layouts)} entries, and the function {self.args['num_outputs']} outputs"
             )
-        self._function: Callable[..., Any] | None = None
+        self._function: Callable[..., object] | None = None
 
     def bind(self, payload: Any) -> None:
         self._function = payload
@@ -90,8 +90,8 @@ class PythonOperator(Operator):
             for output in workspace.outputs:
                 output.source_infos = workspace.inputs[0].source_infos
 
-    def _call_on_samples(self, workspace: Workspace, live: Sequence[int]) -> dict[int, Sequence[Any]]:
-        results: dict[int, Sequence[Any]] = {}
+    def _call_on_samples(self, workspace: Workspace, live: Sequence[int]) -> dict[int, Sequence[object]]:
+        results: dict[int, Sequence[object]] = {}
         for index in live:
             try:
                 values = [self.given_value(batch.samples[index]) for batch in workspace.inputs]
@@ -139,7 +139,7 @@ class PythonOperator(Operator):
             )
         return result
 
-    def _batch(self, workspace: Workspace, number: int, arrays: dict[int, Any]) -> Any:
+    def _batch(self, workspace: Workspace, number: int, arrays: dict[int, Any]) -> object:
         """Copies of the arrays as one batch, since the function may reuse its memory. Failed samples are empty."""
         layouts = self.args["output_layouts"] or ()
         layout = layouts[number] if number < len(layouts) else ""

@@ -81,7 +81,7 @@ class NumbaFunction(Operator):
         workspace.state = self._shapes(workspace)
         return [OutputSpec(dtype, "", ndim) for dtype, ndim in zip(self.args["out_types"], self.args["outs_ndim"])]
 
-    def _shapes(self, workspace: Workspace) -> Sequence[Sequence[Any]]:
+    def _shapes(self, workspace: Workspace) -> Sequence[Sequence[object]]:
         """The shapes of each output's samples."""
         ranks = self.args["outs_ndim"]
         if self._setup_function is None:
@@ -145,7 +145,7 @@ def compiled(function: Any, arguments: dict[str, Any], device: str) -> Any:
 
 # Kept, as it is compiled at the call, where errors should show, and needed again at the build.
 @functools.lru_cache(maxsize=64)
-def _compiled(function: Any, types: tuple[Any, ...], ranks: tuple[int, ...], batches: bool, device: str) -> Any:
+def _compiled(function: Any, types: tuple[Any, ...], ranks: tuple[int, ...], batches: bool, device: str) -> object:
     import numba
 
     if device == "gpu":

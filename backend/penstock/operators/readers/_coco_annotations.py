@@ -40,7 +40,7 @@ class CocoImage:
     labels: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
     polygons: np.ndarray = field(default_factory=lambda: np.empty((0, 3), np.int32))
     vertices: np.ndarray = field(default_factory=lambda: np.empty((0, 2), np.float32))
-    segmentations: list[Any] = field(default_factory=list)
+    segmentations: list[object] = field(default_factory=list)
 
     def mask(self) -> np.ndarray:
         """The label of each pixel's object, or 0: int32 of shape (H, W, 1).
@@ -150,7 +150,7 @@ def read_annotations(
             category["id"]: category["id"] if settings.category_ids else number
             for number, category in enumerate(content.get("categories", ()), 1)
         }
-        objects: dict[int, list[dict[str, Any]]] = {number: [] for number in images}
+        objects: dict[int, list[dict[str, object]]] = {number: [] for number in images}
         for annotation in content.get("annotations", ()):
             if annotation["image_id"] in objects and _wanted(annotation, settings):
                 objects[annotation["image_id"]].append(annotation)
@@ -169,14 +169,14 @@ def _box(annotation: dict[str, Any]) -> Sequence[float]:
     return annotation.get("bbox", (0.0, 0.0, 0.0, 0.0))
 
 
-def _wanted(annotation: dict[str, Any], settings: CocoSettings) -> bool:
+def _wanted(annotation: dict[str, object], settings: CocoSettings) -> bool:
     _, _, width, height = _box(annotation)
     if annotation.get("iscrowd") and not settings.crowds:
         return False
     return width >= settings.min_size and height >= settings.min_size
 
 
-def _is_int32(number: Any) -> bool:
+def _is_int32(number: object) -> bool:
     return isinstance(number, int) and -(2**31) <= number < 2**31
 
 

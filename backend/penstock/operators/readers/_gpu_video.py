@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from penstock.data_types import RGB, UINT8
 from penstock.operators.readers._reader import READER_ARGUMENTS
 from penstock.schema import Argument
@@ -35,7 +33,7 @@ VIDEO_ARGUMENTS = (
 )
 
 
-def count_outputs(arguments: dict[str, Any]) -> int:
+def count_outputs(arguments: dict[str, object]) -> int:
     """Frames, and the further outputs asked for."""
     labels = arguments.get("labels") is not None or bool(arguments.get("file_list") or arguments.get("file_root"))
     numbers = str(arguments.get("enable_frame_num") or "none") not in ("none", "False")

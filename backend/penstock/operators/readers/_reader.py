@@ -89,7 +89,7 @@ class Reader(Operator):
         if args.get("use_o_direct") and not args["dont_use_mmap"]:
             raise ValueError("Cannot use use_o_direct with `dont_use_mmap=False`")
         self._is_remote = any(is_remote(path) for path in self._given_paths())
-        self._items: Sequence[Any] | None = None
+        self._items: Sequence[object] | None = None
         self._order: ReadingOrder | None = None
         self._keeps_checkpoints = False
         if not args["lazy_init"]:
@@ -222,7 +222,7 @@ class Reader(Operator):
             workspace.outputs.append(_batch(column, spec, infos, workspace.device))
 
 
-def _batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[str], device: str) -> Any:
+def _batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[str], device: str) -> object:
     """One output; samples that failed are empty."""
     first = next((array for array in column if array is not None), None)
     if first is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from penstock.data_types import INT32, UINT8
@@ -17,7 +15,7 @@ from penstock.schema.libraries import LMDB, PROTOBUF
 _MESSAGES = Messages("penstock.caffe", {"Datum": ((4, "data", "optional", "bytes"), (5, "label", "optional", "int32"))})
 
 
-def _count_outputs(arguments: dict[str, Any]) -> int:
+def _count_outputs(arguments: dict[str, object]) -> int:
     return bool(arguments.get("image_available", True)) + bool(arguments.get("label_available", True))
 
 

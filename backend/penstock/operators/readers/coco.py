@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -23,12 +22,12 @@ from penstock.storage import join
 _ANNOTATION_ARGUMENTS = ("annotations_file", "skip_empty", "ratio", "ltrb", "images", "size_threshold")
 
 
-def _count_outputs(arguments: dict[str, Any]) -> int:
+def _count_outputs(arguments: dict[str, object]) -> int:
     polygons = arguments.get("polygon_masks") or arguments.get("masks")
     return 3 + 2 * bool(polygons) + bool(arguments.get("pixelwise_masks")) + bool(arguments.get("image_ids"))
 
 
-def _renamed(name: str, kind: str, default: Any, new: str) -> Argument:
+def _renamed(name: str, kind: str, default: object, new: str) -> Argument:
     return Argument(name, kind, default, f"Old name of `{new}`.", deprecated=Deprecation("0.28", renamed_to=new))
 
 

@@ -30,7 +30,7 @@ class _Recording(NamedTuple):
     number: int
 
 
-def _count_outputs(arguments: dict[str, Any]) -> int:
+def _count_outputs(arguments: dict[str, object]) -> int:
     return (
         1
         + bool(arguments.get("read_sample_rate", True))

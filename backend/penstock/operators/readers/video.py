@@ -49,11 +49,11 @@ def _frame_numbers(arguments: dict[str, Any]) -> str:
     return value or "none"
 
 
-def _has_labels(arguments: dict[str, Any]) -> bool:
+def _has_labels(arguments: dict[str, object]) -> bool:
     return arguments.get("labels") is not None or bool(arguments.get("file_list") or arguments.get("file_root"))
 
 
-def _count_outputs(arguments: dict[str, Any]) -> int:
+def _count_outputs(arguments: dict[str, object]) -> int:
     numbers = _frame_numbers(arguments) != "none"
     return 1 + _has_labels(arguments) + numbers + bool(arguments.get("enable_timestamps"))
 

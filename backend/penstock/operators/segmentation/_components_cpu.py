@@ -7,7 +7,7 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def _boxes(labels, left, shape, strides):  # type: ignore[no-untyped-def]
+def _boxes(labels: np.ndarray, left: np.ndarray, shape: np.ndarray, strides: np.ndarray) -> np.ndarray:
     """Bounding boxes of the components of the elements in ``left``, which is cleared in the process."""
     ndim = shape.size
     found = np.empty((16, 2 * ndim), np.int64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -221,7 +220,7 @@ def _fraction(draws: Iterator[int]) -> float:
     return (low + next(draws) * 2.0**32) * 2.0**-64
 
 
-def _weighted(weights: Any, draws: Iterator[int]) -> int | None:
+def _weighted(weights: object, draws: Iterator[int]) -> int | None:
     """An index drawn with probabilities proportional to ``weights``; None if they are all 0."""
     sums = np.cumsum(np.array(weights, np.float64))
     if not sums[-1] > 0:

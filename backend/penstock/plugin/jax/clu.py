@@ -35,7 +35,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
 
     _pool: ThreadPoolExecutor | None = None
     _peeked: dict[str, jax.Array] | None = None
-    _element_spec: dict[str, Any] | None = None
+    _element_spec: dict[str, object] | None = None
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)

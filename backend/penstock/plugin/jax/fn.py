@@ -57,7 +57,7 @@ def jax_function(
     return decorate if function is None else decorate(function)
 
 
-def _on_global_arrays(function: Callable[..., Any], sharding: jax.sharding.Sharding) -> Callable[..., Any]:
+def _on_global_arrays(function: Callable[..., Any], sharding: jax.sharding.Sharding) -> Callable[..., object]:
     """The function, called with this process's shards as global arrays; returns its shards of the results."""
     if jax.local_device_count() != 1:
         raise NotImplementedError(

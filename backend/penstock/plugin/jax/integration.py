@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def to_jax_array(array: Any) -> jax.Array:
+def to_jax_array(array: object) -> jax.Array:
     """A numpy array's memory as a JAX array, or a copy if it cannot be shared.
 
     Args:
@@ -28,6 +28,6 @@ def _to_jax_array(dali_tensor: Any, copy: bool) -> jax.Array:
     return array.copy() if copy else array
 
 
-def _jax_device(jax_array: jax.Array) -> Any:
+def _jax_device(jax_array: jax.Array) -> object:
     """The device that holds the array. DALI's name."""
     return jax_array.device

@@ -121,7 +121,7 @@ def default_num_threads_value() -> int:
 
 
 def data_iterator(
-    pipeline_fn: Callable[..., Any] | None = None,
+    pipeline_fn: Callable[..., object] | None = None,
     output_map: Sequence[str] = (),
     size: int = -1,
     reader_name: str | None = None,
@@ -181,7 +181,7 @@ def _decorator_of(
     sharding: jax.sharding.Sharding | None,
     devices: Sequence[jax.Device] | None,
     **settings: Any,
-) -> Callable[..., Any]:
+) -> Callable[..., object]:
     """The decorator that makes iterators of class ``kind``; see :func:`data_iterator`."""
     if sharding is not None and devices is not None:
         raise ValueError("Only one of `sharding` and `devices` arguments can be provided.")

@@ -21,10 +21,10 @@ class _TorchIterator(NamedOutputsIterator):
         with pipe.running_through(PipelineAPIType.ITERATOR):
             return pipe.share_outputs(stream)
 
-    def _data(self, pipe: Pipeline, name: str, batch: Any) -> Any:
+    def _data(self, pipe: Pipeline, name: str, batch: Any) -> object:
         return _tensor(pipe, batch.as_tensor())
 
-    def _first(self, count: int, data: Any) -> Any:
+    def _first(self, count: int, data: Any) -> object:
         is_sparse = isinstance(data, torch.Tensor) and data.is_sparse
         return data.narrow_copy(0, 0, count) if is_sparse else data[:count]
 
@@ -100,7 +100,7 @@ class DALIRaggedIterator(_TorchIterator):
             prepare_first_batch,
         )
 
-    def _data(self, pipe: Pipeline, name: str, batch: Any) -> Any:
+    def _data(self, pipe: Pipeline, name: str, batch: Any) -> object:
         kind = self._output_types[name]
         if kind == self.DENSE_TAG:
             return super()._data(pipe, name, batch)

@@ -7,10 +7,11 @@ subsampled direction. Rounding alternates between up and down.
 
 from __future__ import annotations
 
-from typing import Any
-
+import numpy as np
 from numba import njit
 
+from penstock.kernels.cpu.code_generation import Vector
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd_integers import (
     high_product,
     load,
@@ -19,8 +20,6 @@ from penstock.kernels.cpu.simd_integers import (
     store_pixels,
     widened,
 )
-
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 LANES = 32
 """Pixels converted at a time; no row is narrower."""
@@ -36,30 +35,30 @@ def _fixed(number: float) -> int:
 _RED_OF_CR, _GREEN_OF_CB, _GREEN_OF_CR, _BLUE_OF_CB = _fixed(1.402), _fixed(0.34414), _fixed(0.71414), _fixed(1.772)
 
 
-@njit(**_OPTIONS)
-def weigh_rows(plane, near, far, width, sums):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def weigh_rows(plane: np.ndarray, near: int, far: int, width: int, sums: np.ndarray) -> None:
     """``sums[1 : width + 1]``: three times the row starting at ``near``, plus the one at ``far``; ends repeated."""
     for x in range(0, width, LANES):
         store_numbers(sums, 1 + x, load(plane, near + x, LANES) * 3 + load(plane, far + x, LANES))
     _repeat_ends(sums, width)
 
 
-@njit(**_OPTIONS)
-def copy_row(plane, start, width, sums):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def copy_row(plane: np.ndarray, start: int, width: int, sums: np.ndarray) -> None:
     """``sums[1 : width + 1]``: the row starting at ``start``; ends repeated."""
     for x in range(0, width, LANES):
         store_numbers(sums, 1 + x, load(plane, start + x, LANES))
     _repeat_ends(sums, width)
 
 
-@njit(inline="always", **_OPTIONS)
-def _repeat_ends(sums, width):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _repeat_ends(sums: np.ndarray, width: int) -> None:
     sums[0] = sums[1]
     sums[1 + width] = sums[width]
 
 
-@njit(**_OPTIONS)
-def double_row(sums, width, shift, even, odd, row):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def double_row(sums: np.ndarray, width: int, shift: int, even: int, odd: int, row: np.ndarray) -> None:
     """Fills ``row`` with two samples for each of the ``width`` sums, padded to whole vectors.
 
     Args:
@@ -72,14 +71,25 @@ def double_row(sums, width, shift, even, odd, row):  # type: ignore[no-untyped-d
         store_pixels(row, 2 * x, ((thrice + left + even) >> shift, (thrice + right + odd) >> shift))
 
 
-@njit(inline="always", **_OPTIONS)
-def _scaled(values, factor):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _scaled(values: Vector, factor: int) -> Vector:
     """``values * factor / 65536``, rounded, for a 16-bit factor: via halves of the high bits of the product."""
     return (high_product(values + values, factor) + 1) >> 1
 
 
-@njit(**_OPTIONS)
-def convert_row(luma, y, blue, cb, red, cr, width, output, place, reverse):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def convert_row(
+    luma: np.ndarray,
+    y: int,
+    blue: np.ndarray,
+    cb: int,
+    red: np.ndarray,
+    cr: int,
+    width: int,
+    output: np.ndarray,
+    place: int,
+    reverse: bool,
+) -> None:
     """Converts a row of ``width`` pixels, at least ``LANES``, from YCbCr to RGB.
 
     Args:

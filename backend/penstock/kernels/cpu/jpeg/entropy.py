@@ -10,15 +10,12 @@ units.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
+from numba import njit, types
 
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import load_word, put
-
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 MARGIN = 4096
 """Padding after a scan's data. The longest unit, 6 blocks of 64 coefficients of up to 27 bits, has 1296 bytes."""
@@ -62,8 +59,8 @@ _INVALID = FULL << _STEPS | 17 << _LENGTH | 17
 _LONGEST_DC, _LONGEST_AC = 11, 10
 
 
-@njit(**_OPTIONS)
-def build_table(lengths, symbols, is_dc, table):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np.ndarray) -> bool:
     """Fills a code table; returns whether the codes are those of a baseline image.
 
     Args:
@@ -106,8 +103,8 @@ def build_table(lengths, symbols, is_dc, table):  # type: ignore[no-untyped-def]
     return known == symbols.size
 
 
-@njit(**_OPTIONS)
-def _long_entry(table, base, bits):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _long_entry(table: types.CPointer, base: int, bits: np.uint64) -> np.uint32:
     """The entry of a code with more than ``_LOOKUP`` bits."""
     first = np.int64(bits >> np.uint64(48))
     start = np.int64(base)
@@ -120,16 +117,20 @@ def _long_entry(table, base, bits):  # type: ignore[no-untyped-def]
     return at(table, start + _CODES + (np.int64(known) & (_MAX_CODES - 1)))
 
 
-@njit(forceinline=True, **_OPTIONS)
-def refilled(scan, place, bits, count):  # type: ignore[no-untyped-def]
+@njit(forceinline=True, **OPTIONS)
+def refilled(
+    scan: types.CPointer, place: np.int64, bits: np.uint64, count: np.uint64
+) -> tuple[np.int64, np.uint64, np.uint64]:
     """Refills the reader to at least 56 bits."""
     bits |= load_word(scan, place) >> count
     place += (np.uint64(63) - count) >> np.uint64(3)
     return place, bits, count | np.uint64(56)
 
 
-@njit(forceinline=True, **_OPTIONS)
-def _next_value(table, base, bits, count):  # type: ignore[no-untyped-def]
+@njit(forceinline=True, **OPTIONS)
+def _next_value(
+    table: types.CPointer, base: int, bits: np.uint64, count: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64, np.int64]:
     """Decodes a code and its value: returns the reader's bits and count, the steps to advance and the value."""
     entry = at(table, base + (bits >> np.uint64(64 - _LOOKUP)))
     if entry == 0:
@@ -144,8 +145,20 @@ def _next_value(table, base, bits, count):  # type: ignore[no-untyped-def]
     return bits << (wide & np.uint64(63)), count - (wide & np.uint64(255)), wide >> np.uint64(_STEPS), value
 
 
-@njit(forceinline=True, **_OPTIONS)
-def decode_block(scan, place, bits, count, tables, dc, ac, predicted, block, start, order):  # type: ignore[no-untyped-def]
+@njit(forceinline=True, **OPTIONS)
+def decode_block(
+    scan: types.CPointer,
+    place: np.int64,
+    bits: np.uint64,
+    count: np.uint64,
+    tables: types.CPointer,
+    dc: int,
+    ac: int,
+    predicted: np.int64,
+    block: types.CPointer,
+    start: int,
+    order: types.CPointer,
+) -> tuple[np.int64, np.uint64, np.uint64, np.int64, np.uint64]:
     """Decodes a block: returns the reader, the DC coefficient, and where the coefficients ended.
 
     The end is 63 if the last coefficient was decoded, or ``ENDED`` beyond the last before an end-of-block code. The bit

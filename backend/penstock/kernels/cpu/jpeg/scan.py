@@ -5,7 +5,7 @@ Source: ITU-T T.81, annexes A.2 (the order of the data) and F.2 (decoding).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -13,18 +13,17 @@ from numba import njit
 from penstock.kernels.cpu.jpeg.colour import LANES, convert_row, copy_row, double_row, weigh_rows
 from penstock.kernels.cpu.jpeg.entropy import BLOCK, DROPPED, ENDED, FULL, KEPT, MARGIN, decode_block
 from penstock.kernels.cpu.jpeg.transform import SAFE, transform_block
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import pointer
 from penstock.kernels.cpu.simd_integers import any_lane, copy_chunk, nothing, put
-
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 _PREFIX, _STUFFING, _END_OF_IMAGE = np.uint8(0xFF), np.uint8(0), np.uint8(0xD9)
 _RESTART = 0xD0
 _CHUNK = 32
 
 
-@njit(**_OPTIONS)
-def copy_scan(data, start, scan, ends):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) -> bool:
     """Copies a scan's data without stuffing and markers, up to the end of the image.
 
     Args:
@@ -82,13 +81,13 @@ class Scan(NamedTuple):
         height, width: of the image.
     """
 
-    data: Any
-    ends: Any
+    data: np.ndarray
+    ends: np.ndarray
     interval: int
-    tables: Any
-    dc_tables: Any
-    ac_tables: Any
-    quantizers: Any
+    tables: np.ndarray
+    dc_tables: np.ndarray
+    ac_tables: np.ndarray
+    quantizers: np.ndarray
     across: int
     down: int
     height: int
@@ -106,14 +105,14 @@ class Memory(NamedTuple):
         sums, blue, red: a row of chroma, weighted and upsampled.
     """
 
-    reader: Any
-    predicted: Any
-    coefficients: Any
-    reached: Any
-    planes: Any
-    sums: Any
-    blue: Any
-    red: Any
+    reader: np.ndarray
+    predicted: np.ndarray
+    coefficients: np.ndarray
+    reached: np.ndarray
+    planes: np.ndarray
+    sums: np.ndarray
+    blue: np.ndarray
+    red: np.ndarray
 
 
 _PLACE, _BITS, _COUNT, _LEFT, _RESTARTS = range(5)
@@ -153,8 +152,8 @@ class _Strip(NamedTuple):
     red: int
 
 
-@njit(**_OPTIONS)
-def decode_scan(scan, memory, top, left, output, reverse):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndarray, reverse: bool) -> bool:
     """Decodes a region of an image from its scan; returns False for damaged data.
 
     Args:
@@ -200,14 +199,14 @@ def decode_scan(scan, memory, top, left, output, reverse):  # type: ignore[no-un
     return not whole or _consumed(memory.reader) == scan.ends[scan.ends.size - 1]
 
 
-@njit(inline="always", **_OPTIONS)
-def _consumed(reader):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _consumed(reader: np.ndarray) -> np.int64:
     """The number of bytes read, including a partial one."""
     return np.int64(reader[_PLACE] - (reader[_COUNT] >> np.uint64(3)))
 
 
-@njit(inline="always", **_OPTIONS)
-def _restart(scan, memory):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _restart(scan: Scan, memory: Memory) -> bool:
     """Continues with the next interval; returns False if this one does not end here."""
     reader, restarts = memory.reader, np.int64(memory.reader[_RESTARTS])
     if _consumed(reader) != scan.ends[restarts]:
@@ -218,8 +217,8 @@ def _restart(scan, memory):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(**_OPTIONS)
-def _decode_units(scan, memory, strip, channels, wanted_row):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, wanted_row: bool) -> bool:
     """Decodes a row of units, and computes the samples of the strip's units; returns False for damaged data.
 
     Args:
@@ -268,10 +267,20 @@ def _decode_units(scan, memory, strip, channels, wanted_row):  # type: ignore[no
     return any_lane(sizes) >> (SAFE + 1) == 0
 
 
-@njit(**_OPTIONS)
-def _convert_row(  # type: ignore[no-untyped-def]
-    scan, memory, strip, row, y, left, columns, channels, pixels, target, reverse
-):
+@njit(**OPTIONS)
+def _convert_row(
+    scan: Scan,
+    memory: Memory,
+    strip: _Strip,
+    row: int,
+    y: int,
+    left: int,
+    columns: int,
+    channels: int,
+    pixels: np.ndarray,
+    target: int,
+    reverse: bool,
+) -> None:
     """Converts row ``y`` of the image, from column ``left`` on, which is in the current strip.
 
     Args:
@@ -306,8 +315,8 @@ def _convert_row(  # type: ignore[no-untyped-def]
     convert_row(planes, luma, memory.blue, start, memory.red, start, columns, pixels, target * 3, reverse)
 
 
-@njit(inline="always", **_OPTIONS)
-def _keep_last_row(planes, begin, height, stride):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _keep_last_row(planes: np.ndarray, begin: int, height: int, stride: int) -> None:
     """Keeps the last row of a plane as the one above the next strip."""
     for x in range(stride):
         planes[begin + x] = planes[begin + height * stride + x]

@@ -7,14 +7,13 @@ Nothing is read without a bounds check: files may be damaged or malicious.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER, TABLE, build_table
-
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+from penstock.kernels.cpu.options import OPTIONS
 
 _PREFIX = 0xFF
 _FRAME, _FRAME_OF_ANY_TABLES, _TABLES, _QUANTIZERS, _INTERVAL, _SCAN = 0xC0, 0xC1, 0xC4, 0xDB, 0xDD, 0xDA
@@ -65,8 +64,8 @@ def memory_for_segments() -> Segments:
     )
 
 
-@njit(**_OPTIONS)
-def read_segments(data, segments):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def read_segments(data: np.ndarray, segments: Segments) -> bool:
     """Reads a file's segments up to its first scan; returns False if it is not baseline, or damaged.
 
     Args:
@@ -112,13 +111,13 @@ def read_segments(data, segments):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(inline="always", **_OPTIONS)
-def _two_bytes(data, place):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _two_bytes(data: np.ndarray, place: int) -> np.int64:
     return np.int64(data[place]) << 8 | np.int64(data[place + 1])
 
 
-@njit(inline="always", **_OPTIONS)
-def _begins(body, letters, shortest):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _begins(body: np.ndarray, letters: tuple[int, int, int, int, int], shortest: int) -> bool:
     """Whether a segment has at least ``shortest`` bytes and begins with five letters."""
     begins = body.size >= shortest
     for i in range(min(5, body.size)):
@@ -126,8 +125,8 @@ def _begins(body, letters, shortest):  # type: ignore[no-untyped-def]
     return begins
 
 
-@njit(inline="always", **_OPTIONS)
-def _read_frame(body, segments):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _read_frame(body: np.ndarray, segments: Segments) -> bool:
     numbers, components = segments.numbers, segments.components
     if body.size < 6 or numbers[COMPONENTS]:
         return False
@@ -144,8 +143,8 @@ def _read_frame(body, segments):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(inline="always", **_OPTIONS)
-def _read_quantizers(body, segments):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _read_quantizers(body: np.ndarray, segments: Segments) -> bool:
     if body.size % 65:
         return False
     for start in range(0, body.size, 65):
@@ -158,8 +157,8 @@ def _read_quantizers(body, segments):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(inline="always", **_OPTIONS)
-def _read_tables(body, segments):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _read_tables(body: np.ndarray, segments: Segments) -> bool:
     start = 0
     while start < body.size:
         if body.size - start < 17:
@@ -181,8 +180,8 @@ def _read_tables(body, segments):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(inline="always", **_OPTIONS)
-def _read_scan(body, segments):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _read_scan(body: np.ndarray, segments: Segments) -> bool:
     components, known = segments.components, segments.known
     count = segments.numbers[COMPONENTS]
     if count == 0 or body.size != 4 + 2 * count or body[0] != count:
@@ -207,8 +206,8 @@ def _read_scan(body, segments):  # type: ignore[no-untyped-def]
 _NARROWEST = 6
 
 
-@njit(**_OPTIONS)
-def find_sampling(segments, channels):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def find_sampling(segments: Segments, channels: int) -> tuple[int, int]:
     """The horizontal and vertical subsampling of chroma; 0, 0 if this is not decoded to ``channels``.
 
     Supported are grey to one channel, and YCbCr to three channels or luma, with chroma subsampled by up to 2 in each

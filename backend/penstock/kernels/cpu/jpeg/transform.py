@@ -6,15 +6,13 @@ constants of 13 bits, and rounding to 2 more bits than the result's between the 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
+from numba import njit, types
 
+from penstock.kernels.cpu.code_generation import Vector
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import at, transposed
 from penstock.kernels.cpu.simd_integers import load, nothing, store_rows, widened
-
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 _BITS, _BETWEEN = 13, 2
 _FIRST, _SECOND = _BITS - _BETWEEN, _BITS + _BETWEEN + 3
@@ -35,8 +33,12 @@ SAFE = 14
 """Decoders that add 16-bit numbers agree as long as none has more bits than this, plus a sign."""
 
 
-@njit(inline="always", **_OPTIONS)
-def _joined(e, o, shift):  # type: ignore[no-untyped-def]
+_Four = tuple[Vector, Vector, Vector, Vector]
+_Eight = tuple[Vector, Vector, Vector, Vector, Vector, Vector, Vector, Vector]
+
+
+@njit(inline="always", **OPTIONS)
+def _joined(e: _Four, o: _Four, shift: int) -> _Eight:
     """Combines the even and odd parts of the transform, shifted."""
     return (
         (e[0] + o[3]) >> shift,
@@ -50,8 +52,8 @@ def _joined(e, o, shift):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(inline="always", **_OPTIONS)
-def _transformed(c, shift, added):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _transformed(c: _Eight, shift: int, added: int) -> _Eight:
     """The transform of eight vectors, lane by lane, shifted and rounded, plus a constant."""
     half = (1 << (shift - 1)) + (added << shift)
     shared = (c[2] + c[6]) * _C0541
@@ -72,8 +74,8 @@ def _transformed(c, shift, added):  # type: ignore[no-untyped-def]
     return _joined((e0, e1, e2, e3), (o0, o1, o2, o3), shift)
 
 
-@njit(inline="always", **_OPTIONS)
-def _transformed_few(c, shift, added):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _transformed_few(c: _Four, shift: int, added: int) -> _Eight:
     """The same for four vectors followed by zeros."""
     half = (1 << (shift - 1)) + (added << shift)
     t2, t3 = c[2] * _C0541, c[2] * (_C0541 + _C0765)
@@ -86,22 +88,31 @@ def _transformed_few(c, shift, added):  # type: ignore[no-untyped-def]
     return _joined((e0, e1, e2, e3), (o0, o1, o2, o3), shift)
 
 
-@njit(inline="always", **_OPTIONS)
-def _moved(c):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _moved(c: _Eight) -> Vector:
     """The bits set in any of eight vectors, shifted by the safe ones: nonzero if one is out of range."""
     safe = 1 << SAFE
     low = (c[0] + safe) | (c[1] + safe) | (c[2] + safe) | (c[3] + safe)
     return low | (c[4] + safe) | (c[5] + safe) | (c[6] + safe) | (c[7] + safe)
 
 
-@njit(inline="always", **_OPTIONS)
-def _coefficients(block, start, quantizer, base):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _coefficients(block: types.CPointer, start: int, quantizer: types.CPointer, base: int) -> Vector:
     """A row of dequantized coefficients, truncated to 16 bits."""
     return widened(load(block, start, 8) * load(quantizer, base, 8))
 
 
-@njit(**_OPTIONS)
-def transform_block(block, start, quantizer, base, known, plane, place, stride):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def transform_block(
+    block: types.CPointer,
+    start: int,
+    quantizer: types.CPointer,
+    base: int,
+    known: int,
+    plane: types.CPointer,
+    place: int,
+    stride: int,
+) -> Vector:
     """Dequantizes and transforms a block into eight rows of eight pixels.
 
     Args:
