@@ -102,6 +102,7 @@ class Schema:
         absent: why no pipeline can be built with it, and what to use instead: of DALI's operators that need more than CUDA.
         equivalents: what does the same in other libraries.
         examples: calls for sweeps and documentation, the simplest first; by default one with the required arguments.
+        shown: calls that the reference draws, large enough to see something; by default the first of the examples.
         exempt: the promises of operators that it does not keep, each with the reason.
         unswept: why no call of it can be made up: sweeps leave it to its own tests.
     """
@@ -134,6 +135,7 @@ class Schema:
     absent: str = ""
     equivalents: tuple[Equivalent, ...] = ()
     examples: tuple[Example, ...] = ()
+    shown: tuple[Example, ...] = ()
     exempt: Mapping[Promise, str] = field(default_factory=dict)
     unswept: str = ""
 

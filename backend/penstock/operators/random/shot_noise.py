@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.operators.random._noise import NOISY, Noise
 from penstock.schema import Argument, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import on_photo
 
 # DALI declares 20 as the default of `factor`, but this is what it computes with when none is given.
 _FACTOR_IN_USE = 12.0
@@ -34,6 +35,7 @@ class ShotNoise(Noise):
         ),
         random=True,
         stateful=True,
+        shown=(on_photo(factor=30.0),),
     )
 
     def compute(self, sample: Sample) -> None:
