@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import commands_page
+from docstrings import as_markdown
 from drawing import drawn
 from operator_pages import navigation, operator_pages
 from PIL import Image
@@ -124,6 +125,35 @@ def test_equivalents_exist(name: str) -> None:
         assert reduce(getattr, parts[split:], module) is not None
         return
     pytest.fail(f"{name} is nowhere")
+
+
+def test_docstrings_become_markdown() -> None:
+    text = "Doubles, as :func:`triple`.\n\n>>> double(\n...     2)  # doctest: +SKIP\n4\n\n===  ===\na    b\n===  ===\n1    2\n===  ===\n\nEnd."
+    assert as_markdown(text).split() == [
+        "Doubles,",
+        "as",
+        "`triple`.",
+        "```python",
+        "double(",
+        "2)",
+        "```",
+        "```text",
+        "4",
+        "```",
+        "```text",
+        "===",
+        "===",
+        "a",
+        "b",
+        "===",
+        "===",
+        "1",
+        "2",
+        "===",
+        "===",
+        "```",
+        "End.",
+    ]
 
 
 def test_the_commands_page_has_every_command() -> None:
