@@ -104,6 +104,7 @@ class Schema:
             CUDA.
         equivalents: in other libraries.
         examples: calls for sweeps and documentation, the simplest first; by default one with the required arguments.
+        shown: calls that the reference draws, large enough to see something; by default the first of the examples.
         exempt: the guarantees that it does not give, each with the reason.
         unswept: why its calls cannot be generated: sweeps leave it to its own tests.
     """
@@ -136,6 +137,7 @@ class Schema:
     absent: str = ""
     equivalents: tuple[Equivalent, ...] = ()
     examples: tuple[Example, ...] = ()
+    shown: tuple[Example, ...] = ()
     exempt: Mapping[Promise, str] = field(default_factory=dict)
     unswept: str = ""
 

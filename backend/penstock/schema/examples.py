@@ -6,7 +6,7 @@ A schema's ``example`` and ``examples`` say what types and defaults cannot.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.data_types import FLOAT, INT16, DALIImageType, DALIInterpType
@@ -14,7 +14,7 @@ from penstock.schema.arguments import Argument
 from penstock.schema.declaration import Schema
 from penstock.schema.input_operator import InputOperator
 from penstock.schema.registry import operator_class
-from penstock.schema.samples import Example, Samples
+from penstock.schema.samples import Example, Samples, photos, pictures
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,23 @@ def examples(schema: Schema) -> Iterator[Call]:
     """The calls that the schema declares, at least one, the simplest first."""
     for number, example in enumerate(schema.examples or (Example(),)):
         yield _call(schema, example, example.title or (f"example {number + 1}" if number else "example"))
+
+
+def shown_calls(schema: Schema) -> list[Call]:
+    """The calls that the reference shows: those that are meant for it, or the simplest, on a photograph where that will do.
+
+    Raises:
+        NoExampleError: the schema tells of none, and none can be made up.
+    """
+    simplest = (schema.examples or (Example(),))[0]
+    return [_call(schema, example, example.title) for example in schema.shown or (_on_photo(schema, simplest),)]
+
+
+def _on_photo(schema: Schema, example: Example) -> Example:
+    if example.inputs or not schema.min_input_count or schema.inputs[0].example is not pictures:
+        return example
+    accepted = schema.inputs[0].layouts
+    return example if accepted and "HWC" not in accepted else replace(example, inputs=(photos,), layout="HWC")
 
 
 def _call(schema: Schema, example: Example, name: str, layout: str = "") -> Call:

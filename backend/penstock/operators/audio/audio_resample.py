@@ -10,7 +10,7 @@ from penstock.data_types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32
 from penstock.kernels.levels import from_unit, to_unit
 from penstock.kernels.resampling import filter_table, lobes_of_quality, resample_signal
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, signals
+from penstock.schema.samples import Example, signals, sounds
 
 _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
 
@@ -65,6 +65,7 @@ class AudioResample(Operator):
             Example({"in_rate": 44100.0, "out_rate": 16000.0}),
             Example({"out_length": 500}),
         ),
+        shown=(Example({"in_rate": 16000.0, "out_rate": 4000.0}, (sounds,)),),
     )
 
     def setup(self) -> None:

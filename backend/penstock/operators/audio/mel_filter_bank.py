@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.operators.audio._axes import combine_along, combine_batch, spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import random_arrays
+from penstock.schema.samples import Example, random_arrays, spectrograms
 
 
 @register_operator
@@ -41,6 +41,7 @@ class MelFilterBank(Operator):
             Argument("normalize", "bool", True, "Divide each band's weights by half its width."),
             Argument("sample_rate", "float", 44100.0, "Sample rate of the signal, in Hz."),
         ),
+        shown=(Example({"sample_rate": 16000.0, "nfilter": 64}, (spectrograms,)),),
     )
 
     def setup(self) -> None:

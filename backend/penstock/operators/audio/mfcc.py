@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.operators.audio._axes import combine_along, combine_batch, spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import random_arrays
+from penstock.schema.samples import Example, decibels, random_arrays
 
 
 @register_operator
@@ -36,6 +36,7 @@ class MFCC(Operator):
             Argument("n_mfcc", "int32", 20, "Number of coefficients."),
             Argument("normalize", "bool", False, "Make the transform orthonormal; not for type 1."),
         ),
+        shown=(Example({}, (decibels,)),),
     )
 
     def setup(self) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.data_types import BOOL, FLOAT, FLOAT16, FLOAT64, INT32, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import signals
+from penstock.schema.samples import Example, signals, sounds
 
 
 @register_operator
@@ -32,6 +32,7 @@ class NonsilentRegion(Operator):
             Argument("window_length", "int32", 2048, "Length of the window, in samples."),
         ),
         outputs=2,
+        shown=(Example({"cutoff_db": -40.0}, (sounds,)),),
     )
 
     def setup(self) -> None:

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.operators.audio._axes import spectral_spec
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.libraries import SCIPY
 from penstock.schema.samples import signals
 
@@ -30,6 +40,7 @@ class PowerSpectrum(Operator):
             Argument("nfft", "int32", None, "Size of the transform; by default the extent of the axis.", example=256),
             Argument("power", "int32", 2, "2: power; 1: magnitude."),
         ),
+        equivalents=(Equivalent("numpy.fft.rfft", "The squares of its magnitudes."),),
     )
 
     def setup(self) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.data_types import BOOL, FLOAT, FLOAT16, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import signals
+from penstock.schema.samples import Example, signals, sounds
 
 _BORDERS = ("zero", "clamp", "reflect")
 
@@ -38,6 +38,7 @@ class PreemphasisFilter(Operator):
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
             Argument("preemph_coeff", "float", 0.97, "The coefficient.", tensor=True),
         ),
+        shown=(Example({}, (sounds,)),),
     )
 
     def setup(self) -> None:

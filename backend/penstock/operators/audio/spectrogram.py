@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, signals
+from penstock.schema.samples import Example, signals, sounds
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.fft import Transform
@@ -63,6 +63,7 @@ class Spectrogram(Operator):
             Example(),
             Example({"window_length": 8, "window_step": 8, "window_fn": [0.1, 0.4, 0.8, 1.0, 1.0, 0.8, 0.4, 0.1]}),
         ),
+        shown=(Example({"nfft": 512, "window_step": 128}, (sounds,)),),
     )
 
     def setup(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from penstock.operators.audio._axes import spectral_spec
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import ArrayOperator
-from penstock.schema.samples import random_arrays
+from penstock.schema.samples import Example, random_arrays, spectrograms
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.decibels import Logarithm
@@ -38,6 +38,7 @@ class ToDecibels(ArrayOperator):
             Argument("multiplier", "float", 10.0, "Factor of the logarithm: 10 for powers, 20 for magnitudes."),
             Argument("reference", "float", 0.0, "The value at 0 dB; by default the largest of the sample."),
         ),
+        shown=(Example({"cutoff_db": -80.0}, (spectrograms,)),),
     )
 
     def setup(self) -> None:

@@ -7,7 +7,8 @@ import numpy as np
 from penstock.data_types import FLOAT, RGB
 from penstock.kernels.colour import hue_saturation_value
 from penstock.operators.color._linear import ColourMatrixOperator
-from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -41,6 +42,14 @@ class ColorTwist(ColourMatrixOperator):
         ),
         sequences=True,
         volumetric=True,
+        shown=(on_photo(brightness=1.2, contrast=1.3, saturation=1.5, hue=30.0),),
+        equivalents=(
+            Equivalent(
+                "torchvision.transforms.v2.ColorJitter",
+                "It draws the factors itself and rounds after each step; here they are arguments, and one matrix "
+                "does all.",
+            ),
+        ),
     )
 
     def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:

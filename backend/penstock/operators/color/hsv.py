@@ -7,7 +7,8 @@ import numpy as np
 from penstock.data_types import UINT8
 from penstock.kernels.colour import hue_saturation_value
 from penstock.operators.color._linear import ColourMatrixOperator
-from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -32,6 +33,12 @@ class Hsv(ColourMatrixOperator):
         ),
         sequences=True,
         volumetric=True,
+        shown=(on_photo(hue=-60.0, saturation=1.5, value=1.1),),
+        equivalents=(
+            Equivalent(
+                "cv2.cvtColor", "To HSV, there to be changed, and back; here one linear transform approximates that."
+            ),
+        ),
     )
 
     def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:

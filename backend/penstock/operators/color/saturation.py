@@ -7,7 +7,8 @@ import numpy as np
 from penstock.data_types import RGB
 from penstock.kernels.colour import hue_saturation_value
 from penstock.operators.color._linear import ColourMatrixOperator
-from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -31,6 +32,16 @@ class Saturation(ColourMatrixOperator):
         ),
         sequences=True,
         volumetric=True,
+        shown=(on_photo(saturation=2.5),),
+        equivalents=(
+            Equivalent(
+                "torchvision.transforms.v2.functional.adjust_saturation",
+                "It rounds the grey that it blends with, so values differ by up to 2.",
+            ),
+            Equivalent(
+                "PIL.ImageEnhance.Color", "It rounds the grey that it blends with, so values differ by up to 2."
+            ),
+        ),
     )
 
     def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,18 @@ from penstock.kernels.codecs.headers.audio import check_length
 from penstock.kernels.levels import from_unit
 from penstock.kernels.resampling import lobes_of_quality, resample_signal
 from penstock.operators.decoders._examples import encoded_sounds
-from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Alias,
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.libraries import SOUNDFILE
 
 
@@ -51,6 +62,7 @@ class AudioDecoder(Operator):
         ),
         outputs=2,
         aliases=(Alias("AudioDecoder", deprecated_since="1.0"),),
+        equivalents=(Equivalent("soundfile.read", "It gives double precision by default, and resamples nothing."),),
     )
 
     def setup(self) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from penstock.data_types import GRAY
 from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
-from penstock.schema import Alias, Argument, Input, Schema, register_operator
+from penstock.schema import Alias, Argument, Equivalent, Input, Schema, register_operator
+from penstock.schema.samples import Example, photo_files
 
 
 @register_operator
@@ -43,4 +45,13 @@ class Image(ImageDecoder):
             ),
         ),
         aliases=(Alias("ImageDecoder", "1.0"), Alias("experimental__decoders__Image", "2.2")),
+        shown=(
+            Example({}, (photo_files,)),
+            Example({"output_type": GRAY}, (photo_files,)),
+        ),
+        equivalents=(
+            Equivalent("PIL.Image.open", "It turns no image upright."),
+            Equivalent("cv2.imdecode", "It gives BGR."),
+            Equivalent("torchvision.io.decode_image", "It gives CHW."),
+        ),
     )

@@ -8,7 +8,7 @@ from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
 from penstock.operators.image._windows import Regions, check_crop_arguments, crop_regions
 from penstock.schema import Alias, Argument, Input, Samples, Schema, register_operator
-from penstock.schema.samples import Example
+from penstock.schema.samples import Example, photo_files
 
 
 @register_operator
@@ -51,6 +51,7 @@ class ImageCrop(ImageDecoder):
         ),
         aliases=(Alias("ImageDecoderCrop", "1.0"), Alias("experimental__decoders__ImageCrop", "2.2")),
         examples=(Example({"crop": [10.0, 12.0]}), Example({"crop_d": 1.0, "crop_h": 10.0, "crop_w": 12.0})),
+        shown=(Example({"crop": [100, 100]}, (photo_files,)),),
     )
 
     def setup(self) -> None:

@@ -12,6 +12,7 @@ from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
 from penstock.operators.image._windows import Regions
 from penstock.schema import Alias, Argument, Input, Samples, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, photo_files
 
 
 @register_operator
@@ -36,6 +37,7 @@ class ImageRandomCrop(ImageDecoder):
         random=True,
         stateful=True,
         aliases=(Alias("ImageDecoderRandomCrop", "1.0"), Alias("experimental__decoders__ImageRandomCrop", "2.2")),
+        shown=(Example({}, (photo_files,)),),
     )
 
     def setup(self) -> None:

@@ -9,7 +9,7 @@ from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, 
 from penstock.operators.image._boxes import box_regions, check_box_arguments, check_box_inputs
 from penstock.operators.image._windows import Regions
 from penstock.schema import Alias, Argument, Input, OutputSpec, Samples, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, fixed_arrays
+from penstock.schema.samples import Example, fixed_arrays, photo_files
 
 
 @register_operator
@@ -55,6 +55,7 @@ class ImageSlice(ImageDecoder):
                 (encoded_images, fixed_arrays([3, 2]), fixed_arrays([9, 12])),
             ),
         ),
+        shown=(Example({"rel_start": [0.1, 0.4], "rel_end": [0.7, 0.9]}, (photo_files,)),),
     )
 
     def setup(self) -> None:

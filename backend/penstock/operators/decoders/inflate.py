@@ -12,7 +12,18 @@ import numpy as np
 
 from penstock.data_types import BOOL, UINT8, dtype_name, numpy_dtype
 from penstock.operators.decoders._examples import lz4_blocks
-from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Alias,
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.libraries import LZ4
 from penstock.schema.samples import Example
 from penstock.tensors import TensorListCPU, TensorListGPU
@@ -86,6 +97,7 @@ class Inflate(Operator):
         ),
         aliases=(Alias("experimental__Inflate", "2.0"),),
         examples=(Example(), Example({"chunk_offsets": [0]})),
+        equivalents=(Equivalent("lz4.block.decompress"),),
     )
 
     def setup(self) -> None:

@@ -24,7 +24,17 @@ from penstock.data_types import (
 )
 from penstock.kernels.codecs.npy import view_npy
 from penstock.operators.decoders._examples import npy_files
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 
 _OUTPUT_TYPES = (BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FLOAT16, FLOAT, FLOAT64)
 
@@ -44,6 +54,7 @@ class Numpy(Operator):
         devices=("cpu",),
         inputs=(Input("data", device="cpu", doc="Contents of NPY files: uint8 of shape (n,).", example=npy_files),),
         arguments=(Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the arrays."),),
+        equivalents=(Equivalent("numpy.load", "From files."),),
     )
 
     def setup(self) -> None:

@@ -6,7 +6,19 @@ from penstock.data_types import FLOAT, FLOAT64, INT32, INT64, RGB, UINT8, UINT32
 from penstock.kernels.codecs.image_header import read_header
 from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import ENCODED_DOC, check_encoded, encoded_bytes
-from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Alias,
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import Example, photo_files
 
 _TYPES = (INT32, UINT32, INT64, UINT64, FLOAT, FLOAT64)
 
@@ -28,6 +40,8 @@ class PeekImageShape(Operator):
             Argument("image_type", "DALIImageType", RGB, "Colour space that the image would be decoded to."),
         ),
         aliases=(Alias("experimental__PeekImageShape", "2.2"),),
+        shown=(Example({}, (photo_files,)),),
+        equivalents=(Equivalent("PIL.Image.open", "Its `size` is (width, height)."),),
     )
 
     def setup(self) -> None:

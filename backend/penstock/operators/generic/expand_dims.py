@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, Operator, Schema, Workspace, register_operator
 
 
 @register_operator
@@ -18,6 +18,7 @@ class ExpandDims(Operator):
             ),
             Argument("new_axis_names", "layout", None, "Letters of the new dimensions.", example="F"),
         ),
+        equivalents=(Equivalent("numpy.expand_dims"),),
     )
 
     def setup(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.operators.generic._filling import LAYOUT, SHAPE, ShapedFilling, spread
-from penstock.schema import Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.samples import Example, fixed_arrays
 
 
@@ -28,6 +28,7 @@ class Full(ShapedFilling):
         ),
         arguments=(LAYOUT, SHAPE),
         examples=(Example(), Example({"shape": [2, 3], "layout": "HW"})),
+        equivalents=(Equivalent("numpy.full"),),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.operators.generic._filling import spread
-from penstock.schema import Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Equivalent, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.samples import fixed_arrays
 
 
@@ -25,6 +25,7 @@ class FullLike(Operator):
                 example=fixed_arrays(3.0, 4.0, 5.0),
             ),
         ),
+        equivalents=(Equivalent("numpy.full_like"),),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

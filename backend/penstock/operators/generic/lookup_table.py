@@ -8,6 +8,7 @@ from penstock.data_types import BOOL, ENUM_TYPES, FLOAT, FLOAT16, FLOAT64, dtype
 from penstock.schema import (
     Argument,
     Deprecation,
+    Equivalent,
     Input,
     Operator,
     OutputSpec,
@@ -39,6 +40,7 @@ class LookupTable(Operator):
             Argument("values", "float[]", [], "The value of each key."),
         ),
         examples=(Example({"keys": [0, 1, 200], "values": [0.5, 3.0, 7.0]}),),
+        equivalents=(Equivalent("cv2.LUT", "For 8 bits; every value has an entry."),),
     )
 
     def setup(self) -> None:

@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import BOOL, ENUM_TYPES, FLOAT, FLOAT16, dtype_name, numpy_dtype
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.samples import Example, random_arrays
 
 
@@ -38,6 +48,9 @@ class OneHot(Operator):
             Argument("on_value", "float", 1.0, "Value at the class's position, truncated to the output's type."),
         ),
         examples=(Example({"num_classes": 5}),),
+        equivalents=(
+            Equivalent("torch.nn.functional.one_hot", "It refuses classes that are not there; here they give zeros."),
+        ),
     )
 
     def setup(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.data_types import numpy_dtype
 from penstock.kernels.reshaping import check_extents, reshaped
 from penstock.operators.generic._new_shape import extents_from_input
-from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.samples import Example, fixed_arrays, pictures
 
 
@@ -49,6 +49,7 @@ class Reinterpret(Operator):
             Example({"src_dims": [1, 0, 2]}),
             Example(inputs=(pictures, fixed_arrays([-1, 1], dtype=np.int32))),
         ),
+        equivalents=(Equivalent("numpy.ndarray.view"),),
     )
 
     def setup(self) -> None:

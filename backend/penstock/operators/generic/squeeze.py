@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 from penstock.kernels.axes import resolve_axes
-from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, Operator, Schema, Workspace, register_operator
 from penstock.schema.samples import Example, pictures
 
 
@@ -23,6 +23,7 @@ class Squeeze(Operator):
         ),
         examples=(Example({"axes": [2]}), Example({"axis_names": "C"})),
         exempt={"tensor arguments": "DALI does not look at axes from the graph"},
+        equivalents=(Equivalent("numpy.squeeze"),),
     )
 
     def setup(self) -> None:

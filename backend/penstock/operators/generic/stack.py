@@ -6,7 +6,17 @@ import numpy as np
 
 from penstock.kernels.axes import resolve_axis
 from penstock.kernels.joining import common_rank, common_type
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.samples import Example, pictures
 
 
@@ -24,6 +34,7 @@ class Stack(Operator):
             Argument("axis_name", "string", None, "The letter of the new dimension.", example="F"),
         ),
         examples=(Example(), Example({"axis": 1}, (pictures, pictures))),
+        equivalents=(Equivalent("numpy.stack"),),
     )
 
     def setup(self) -> None:

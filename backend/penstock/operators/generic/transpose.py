@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.kernels.windows import Region
-from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.image_chain import ChainOperator, Pixels, Store
 from penstock.schema.operator import Shape
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -29,6 +30,11 @@ class Transpose(ChainOperator):
                 example=[2, 0, 1],
             ),
             Argument("transpose_layout", "bool", True, "Permute the layout too."),
+        ),
+        shown=(on_photo(perm=[1, 0, 2]),),
+        equivalents=(
+            Equivalent("numpy.transpose", "The layout's letters move as well here."),
+            Equivalent("PIL.Image.Image.transpose", "`Transpose.TRANSPOSE` swaps rows and columns."),
         ),
     )
 

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from penstock.operators.generic._filling import check_filled_type
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 
 
 @register_operator
@@ -15,6 +25,7 @@ class ZerosLike(Operator):
         devices=("cpu",),
         inputs=(Input("data_like", device="any", doc="Data whose shapes to use; its contents do not matter."),),
         arguments=(Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),),
+        equivalents=(Equivalent("numpy.zeros_like"),),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

@@ -7,7 +7,17 @@ import math
 import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.samples import boxes
 
 
@@ -22,6 +32,12 @@ class BbFlip(Operator):
             Argument("horizontal", "int32", 1, "Nonzero: mirror horizontally.", tensor=True),
             Argument("ltrb", "bool", False, "Boxes are given by left, top, right, bottom."),
             Argument("vertical", "int32", 0, "Nonzero: mirror vertically.", tensor=True),
+        ),
+        equivalents=(
+            Equivalent(
+                "torchvision.transforms.v2.functional.horizontal_flip_bounding_boxes",
+                "In pixels; here in fractions of the image.",
+            ),
         ),
     )
 

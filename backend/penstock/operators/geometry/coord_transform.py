@@ -7,7 +7,17 @@ import math
 import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, UINT16, dtype_name
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.samples import random_arrays
 
 _MAX_COORDINATES = 6
@@ -62,6 +72,7 @@ class CoordTransform(Operator):
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output: FLOAT or that of the input.", example=FLOAT),
         ),
         sequences=True,
+        equivalents=(Equivalent("cv2.transform"),),
     )
 
     def setup(self) -> None:

@@ -5,8 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INTERP_LINEAR, INTERP_NN, UINT8, UINT16, dtype_name
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import random_arrays
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import Example, MakeSamples, fixed_arrays, photos, random_arrays
+
+
+def _waves(axis: int) -> MakeSamples:
+    """Maps of a photograph's size that shift rows or columns to and fro."""
+    places = np.indices((160, 240), np.float32)
+    return fixed_arrays(places[axis] + 6 * np.sin(places[1 - axis] / 12), layout="HW")
+
 
 _MAP_LAYOUTS = ("HWC", "HW", "FHWC", "FHW", "F***", "F**")
 
@@ -43,6 +60,8 @@ class Remap(Operator):
             ),
         ),
         sequences=True,
+        shown=(Example({}, (photos, _waves(1), _waves(0))),),
+        equivalents=(Equivalent("cv2.remap", 'Equal with `pixel_origin="center"`.'),),
     )
 
     def setup(self) -> None:

@@ -9,8 +9,18 @@ import numpy as np
 from penstock.data_types import FLOAT, INT16, INTERP_CUBIC, INTERP_LINEAR, INTERP_NN, UINT8, UINT16, dtype_name
 from penstock.kernels.borders import check_border
 from penstock.kernels.resize_shapes import round_half_away
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, fixed_arrays, pictures
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import Example, fixed_arrays, on_photo, pictures
 
 _TAPS = {INTERP_NN: 1, INTERP_LINEAR: 2, INTERP_CUBIC: 4}
 _TYPES = (UINT8, INT16, UINT16, FLOAT)
@@ -99,6 +109,14 @@ class WarpPerspective(Operator):
         examples=(
             Example({"matrix": [0.9, 0.2, 3.0, -0.1, 1.1, 2.0, 0.001, 0.002, 1.0]}),
             Example(inputs=(pictures, fixed_arrays([[0.9, 0.2, 3], [-0.1, 1.1, 2], [0.001, 0.002, 1]]))),
+        ),
+        shown=(on_photo(matrix=[1.2, 0.2, -30.0, 0.1, 1.2, -20.0, 0.0005, 0.0015, 1.0]),),
+        equivalents=(
+            Equivalent(
+                "cv2.warpPerspective",
+                'With `WARP_INVERSE_MAP`; values then differ from those with `pixel_origin="center"` by at most 1.',
+            ),
+            Equivalent("torchvision.transforms.v2.functional.perspective", "It takes corners instead of a matrix."),
         ),
     )
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock.operators.geometry._displacement import ARGUMENTS, INPUTS, TO_CENTRES, DisplacementOperator
 from penstock.schema import Argument, Schema, register_operator
+from penstock.schema.samples import on_photo
 
 
 class _Wave(NamedTuple):
@@ -34,6 +35,7 @@ class Water(DisplacementOperator):
             Argument("phase_x", "float", 0.0, "Phase of the displacement in x, in radians."),
             Argument("phase_y", "float", 0.0, "Phase of the displacement in y, in radians."),
         ),
+        shown=(on_photo(ampl_x=6.0, ampl_y=6.0, freq_x=0.08, freq_y=0.08),),
     )
     kind = "Waves"
 

@@ -7,9 +7,20 @@ from functools import partial
 import numpy as np
 
 from penstock.data_types import UINT8, UINT16, dtype_name
-from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Alias,
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.libraries import OPENCV
-from penstock.schema.samples import pictures
+from penstock.schema.samples import Example, mosaics, pictures
 
 # OpenCV's suffixes of its methods; it calls mosaics by what lies at the second row's second pixel.
 _METHODS = {
@@ -59,6 +70,8 @@ class Debayer(Operator):
         ),
         sequences=True,
         aliases=(Alias("experimental__Debayer", deprecated_since="2.0"),),
+        shown=(Example({"blue_position": [0, 0]}, (mosaics,)),),
+        equivalents=(Equivalent("cv2.cvtColor", "It has a code for each pattern, such as `COLOR_BayerBG2RGB`."),),
     )
 
     def setup(self) -> None:

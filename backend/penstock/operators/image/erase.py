@@ -11,8 +11,18 @@ import numpy as np
 from penstock.data_types import BOOL, FLOAT64, dtype_name, numpy_dtype
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import cut_off
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import Example, on_photo
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -80,6 +90,15 @@ class Erase(Operator):
             Example({"anchor": [0.1, 0.2], "shape": [0.5, 0.3], "normalized": True}),
             Example({"anchor": [0.1, 0.2], "shape": [6.0, 4.0], "normalized_anchor": True}),
             Example({"anchor": [3.0, 5.0], "shape": [0.5, 0.3], "normalized_shape": True}),
+        ),
+        shown=(
+            on_photo(
+                anchor=[40.0, 60.0, 90.0, 150.0], shape=[50.0, 60.0, 40.0, 60.0], axis_names="HW", fill_value=[255.0]
+            ),
+        ),
+        equivalents=(
+            Equivalent("torchvision.transforms.v2.functional.erase", "One box."),
+            Equivalent("torchvision.transforms.v2.RandomErasing", "It draws the box itself."),
         ),
     )
 

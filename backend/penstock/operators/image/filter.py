@@ -10,9 +10,20 @@ import numpy as np
 
 from penstock.data_types import FLOAT, INT16, UINT8, UINT16, dtype_name
 from penstock.kernels.axes import spatial_axes
-from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Alias,
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.libraries import OPENCV
-from penstock.schema.samples import random_arrays
+from penstock.schema.samples import Example, fixed_arrays, photos, random_arrays
 
 # And what others call them.
 _BORDERS = {
@@ -104,6 +115,14 @@ class Filter(Operator):
         ),
         sequences=True,
         aliases=(Alias("experimental__Filter", deprecated_since="2.0"),),
+        shown=(Example({}, (photos, fixed_arrays([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])), title="Emboss"),),
+        equivalents=(
+            Equivalent("cv2.filter2D"),
+            Equivalent(
+                "scipy.ndimage.correlate",
+                "Its borders are `reflect` for `reflect_1001` and `mirror` for `reflect_101`.",
+            ),
+        ),
     )
 
     def setup(self) -> None:

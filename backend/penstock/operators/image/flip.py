@@ -12,6 +12,7 @@ from penstock.data_types import BOOL, FLOAT16, dtype_name
 from penstock.operators.image._windows import Window
 from penstock.schema import (
     Argument,
+    Equivalent,
     Input,
     OutputSpec,
     PlanColumns,
@@ -22,6 +23,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.image_chain import ChainOperator, Placement
+from penstock.schema.samples import on_photo
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -63,6 +65,15 @@ class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
             Argument("vertical", "int32", 0, "Nonzero: mirror vertically.", tensor=True),
         ),
         volumetric=True,
+        shown=(
+            on_photo(horizontal=1),
+            on_photo(horizontal=0, vertical=1),
+        ),
+        equivalents=(
+            Equivalent("torchvision.transforms.v2.functional.horizontal_flip"),
+            Equivalent("PIL.ImageOps.mirror"),
+            Equivalent("cv2.flip"),
+        ),
     )
 
     plans_by_shape = True

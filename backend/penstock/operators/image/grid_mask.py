@@ -7,6 +7,7 @@ import numpy as np
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name
 from penstock.operators.image._grids import grid_of
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -29,6 +30,7 @@ class GridMask(Operator):
             Argument("shift_y", "float", 0.0, "Start of the grid along its y axis, in pixels.", tensor=True),
             Argument("tile", "int32", 100, "Side of a tile, in pixels.", tensor=True),
         ),
+        shown=(on_photo(tile=40, ratio=0.5, angle=0.3),),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.data_types import FLOAT, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -35,6 +36,7 @@ class Jitter(RandomOperator):
         ),
         random=True,
         stateful=True,
+        shown=(on_photo(nDegree=8),),
     )
     repeatable = True
 

@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import Example, on_photo
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -133,6 +143,17 @@ class MultiPaste(Operator):
             Example({"shapes_rel": np.array([[0.4, 0.5]]), "out_anchors_rel": np.array([[0.1, 0.2]])}),
         ),
         batchwise=True,
+        shown=(
+            on_photo(
+                "Four regions of two images",
+                in_ids=[0, 1, 1, 0],
+                output_size=[160, 240],
+                in_anchors=np.array([[0, 0], [0, 120], [80, 0], [80, 120]]),
+                shapes=np.array([[80, 120]] * 4),
+                out_anchors=np.array([[0, 0], [0, 120], [80, 0], [80, 120]]),
+            ),
+        ),
+        equivalents=(Equivalent("PIL.Image.Image.paste", "One region at a time."),),
     )
 
     def setup(self) -> None:

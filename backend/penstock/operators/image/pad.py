@@ -10,9 +10,19 @@ from penstock.data_types import FLOAT64, dtype_name
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import Regions, copy_region, copy_regions, region_copy
-from penstock.schema import Argument, Input, OutputSpec, Sample, Samples, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    OutputSpec,
+    Sample,
+    Samples,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.image_chain import ChainOperator, Placement
-from penstock.schema.samples import Example
+from penstock.schema.samples import Example, on_photo
 
 _MAX_DIMENSIONS = 5
 
@@ -62,6 +72,12 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
         ),
         batchwise=True,
         examples=(Example(), Example({"axes": [0, 1], "shape": [30, -1]}), Example({"axis_names": "W"})),
+        shown=(on_photo(axis_names="HW", shape=[200, 260], fill_value=200.0),),
+        equivalents=(
+            Equivalent("torchvision.transforms.v2.functional.pad", "It pads all sides; here the end alone."),
+            Equivalent("numpy.pad", "It pads both ends of each axis; here the end alone."),
+            Equivalent("cv2.copyMakeBorder", "It pads all sides, also with what is at the border."),
+        ),
     )
     depends_on_batch = True
 

@@ -7,8 +7,9 @@ import numpy as np
 from penstock.data_types import UINT8, dtype_name
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import copy_region, copy_regions, region_copy
-from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.image_chain import ChainOperator, Placement
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -47,6 +48,11 @@ class Paste(ChainOperator):
                 tensor=True,
                 example=1.5,
             ),
+        ),
+        shown=(on_photo(ratio=1.5, fill_value=[230, 230, 230], paste_x=0.2, paste_y=0.8),),
+        equivalents=(
+            Equivalent("PIL.Image.Image.paste", "It takes the place in pixels, and an image to paste on."),
+            Equivalent("torchvision.transforms.v2.functional.pad", "It takes the widths of the margins."),
         ),
     )
 

@@ -11,8 +11,8 @@ from penstock.data_types import INTERP_LINEAR
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.resize_shapes import MODES, ROUNDINGS, plan_axes
 from penstock.operators.image._resizing import ResizingOperator
-from penstock.schema import Alias, Argument, Input, Samples, Schema, Workspace, register_operator
-from penstock.schema.samples import Example
+from penstock.schema import Alias, Argument, Equivalent, Input, Samples, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, on_photo
 
 _MAX_DIMENSIONS = 3
 
@@ -137,6 +137,10 @@ class TensorResize(ResizingOperator):
                     "roi_relative": True,
                 }
             ),
+        ),
+        shown=(on_photo(scales=[0.5, 1.0], axis_names="HW"),),
+        equivalents=(
+            Equivalent("scipy.ndimage.zoom", "It interpolates with splines and widens no filter when it shrinks."),
         ),
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, DALIDataType
 from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, mean_of
-from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
 
 
 @register_operator
@@ -27,6 +27,7 @@ class Mean(TypedReduction):
                 "dtype", "DALIDataType", None, "FLOAT (the default) or the input's type, which truncates fractions."
             ),
         ),
+        equivalents=(Equivalent("numpy.mean"),),
     )
     divides = True
 

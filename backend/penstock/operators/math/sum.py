@@ -9,7 +9,7 @@ import numpy as np
 from penstock.data_types import FLOAT, DALIDataType, element_size
 from penstock.kernels.elementwise import folded
 from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, widest
-from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
 
 
 @register_operator
@@ -26,6 +26,7 @@ class Sum(TypedReduction):
             *REDUCTION_ARGUMENTS,
             Argument("dtype", "DALIDataType", None, "INT64 or UINT64 (the default), FLOAT, or the input's type."),
         ),
+        equivalents=(Equivalent("numpy.sum"),),
     )
 
     def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.data_types import DALIDataType
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw
-from penstock.schema import Argument, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Sample, Schema, register_operator
 from penstock.schema.samples import Example
 
 
@@ -39,6 +39,7 @@ class Beta(Draw):
         random=True,
         stateful=True,
         examples=(Example(), Example({"dtype": DALIDataType.FLOAT64})),
+        equivalents=(Equivalent("numpy.random.Generator.beta", "It draws other numbers."),),
     )
     dtypes = (DALIDataType.FLOAT, DALIDataType.FLOAT64)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.data_types import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, dtype_name
 from penstock.operators.random._draw import SHAPE, SHAPE_LIKE, output_shape
-from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
 from penstock.schema.samples import random_arrays
 
@@ -47,6 +47,7 @@ class Choice(RandomOperator):
         ),
         random=True,
         stateful=True,
+        equivalents=(Equivalent("numpy.random.Generator.choice", "It draws other numbers."),),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

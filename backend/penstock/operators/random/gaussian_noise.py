@@ -7,7 +7,8 @@ import numpy as np
 from penstock.data_types import numpy_dtype
 from penstock.operators.random._draw import is_wide
 from penstock.operators.random._noise import NOISY, Noise
-from penstock.schema import Argument, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -26,6 +27,10 @@ class GaussianNoise(Noise):
         ),
         random=True,
         stateful=True,
+        shown=(on_photo(stddev=30.0),),
+        equivalents=(
+            Equivalent("torchvision.transforms.v2.GaussianNoise", "For floats from 0 to 1; it draws other numbers."),
+        ),
     )
 
     def compute(self, sample: Sample) -> None:

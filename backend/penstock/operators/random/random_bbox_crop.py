@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.operators.random._box_cropping import BoxCroppingOperator
-from penstock.schema import Argument, Deprecation, Input, Schema, register_operator
+from penstock.schema import Argument, Deprecation, Equivalent, Input, Schema, register_operator
 from penstock.schema.samples import Example, boxes, fixed_arrays
 
 
@@ -102,5 +102,10 @@ class RandomBBoxCrop(BoxCroppingOperator):
             Example(inputs=(boxes,)),
             Example({"crop_shape": [20, 30], "input_shape": [60, 50]}, (boxes,)),
             Example({"crop_shape": [20, 30], "input_shape": [60, 50], "shape_layout": "WH"}, (boxes,)),
+        ),
+        equivalents=(
+            Equivalent(
+                "torchvision.transforms.v2.RandomIoUCrop", "It crops the image as well, and draws other numbers."
+            ),
         ),
     )

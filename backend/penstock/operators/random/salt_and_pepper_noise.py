@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock.operators.random._noise import NOISY, Noise
 from penstock.schema import Argument, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -54,6 +55,7 @@ class SaltAndPepperNoise(Noise):
         ),
         random=True,
         stateful=True,
+        shown=(on_photo(prob=0.1),),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

@@ -15,7 +15,7 @@ from penstock.operators.readers._coco_annotations import (
     write_preprocessed,
 )
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
-from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
+from penstock.schema import Alias, Argument, Deprecation, Equivalent, OutputSpec, Schema, register_operator
 from penstock.storage import join
 
 # How to read an annotations file; preprocessed annotations have these applied.
@@ -92,6 +92,7 @@ class COCO(Reader):
         stateful=True,
         aliases=(Alias("COCOReader", "1.0", fn="coco_reader"),),
         fn="readers.coco",
+        equivalents=(Equivalent("torchvision.datasets.CocoDetection", "It gives annotations as dictionaries."),),
     )
 
     def setup(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.data_types import INT32, UINT8
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
-from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.schema import Alias, Argument, Equivalent, OutputSpec, Schema, register_operator
 from penstock.storage import join
 
 _IMAGES = [
@@ -71,6 +71,7 @@ class File(Reader):
         random=True,
         stateful=True,
         aliases=(Alias("FileReader", "1.0"),),
+        equivalents=(Equivalent("torchvision.datasets.ImageFolder", "It decodes the images, too."),),
     )
 
     def setup(self) -> None:

@@ -6,7 +6,7 @@ import functools
 
 from penstock.kernels.geometry import composed
 from penstock.operators.geometry.transforms._transform import REVERSE_ORDER, MatrixOperator
-from penstock.schema import Input, Sample, Schema, register_operator
+from penstock.schema import Equivalent, Input, Sample, Schema, register_operator
 from penstock.schema.samples import random_arrays
 
 
@@ -26,6 +26,7 @@ class Combine(MatrixOperator):
         variadic=True,
         arguments=(REVERSE_ORDER,),
         sequences=True,
+        equivalents=(Equivalent("numpy.matmul", "Of matrices with the row (0, ..., 0, 1) added."),),
     )
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
