@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from penstock.errors import did_you_mean
 from penstock.graph.autograph import convert, exempt, explain, is_exempt
 from penstock.graph.conditionals import ConditionStack
-from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.pipeline import CONSTRUCTOR, Pipeline, check_settings
 
 # DALI's name, which tools look for.
 _DEFINITION = "_is_pipeline_def"
 _T = TypeVar("_T", bound=Callable[..., Any])
-_CONSTRUCTOR = [p for p in inspect.signature(Pipeline.__init__).parameters if p != "self"]
 
 
 class UnexpectedArgumentError(TypeError, AssertionError):
@@ -50,7 +49,7 @@ def pipeline_def(
             conditionals = conditionals_enabled(function, kwargs, enable_conditionals)
             constructor, own = split_keywords(function, kwargs)
             settings = pipeline_kwargs | constructor
-            _check_settings(settings)
+            check_settings(settings)
             pipeline = Pipeline(**settings)
             if not conditionals:
                 pipeline.define_by(function, args, own)
@@ -99,25 +98,18 @@ def split_keywords(
     own: dict[str, Any] = {}
     for name, value in keywords.items():
         if name in parameters:
-            if name in _CONSTRUCTOR:
+            if name in CONSTRUCTOR:
                 print(f"Warning: the argument `{name}` shadows a Pipeline constructor argument of the same name.")
             own[name] = value
-        elif name in _CONSTRUCTOR:
+        elif name in CONSTRUCTOR:
             constructor[name] = value
         else:
             raise UnexpectedArgumentError(
                 f"`{name}` is neither an argument of the function `{function.__name__}` nor of Pipeline."
-                f"{did_you_mean(name, [*parameters, *_CONSTRUCTOR])} "
+                f"{did_you_mean(name, [*parameters, *CONSTRUCTOR])} "
                 f"The function takes: {', '.join(parameters) or 'none'}."
             )
     return constructor, own
-
-
-def _check_settings(settings: Mapping[str, object]) -> None:
-    """Raises TypeError for an unknown argument of a pipeline; suggests a similar one, unlike the call itself."""
-    for name in settings:
-        if name not in _CONSTRUCTOR:
-            raise TypeError(f"Pipeline has no argument '{name}'.{did_you_mean(name, _CONSTRUCTOR)}")
 
 
 def do_not_convert(func: Callable[..., object] | None = None) -> Callable[..., Any]:

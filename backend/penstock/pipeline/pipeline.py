@@ -8,11 +8,12 @@ import html
 import inspect
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from penstock.data_types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPIType
+from penstock.errors import did_you_mean
 from penstock.graph import DataNode, Graph, Scope
 from penstock.graph.conditionals import ConditionStack
 from penstock.graph.drawing import to_svg
@@ -721,6 +722,8 @@ class Pipeline:
         """
         from penstock.serialize.readable_format import from_text
 
+        if cls is Pipeline:
+            check_settings(kwargs)
         with open(filename, encoding="utf-8") as file:
             return from_text(file.read(), cls, allowed_modules, kwargs)
 
@@ -762,10 +765,19 @@ class Pipeline:
             self._session.close(_FINALIZER_TIMEOUT)
 
 
+CONSTRUCTOR = tuple(name for name in inspect.signature(Pipeline.__init__).parameters if name != "self")
+
+
+def check_settings(settings: Iterable[str]) -> None:
+    """Raises TypeError for what is no argument of a pipeline, as the call would, which knows no similar ones."""
+    for name in settings:
+        if name not in CONSTRUCTOR:
+            raise TypeError(f"Pipeline has no argument '{name}'.{did_you_mean(name, CONSTRUCTOR)}")
+
+
 def _overriding(keywords: dict[str, Any]) -> dict[str, object]:
     """The settings requested by the keyword arguments of ``deserialize``."""
-    known = inspect.signature(Pipeline.__init__).parameters
-    settings = {name: value for name, value in keywords.items() if name in known}
+    settings = {name: value for name, value in keywords.items() if name in CONSTRUCTOR}
     if (settings.get("seed") or 0) < 0:
         _checked_seed(settings.pop("seed"))
     ahead = bool(settings.get("exec_async"))

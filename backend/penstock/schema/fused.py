@@ -21,6 +21,9 @@ from penstock.schema.operator import Operator, Sample
 from penstock.schema.workspace import OutputSpec, SampleFailure, Shape, Workspace
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 
+AT_ONCE = "fused"
+"""How samples are counted that are not computed step by step."""
+
 
 class FusedNode(Protocol):
     """What a fused operator needs to know about each node it replaces."""
@@ -94,7 +97,7 @@ class FusedOperator(Operator):
     for a sample on CPU, ``compute_fused_batch`` on GPU), from the steps' samples, which hold each step's plan.
 
     Attributes:
-        counts: the number of samples computed at once ("fused"), and step by step, by reason.
+        counts: the number of samples computed at once (``AT_ONCE``), and step by step, by reason.
     """
 
     def bind(self, payload: Any) -> None:
@@ -104,6 +107,11 @@ class FusedOperator(Operator):
         self.nodes, self.operators = payload
         self.repeatable = all(operator.repeatable for operator in self.operators)
         self.counts: Counter[str] = Counter()
+
+    def take_counts(self) -> Counter[str]:
+        """The counts since they were taken the last time."""
+        taken, self.counts = self.counts, Counter()
+        return taken
 
     # -- what concrete operators fill in ---------------------------------------------------------------------------
 
@@ -152,6 +160,7 @@ class FusedOperator(Operator):
 
     def run(self, workspace: Workspace) -> None:
         if self.repeats(workspace):
+            self.counts[AT_ONCE] += workspace.batch_size
             return
         steps = [self._step(workspace, position) for position in range(len(self.operators))]
         steps[0].inputs = list(workspace.inputs)
@@ -181,6 +190,7 @@ class FusedOperator(Operator):
         workspace.outputs, workspace.failures = outputs, last.failures
         if workspace.device != "cpu" and last.live:
             self.launch(workspace, compute_batch)
+            self.counts[AT_ONCE] += len(last.live)
         for operator, step in zip(self.operators, steps):
             operator.finish(step)
 
@@ -249,7 +259,7 @@ class FusedOperator(Operator):
         except NotFusable as reason:
             self._compute_in_turn(samples)
             return str(reason)
-        return "fused"
+        return AT_ONCE
 
     def _compute_in_turn(self, samples: Sequence[Sample]) -> None:
         """Computes one sample step by step."""

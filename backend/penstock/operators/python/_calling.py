@@ -8,33 +8,51 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import from_numpy_dtype
-from penstock.schema import Argument, Input, Operator, Workspace
+from penstock.schema import Argument, Input, Operator, Schema, Workspace
 from penstock.schema.operator import OutputSpec
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.tensor import check_layout
 
-INPUTS = (Input("input", doc="Any number of batches of any kind."),)
 
+def python_schema(name: str, batch_processing: bool, *further: Argument) -> Schema:
+    """The schema of an operator that calls a function.
 
-def count_outputs(arguments: dict[str, Any]) -> int:
-    """The operator's output nodes; for a function without outputs, a hidden one that keeps it in the graph."""
-    return max(1, arguments.get("num_outputs", 1))
-
-
-def arguments(batch_processing: bool, *further: Argument) -> tuple[Argument, ...]:
-    """The arguments of all these operators."""
-    return (
-        Argument(
-            "batch_processing",
-            "bool",
-            batch_processing,
-            "Call the function once per batch, with lists of samples, rather than once per sample.",
+    Args:
+        name: of the operator.
+        batch_processing: the default of that argument.
+        further: arguments beside those that all of these operators have.
+    """
+    return Schema(
+        name=name,
+        inputs=(Input("input", doc="Any number of batches of any kind."),),
+        min_inputs=0,
+        variadic=True,
+        arguments=(
+            Argument(
+                "batch_processing",
+                "bool",
+                batch_processing,
+                "Call the function once a batch, with lists of samples, rather than once for every sample.",
+            ),
+            Argument("function", "object", None, "What is called; it is kept beside the arguments.", hidden=True),
+            Argument(
+                "num_outputs", "int32", 1, "How many outputs the function returns: as a tuple if they are several."
+            ),
+            Argument(
+                "output_layouts", "layout[]", None, "Layouts of the outputs, in order; further outputs have none."
+            ),
+            *further,
         ),
-        Argument("function", "object", None, "The function to call; stored apart from the arguments.", hidden=True),
-        Argument("num_outputs", "int32", 1, "The number of outputs that the function returns; several as a tuple."),
-        Argument("output_layouts", "layout[]", None, "Layouts of the outputs, in order; further outputs have none."),
-        *further,
+        outputs=_count_outputs,
+        stateful=True,
+        no_prune=True,
+        unswept="its function is its user's",
     )
+
+
+def _count_outputs(arguments: dict[str, Any]) -> int:
+    """The nodes of the operator: one that nobody sees where the function returns nothing, to keep it in the graph."""
+    return max(1, arguments.get("num_outputs", 1))
 
 
 class CallFailed(RuntimeError):

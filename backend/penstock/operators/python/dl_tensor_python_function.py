@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.operators.python._calling import (
-    INPUTS,
-    PythonOperator,
-    arguments,
-    count_outputs,
-    synchronize_stream,
-)
-from penstock.schema import Argument, Schema, register_operator
+from penstock.operators.python._calling import PythonOperator, python_schema, synchronize_stream
+from penstock.schema import Argument, register_operator
 from penstock.tensors.dlpack import from_dlpack, to_capsule
 
 
@@ -22,24 +16,15 @@ class DLTensorPythonFunction(PythonOperator):
     The function must not modify its inputs. Its results are copied.
     """
 
-    schema = Schema(
-        name="DLTensorPythonFunction",
-        inputs=INPUTS,
-        min_inputs=0,
-        variadic=True,
-        arguments=arguments(
+    schema = python_schema(
+        "DLTensorPythonFunction",
+        True,
+        Argument(
+            "synchronize_stream",
+            "bool",
             True,
-            Argument(
-                "synchronize_stream",
-                "bool",
-                True,
-                "Wait for the pipeline's GPU work before the call; False if the function uses the pipeline's stream.",
-            ),
+            "Wait for the pipeline's GPU work before the call; False if the function uses the pipeline's stream.",
         ),
-        outputs=count_outputs,
-        stateful=True,
-        no_prune=True,
-        unswept="its function is its user's",
     )
 
     def given_value(self, sample: Any) -> Any:
