@@ -18,6 +18,7 @@ from penstock.data_types import numpy_dtype
 from penstock.errors import Frame, operator_error
 from penstock.schema.image_chain import NotFusable
 from penstock.schema.operator import Operator, Sample
+from penstock.schema.plans import Plan, Plans, State
 from penstock.schema.workspace import OutputSpec, SampleFailure, Shape, Workspace
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 
@@ -74,7 +75,7 @@ class FirstStepFailed(Exception):
         self.cause = cause
 
 
-class ArrayOperator(Operator):
+class ArrayOperator(Operator[State, Plan, Plans]):
     """An operator of one input and output that, on CPU, goes by a sample's arguments and a given array: the base of steps
     which a fused operator runs one after the other on arrays of its own."""
 

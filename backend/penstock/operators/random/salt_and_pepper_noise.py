@@ -11,7 +11,7 @@ from penstock.schema import Argument, OutputSpec, Sample, Schema, Workspace, reg
 
 
 @register_operator
-class SaltAndPepperNoise(Noise):
+class SaltAndPepperNoise(Noise[str]):
     """Replaces random pixels by one of two values.
 
     >>> noisy = fn.noise.salt_and_pepper(images, prob=0.1)
@@ -56,7 +56,7 @@ class SaltAndPepperNoise(Noise):
         stateful=True,
     )
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[str]) -> list[OutputSpec]:
         specs = super().describe(workspace)
         layout = specs[0].layout
         if layout and not self.args["per_channel"] and layout.find("C") not in (0, len(layout) - 1):
@@ -67,7 +67,7 @@ class SaltAndPepperNoise(Noise):
         workspace.state = layout
         return specs
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[str]) -> None:
         from penstock.kernels.cpu import philox
 
         source, out = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
@@ -80,7 +80,7 @@ class SaltAndPepperNoise(Noise):
             *_salt_and_pepper(sample, out.dtype),
         )
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[str]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.philox import Sprinkling, sprinkle
 
@@ -108,7 +108,7 @@ class SaltAndPepperNoise(Noise):
         return 1, math.prod(shape[:-1]), shape[-1]
 
 
-def _probabilities(sample: Sample) -> tuple[np.float32, np.float32]:
+def _probabilities(sample: Sample[str]) -> tuple[np.float32, np.float32]:
     """Of a pixel being replaced, and of its being replaced by salt."""
     probability, salt_part = np.float32(sample["prob"]), np.float32(sample["salt_vs_pepper"])
     for name, value in (("prob", probability), ("salt_vs_pepper", salt_part)):
@@ -117,7 +117,7 @@ def _probabilities(sample: Sample) -> tuple[np.float32, np.float32]:
     return probability, probability * salt_part
 
 
-def _salt_and_pepper(sample: Sample, dtype: np.dtype) -> tuple[np.generic, np.generic]:
+def _salt_and_pepper(sample: Sample[str], dtype: np.dtype) -> tuple[np.generic, np.generic]:
     """The values that replace pixels."""
     salt, pepper = _extremes(dtype)
     return (
