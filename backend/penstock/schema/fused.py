@@ -18,6 +18,7 @@ from penstock.data_types import numpy_dtype
 from penstock.errors import Frame, operator_error
 from penstock.schema.image_chain import NotFusable
 from penstock.schema.operator import Operator, Sample
+from penstock.schema.plans import Plan, Plans, State
 from penstock.schema.workspace import OutputSpec, SampleFailure, Shape, Workspace
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 
@@ -77,7 +78,7 @@ class FirstStepFailed(Exception):
         self.cause = cause
 
 
-class ArrayOperator(Operator):
+class ArrayOperator(Operator[State, Plan, Plans]):
     """An operator with one input and output that, on CPU, computes from a sample's arguments and a given array: a step
     that a fused operator can run on intermediate arrays.
     """

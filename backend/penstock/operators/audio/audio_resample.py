@@ -16,7 +16,7 @@ _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
 
 
 @register_operator
-class AudioResample(Operator):
+class AudioResample(Operator[None, float]):
     """Resamples signals with a windowed sinc filter.
 
     The factor is given by the two sample rates, directly, or by the output's length. Integers represent numbers between
@@ -87,7 +87,7 @@ class AudioResample(Operator):
             names = ", ".join(map(dtype_name, _TYPES))
             raise RuntimeError(f"Unsupported {end} type: {dtype_name(dtype)}. Supported types are: {names}")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, float]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch):
             self._check_type(batch.dtype, "output" if self.args["dtype"] is None else "input")
@@ -99,13 +99,13 @@ class AudioResample(Operator):
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
         return [OutputSpec(dtype, batch.layout(), batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, float]) -> tuple[int, ...]:
         count = sample.shapes[0][0]
         scale, length = self._scale_and_length(sample, count)
         sample.plan = scale
         return (length, *sample.shapes[0][1:])
 
-    def _scale_and_length(self, sample: Sample, count: int) -> tuple[float, int]:
+    def _scale_and_length(self, sample: Sample[None, float], count: int) -> tuple[float, int]:
         """Output samples per input sample, and the number of output samples."""
         if sample.given("out_length"):
             length = sample["out_length"]
@@ -127,13 +127,13 @@ class AudioResample(Operator):
             raise RuntimeError(f"The scaling factor must be non-negative. Got scale == {scale:g}")
         return scale, math.ceil(count * scale)
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, float]) -> None:
         out = sample.outputs[0]
         if out.size:
             signal = to_unit(sample.inputs[0], unsigned=out.dtype.kind == "u")
             from_unit(resample_signal(signal, sample.plan, len(out), self._lobes), out)
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, float]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.operators.audio._sinc_cuda import resample_signals
 

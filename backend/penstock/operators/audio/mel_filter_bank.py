@@ -10,7 +10,7 @@ from penstock.schema.samples import Example, random_arrays, spectrograms
 
 
 @register_operator
-class MelFilterBank(Operator):
+class MelFilterBank(Operator[int, tuple[np.ndarray, np.ndarray]]):
     """Sums the power in triangular bands, evenly spaced on the mel scale.
 
     The frequency axis is `f` of the layout; without a layout, the last but one.
@@ -61,14 +61,14 @@ class MelFilterBank(Operator):
                 f'Unsupported mel_formula value "{self.args["mel_formula"]}". Supported values are: "slaney", "htk"'
             )
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[int, tuple[np.ndarray, np.ndarray]]) -> list[OutputSpec]:
         spec = spectral_spec(workspace)
         workspace.state = spec.layout.find("f") if spec.layout else max((spec.ndim or 0) - 2, 0)
         if workspace.state < 0:
             raise RuntimeError(f"'f' axis not present in the layout. Got: `{spec.layout}`")
         return [spec]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[int, tuple[np.ndarray, np.ndarray]]) -> tuple[int, ...]:
         shape = list(sample.shapes[0])
         axis = sample.workspace.state
         if not shape:
@@ -80,11 +80,11 @@ class MelFilterBank(Operator):
         shape[axis] = self.args["nfilter"]
         return tuple(shape)
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[int, tuple[np.ndarray, np.ndarray]]) -> None:
         starts, weights = sample.plan
         combine_along(sample.workspace.state, sample.inputs[0], starts, weights, sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[int, tuple[np.ndarray, np.ndarray]]) -> None:
         combine_batch(workspace.state, workspace)
 
     def _make_filters(self, bins: int) -> tuple[np.ndarray, np.ndarray]:

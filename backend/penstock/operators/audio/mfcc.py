@@ -10,7 +10,7 @@ from penstock.schema.samples import Example, decibels, random_arrays
 
 
 @register_operator
-class MFCC(Operator):
+class MFCC(Operator[None, tuple[np.ndarray, np.ndarray]]):
     """The first coefficients of the discrete cosine transform along one axis, optionally liftered.
 
     The transform is unscaled (a constant 1 of N elements yields N) unless `normalize` makes it orthonormal.
@@ -58,7 +58,7 @@ class MFCC(Operator):
             raise RuntimeError(f"Axis {self.args['axis']} is out of bounds [0,{spec.ndim}) of the input's dimensions")
         return [spec]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> tuple[int, ...]:
         shape, axis = list(sample.shapes[0]), self.args["axis"]
         count = shape[axis]
         if count not in self._matrices:
@@ -68,7 +68,7 @@ class MFCC(Operator):
         shape[axis] = min(self.args["n_mfcc"], count)
         return tuple(shape)
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> None:
         starts, matrix = sample.plan
         combine_along(self.args["axis"], sample.inputs[0], starts, matrix, sample.outputs[0])
 

@@ -24,7 +24,7 @@ _MIN_TRANSFORM = 3
 
 
 @register_operator
-class PowerSpectrum(Operator):
+class PowerSpectrum(Operator[None, int]):
     """Squared magnitudes of the Fourier transform along one axis.
 
     >>> spectrum = fn.power_spectrum(signals)
@@ -55,7 +55,7 @@ class PowerSpectrum(Operator):
             raise RuntimeError(f"Unsupported number of dimensions {spec.ndim}")
         return [spec]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, int]) -> tuple[int, ...]:
         # Any negative axis means the last one.
         shape, axis = list(sample.shapes[0]), max(self.args["axis"], -1)
         if axis >= len(shape):
@@ -69,7 +69,7 @@ class PowerSpectrum(Operator):
         shape[axis] = sample.plan // 2 + 1
         return tuple(shape)
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, int]) -> None:
         from scipy import fft
 
         out = sample.outputs[0]

@@ -23,7 +23,7 @@ _MIN_TRANSFORM = 3
 
 
 @register_operator
-class Spectrogram(Operator):
+class Spectrogram(Operator[None, "Transform | None"]):
     """The power of the short-time Fourier transform.
 
     A transform of n elements yields n // 2 + 1 frequencies. The default is a Hann window sampled at half positions:
@@ -96,13 +96,13 @@ class Spectrogram(Operator):
         phases = 2 * np.pi * (np.arange(self._length) + 0.5) / self._length
         return (0.5 * (1 - np.cos(phases))).astype(np.float32)
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, Transform | None]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype != FLOAT:
             raise RuntimeError(f"The input must be float32, got {dtype_name(batch.dtype)}")
         return [OutputSpec(FLOAT, self.args["layout"], 2)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, Transform | None]) -> tuple[int, ...]:
         count = _signal_length(sample.shapes[0])
         span = count - (0 if self.args["center_windows"] else self._length)
         if span < 0:
@@ -114,7 +114,7 @@ class Spectrogram(Operator):
         shape = (self._nfft // 2 + 1, span // self._step + 1)
         return shape if self.args["layout"] == "ft" else shape[::-1]
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, Transform | None]) -> None:
         signal, out = np.ascontiguousarray(sample.inputs[0]).reshape(-1), sample.outputs[0]
         time_first = self.args["layout"] == "tf"
         if sample.plan is not None:
@@ -134,7 +134,7 @@ class Spectrogram(Operator):
         reflect, magnitude = self.args["reflect_padding"], self.args["power"] == 1
         return fft.framed(self._window, self._step, self._start, self._nfft, reflect=reflect, magnitude=magnitude)
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, Transform | None]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.operators.audio._spectrum_cuda import Framing, power_spectra
 

@@ -12,14 +12,14 @@ _INPUTS = (UINT8, INT16, INT32, FLOAT)
 _MATRIX_TYPES = (*_INPUTS, FLOAT16)
 
 
-class LinearColourOperator(PointwiseOperator):
+class LinearColourOperator(PointwiseOperator[None, tuple[np.ndarray, np.ndarray]]):
     """The base of operators whose output pixels are linear in the input pixels."""
 
     plans_by_shape = True
     input_types: tuple[DALIDataType, ...] = _INPUTS
     output_types: tuple[DALIDataType, ...] = _INPUTS
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, tuple[np.ndarray, np.ndarray]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         layout = self.input_layout(workspace)
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
@@ -29,18 +29,20 @@ class LinearColourOperator(PointwiseOperator):
                 raise RuntimeError(f"Unsupported {what} type: {dtype_name(kind)}. Supported are: {names}")
         return [OutputSpec(dtype, layout, batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> tuple[int, ...]:
         sample.plan = self.plan(sample)
         return sample.shapes[0]
 
-    def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+    def plan(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
         """The matrix and the offset; a 1x1 matrix is a factor for all channels."""
         raise NotImplementedError
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> None:
         self.compute_elements(sample, np.ascontiguousarray(sample.inputs[0]), sample.outputs[0])
 
-    def compute_elements(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
+    def compute_elements(
+        self, sample: Sample[None, tuple[np.ndarray, np.ndarray]], source: np.ndarray, target: np.ndarray
+    ) -> None:
         from penstock.kernels.cpu.colour import scale_add, transform
         from penstock.kernels.cpu.halves import round_to_halves
 
@@ -56,7 +58,7 @@ class LinearColourOperator(PointwiseOperator):
             transform(source, matrix, offset, wide)
             round_to_halves(wide, target)
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, tuple[np.ndarray, np.ndarray]]) -> None:
         from penstock.kernels.cuda.colour import transform_colours
         from penstock.kernels.cuda.launch import locate_all
 
@@ -71,7 +73,7 @@ class ColourMatrixOperator(LinearColourOperator):
     input_types = output_types = _MATRIX_TYPES
     group = 3
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> tuple[int, ...]:
         if sample.shapes[0][-1] != 3:
             raise RuntimeError(
                 f"Images must have 3 channels, got {sample.shapes[0][-1]} in shape {list(sample.shapes[0])}"

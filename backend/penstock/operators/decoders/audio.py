@@ -38,7 +38,7 @@ class _Request:
 
 
 @register_operator
-class AudioDecoder(Operator):
+class AudioDecoder(Operator[None, _Request]):
     """Decodes audio files of any format that libsndfile reads: WAV, FLAC, Ogg, MP3, AIFF and others.
 
     The first output is (time, channels), or (time) with `downmix`; the second the sample rate in Hz. Floating-point
@@ -77,7 +77,7 @@ class AudioDecoder(Operator):
             raise RuntimeError(f"Encoded files must be 1-D data, got {encoded.ndim()} dimensions")
         return [OutputSpec(self.args["dtype"], ndim=1 if self.args["downmix"] else 2), OutputSpec(FLOAT, ndim=0)]
 
-    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+    def infer(self, sample: Sample[None, _Request]) -> list[tuple[int, ...]]:
         decoding = sample.workspace.decoding
         recording = open_recording(np.ascontiguousarray(sample.inputs[0]), decoding)
         wanted = sample["sample_rate"]
@@ -91,8 +91,8 @@ class AudioDecoder(Operator):
         )
         return [(length,) if self.args["downmix"] else (length, recording.channels), ()]
 
-    def compute(self, sample: Sample) -> None:
-        request: _Request = sample.plan
+    def compute(self, sample: Sample[None, _Request]) -> None:
+        request = sample.plan
         recording = request.recording
         out, rate = sample.outputs
         rate[...] = request.rate

@@ -39,7 +39,7 @@ class _Chunks:
 
 
 @register_operator
-class Inflate(Operator):
+class Inflate(Operator[None, _Chunks]):
     """Decompresses LZ4 blocks (without frames) to arrays of a known shape.
 
     A sample is one block or, with ``chunk_offsets`` or ``chunk_sizes``, a sequence of blocks of one shape, which become
@@ -112,7 +112,7 @@ class Inflate(Operator):
             )
         self._sequence = self.given("chunk_offsets") or self.given("chunk_sizes")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, _Chunks]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype != UINT8:
             raise ValueError(
@@ -125,7 +125,7 @@ class Inflate(Operator):
             layout = self.args["sequence_axis_name"] + layout
         return [OutputSpec(self.args["dtype"], layout)]
 
-    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+    def infer(self, sample: Sample[None, _Chunks]) -> list[tuple[int, ...]]:
         given = sample.tensor_argument("shape")
         if given is not None and given.ndim > 1:
             raise ValueError(f"The shape argument must be a scalar or a 1D tensor, got {given.ndim} dimensions")
@@ -139,7 +139,7 @@ class Inflate(Operator):
         sample.plan = _Chunks(starts, sizes, inflated)
         return [(len(starts), *shape) if self._sequence else shape]
 
-    def _spans(self, sample: Sample, available: int) -> tuple[list[int], list[int]]:
+    def _spans(self, sample: Sample[None, _Chunks], available: int) -> tuple[list[int], list[int]]:
         offsets = list(sample["chunk_offsets"]) if sample.given("chunk_offsets") else None
         sizes = list(sample["chunk_sizes"]) if sample.given("chunk_sizes") else None
         if offsets is None and sizes is None:
@@ -166,11 +166,11 @@ class Inflate(Operator):
             raise ValueError(f"Input chunk cannot exceed the sample size, which is {available} {where}")
         return offsets, sizes
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, _Chunks]) -> None:
         packed = np.ascontiguousarray(sample.inputs[0]).reshape(-1)
         _inflate(packed, sample.plan, sample.outputs[0], self.args["check_output_size"])
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, _Chunks]) -> None:
         (output,) = workspace.outputs
         compressed = workspace.inputs[0].as_cpu().samples
         host: Any = TensorListCPU.allocate(output.shapes, output.dtype, output.layout())

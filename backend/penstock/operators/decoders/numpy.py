@@ -40,7 +40,7 @@ _OUTPUT_TYPES = (BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64,
 
 
 @register_operator
-class Numpy(Operator):
+class Numpy(Operator[list[np.ndarray | None]]):
     """Reads arrays in numpy's file format.
 
     All arrays must have as many dimensions as the first one, and its type unless ``dtype`` is given. If failures are
@@ -63,7 +63,7 @@ class Numpy(Operator):
         self._dtype: DALIDataType | None = self.args["dtype"]
         self._ndim: int | None = None
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[list[np.ndarray | None]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if len(batch) and batch.dtype not in (UINT8, INT8):
             raise ValueError(f"NPY files are bytes (uint8), got {dtype_name(batch.dtype)}")
@@ -95,7 +95,7 @@ class Numpy(Operator):
             )
 
     @staticmethod
-    def _view(workspace: Workspace, index: int, data: np.ndarray) -> np.ndarray | None:
+    def _view(workspace: Workspace[list[np.ndarray | None]], index: int, data: np.ndarray) -> np.ndarray | None:
         if index in workspace.failures:
             return None
         try:
@@ -104,14 +104,20 @@ class Numpy(Operator):
             workspace.fail(index, error)
             return None
 
-    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
-        array = sample.workspace.state[sample.index]
+    def infer(self, sample: Sample[list[np.ndarray | None]]) -> list[tuple[int, ...]]:
+        array = self._array(sample)
         itemsize = array.itemsize if self.args["dtype"] is None else numpy_dtype(self.args["dtype"]).itemsize
         sample.workspace.decoding.limits.check_bytes(array.size * itemsize, "The array")
         return [array.shape]
 
-    def compute(self, sample: Sample) -> None:
-        source, target = sample.workspace.state[sample.index], sample.outputs[0]
+    @staticmethod
+    def _array(sample: Sample[list[np.ndarray | None]]) -> np.ndarray:
+        array = sample.workspace.state[sample.index]
+        assert array is not None
+        return array
+
+    def compute(self, sample: Sample[list[np.ndarray | None]]) -> None:
+        source, target = self._array(sample), sample.outputs[0]
         if source.dtype.newbyteorder("=") == target.dtype:
             np.copyto(target, source)
         elif source.size:

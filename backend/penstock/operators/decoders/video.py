@@ -24,7 +24,7 @@ class _Request:
 
 
 @register_operator
-class VideoDecoder(Operator):
+class VideoDecoder(Operator[None, _Request]):
     """Decodes videos to sequences of frames: uint8, layout FHWC, RGB.
 
     Everything that FFmpeg reads in the usual containers (MP4, MOV, Matroska, WebM, AVI, Ogg, FLV, MPEG, ASF and others)
@@ -87,7 +87,7 @@ class VideoDecoder(Operator):
         check_encoded(workspace)
         return [OutputSpec(UINT8, "FHWC", 4)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, _Request]) -> tuple[int, ...]:
         decoding = sample.workspace.decoding
         infos = sample.workspace.inputs[0].source_infos
         try:
@@ -109,7 +109,7 @@ class VideoDecoder(Operator):
         return len(sample.plan.frames), *video.shape
 
     @staticmethod
-    def _wanted(sample: Sample, count: int) -> Sequence[int]:
+    def _wanted(sample: Sample[None, _Request], count: int) -> Sequence[int]:
         if sample.given("frames"):
             return [int(frame) for frame in sample["frames"]]
         start = sample["start_frame"] if sample.given("start_frame") else 0
@@ -128,5 +128,5 @@ class VideoDecoder(Operator):
             raise ValueError(f"end_frame ({end}) must be greater than start_frame ({start})")
         return range(start, end, stride)
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, _Request]) -> None:
         fill_frames(sample.plan.video, sample.plan.frames, self.args["fill_value"], sample.outputs[0])

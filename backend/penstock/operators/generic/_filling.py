@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock.data_types import ENUM_TYPES, DALIDataType, dtype_name
 from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
+from penstock.schema.plans import Plan, Plans, State
 
 SHAPE = Argument(
     "shape",
@@ -29,7 +30,7 @@ def check_filled_type(dtype: DALIDataType) -> None:
         )
 
 
-class ShapedFilling(Operator):
+class ShapedFilling(Operator[State, Plan, Plans]):
     """The base of operators whose output shape and layout are given by arguments."""
 
     def shaped(self, workspace: Workspace, dtype: Any) -> OutputSpec:

@@ -21,7 +21,7 @@ from penstock.schema.samples import Example, pictures
 
 
 @register_operator
-class Cat(Operator):
+class Cat(Operator[int]):
     """Joins the samples of all inputs along a dimension; all other dimensions must agree."""
 
     schema = Schema(
@@ -44,7 +44,7 @@ class Cat(Operator):
         if name is not None and len(name) != 1:
             raise RuntimeError(f"`axis_name` must be a single character, got '{name}'")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[int]) -> list[OutputSpec]:
         dtype, rank = common_type(workspace.inputs), common_rank(workspace.inputs)
         # Layouts are not compared: the first input's is used.
         layout = workspace.inputs[0].layout()
@@ -59,13 +59,13 @@ class Cat(Operator):
             workspace.state = resolve_axis(self.args["axis"], rank)
         return [OutputSpec(dtype, layout, rank)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[int]) -> tuple[int, ...]:
         return joined_shape(sample.shapes, sample.workspace.state)
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[int]) -> None:
         np.concatenate(sample.inputs, axis=sample.workspace.state, out=sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[int]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import join
 

@@ -10,7 +10,7 @@ from penstock.schema.samples import Example, fixed_arrays
 
 
 @register_operator
-class Full(ShapedFilling):
+class Full(ShapedFilling[None, np.ndarray]):
     """A tensor for each sample, filled with a value or a broadcast tensor.
 
     >>> fn.full(fn.random.uniform(), shape=[2, 3])
@@ -34,10 +34,10 @@ class Full(ShapedFilling):
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         return [self.shaped(workspace, workspace.inputs[0].dtype)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, np.ndarray]) -> tuple[int, ...]:
         shape = super().infer(sample)
         sample.plan = spread(sample.inputs[0], shape)
         return shape
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, np.ndarray]) -> None:
         np.copyto(sample.outputs[0], sample.plan)

@@ -23,7 +23,7 @@ _LARGEST_KEY = 65535
 
 
 @register_operator
-class LookupTable(Operator):
+class LookupTable(Operator[np.ndarray]):
     """Replaces each key by its value; elements that are not a key become ``default_value``.
 
     >>> fn.lookup_table(labels, keys=[1, 3], values=[10, 30], dtype=types.INT32)
@@ -64,22 +64,22 @@ class LookupTable(Operator):
         cast(self._reals, table)
         return table
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[np.ndarray]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype in (BOOL, FLOAT16, FLOAT, FLOAT64):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}; keys are integers")
         workspace.state = self._table()
         return [OutputSpec(self.args["dtype"], batch.layout(), batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[np.ndarray]) -> tuple[int, ...]:
         return sample.shapes[0]
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[np.ndarray]) -> None:
         from penstock.kernels.cpu.lookup import look_up
 
         look_up(np.ascontiguousarray(sample.inputs[0]), sample.workspace.state, sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[np.ndarray]) -> None:
         from penstock.kernels.cuda.elementwise import evaluate_batch
         from penstock.kernels.cuda.launch import locate_all, upload
 

@@ -23,7 +23,7 @@ from penstock.schema.samples import Example, random_arrays
 
 
 @register_operator
-class OneHot(Operator):
+class OneHot(Operator[int]):
     """A new dimension of ``num_classes`` entries: ``on_value`` at the class's position, ``off_value`` elsewhere.
 
     Samples of a single element count as scalars and become vectors, unless ``axis`` is given. A class out of range
@@ -76,7 +76,7 @@ class OneHot(Operator):
         fits = middle.min <= whole <= middle.max
         return np.array(whole if fits else middle.min, np.int64).astype(kind)[()]
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[int]) -> list[OutputSpec]:
         batch, axis, name = workspace.inputs[0], self.args["axis"], self.args["axis_name"]
         if batch.dtype in (BOOL, FLOAT16):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
@@ -98,13 +98,13 @@ class OneHot(Operator):
             layout = known[:place] + name + known[place:]
         return [OutputSpec(self.args["dtype"], layout, ndim + 1)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[int]) -> tuple[int, ...]:
         place, shape = sample.workspace.state, sample.shapes[0]
         if self.args["axis"] == -1 and place == 0:
             shape = ()
         return (*shape[:place], self.args["num_classes"], *shape[place:])
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[int]) -> None:
         from penstock.kernels.cpu.lookup import mark
 
         target = sample.outputs[0]
@@ -112,7 +112,7 @@ class OneHot(Operator):
         on, off = self._bits
         mark(_numbers(sample.inputs[0]), on, off, self.args["num_classes"], inner, target)
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[int]) -> None:
         from penstock.kernels.cuda.elementwise import evaluate_batch
         from penstock.kernels.cuda.launch import locate_all, upload
 

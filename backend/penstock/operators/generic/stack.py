@@ -21,7 +21,7 @@ from penstock.schema.samples import Example, pictures
 
 
 @register_operator
-class Stack(Operator):
+class Stack(Operator[int]):
     """Joins the samples of all inputs, which have equal shapes, along a new dimension."""
 
     schema = Schema(
@@ -42,7 +42,7 @@ class Stack(Operator):
         if name is not None and len(name) != 1:
             raise RuntimeError(f"`axis_name` must be a single character, got '{name}'")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[int]) -> list[OutputSpec]:
         dtype, rank = common_type(workspace.inputs), common_rank(workspace.inputs)
         # Layouts are not compared: the first input's is used.
         layout = workspace.inputs[0].layout()
@@ -61,7 +61,7 @@ class Stack(Operator):
             )
         return [OutputSpec(dtype, layout[:axis] + name + layout[axis:] if named else "", rank + 1)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[int]) -> tuple[int, ...]:
         first = sample.shapes[0]
         if any(shape != first for shape in sample.shapes):
             raise RuntimeError(
@@ -71,10 +71,10 @@ class Stack(Operator):
         axis = sample.workspace.state
         return (*first[:axis], len(sample.shapes), *first[axis:])
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[int]) -> None:
         np.stack(sample.inputs, axis=sample.workspace.state, out=sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[int]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import join
 

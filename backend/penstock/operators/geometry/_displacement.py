@@ -26,7 +26,7 @@ ARGUMENTS = (
 TO_CENTRES = -0.5
 
 
-class DisplacementOperator(Operator):
+class DisplacementOperator(Operator[None, bool]):
     """The base of operators that take each pixel from a position given by two maps.
 
     Attributes:
@@ -39,14 +39,14 @@ class DisplacementOperator(Operator):
         if self.args["interp_type"] not in (INTERP_NN, INTERP_LINEAR):
             raise RuntimeError(f"Unsupported interpolation {self.args['interp_type']}: use INTERP_NN or INTERP_LINEAR")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, bool]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         layout = self.input_layout(workspace)
         if batch.dtype not in (UINT8, FLOAT):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
         return [OutputSpec(batch.dtype, layout, 3)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, bool]) -> tuple[int, ...]:
         mask = sample.tensor_argument("mask")
         # Whether the sample is displaced.
         sample.plan = mask is None or bool(sample["mask"])
@@ -60,7 +60,7 @@ class DisplacementOperator(Operator):
         """The displacement of each row in x and each column in y, for ``Waves``."""
         return None
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, bool]) -> None:
         source, target = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
         if not sample.plan or not source.size:
             target[...] = source
@@ -68,7 +68,7 @@ class DisplacementOperator(Operator):
         linear = self.args["interp_type"] == INTERP_LINEAR
         self.displace(source, linear, target, self._fill(sample.workspace))
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, bool]) -> None:
         from penstock.kernels.cuda.displacement import Displacement, displace_images
         from penstock.kernels.cuda.launch import locate_all
 
@@ -81,6 +81,6 @@ class DisplacementOperator(Operator):
         ]
         displace_images(self.kind, displacements, self.args["interp_type"] == INTERP_LINEAR, TO_CENTRES)
 
-    def _fill(self, workspace: Workspace) -> float:
+    def _fill(self, workspace: Workspace[None, bool]) -> float:
         fill = self.args["fill_value"]
         return fill if workspace.inputs[0].dtype == FLOAT else int(fill) % 256

@@ -22,7 +22,7 @@ from penstock.schema.samples import boxes
 
 
 @register_operator
-class BbFlip(Operator):
+class BbFlip(Operator[None, list[int]]):
     """Mirrors bounding boxes given in fractions of the image's extents."""
 
     schema = Schema(
@@ -41,20 +41,20 @@ class BbFlip(Operator):
         ),
     )
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, list[int]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != FLOAT:
             raise RuntimeError(f"Boxes must be of float, got {dtype_name(batch.dtype)}")
         return [OutputSpec(FLOAT, "", batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, list[int]]) -> tuple[int, ...]:
         shape = sample.shapes[0]
         if math.prod(shape) % 4:
             raise RuntimeError(f"Boxes have four numbers each, got {math.prod(shape)} numbers in shape {list(shape)}")
         sample.plan = [axis for axis, name in enumerate(("horizontal", "vertical")) if sample[name]]
         return shape
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, list[int]]) -> None:
         source = np.ascontiguousarray(sample.inputs[0]).reshape(-1, 4)
         target = sample.outputs[0].reshape(-1, 4)
         np.copyto(target, source)
@@ -64,7 +64,7 @@ class BbFlip(Operator):
             else:
                 target[:, axis] = 1 - source[:, axis] - source[:, axis + 2]
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, list[int]]) -> None:
         from penstock.kernels.cuda.elementwise import evaluate_batch
         from penstock.kernels.cuda.launch import locate_all, upload
 

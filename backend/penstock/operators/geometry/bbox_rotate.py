@@ -29,7 +29,7 @@ class BoxPlan:
 
 
 @register_operator
-class BBoxRotate(Operator):
+class BBoxRotate(Operator[None, BoxPlan]):
     """Rotates bounding boxes as `rotate` rotates their image; boxes that leave the canvas are clipped or removed."""
 
     schema = Schema(
@@ -114,7 +114,7 @@ class BBoxRotate(Operator):
             specs.append(OutputSpec(INT32, "", labels.ndim()))
         return specs
 
-    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+    def infer(self, sample: Sample[None, BoxPlan]) -> list[tuple[int, ...]]:
         shape = sample.shapes[0]
         if len(shape) != 2 or shape[1] != 4:
             raise RuntimeError(f"Boxes must be of shape (boxes, 4), got {list(shape)}")
@@ -126,7 +126,7 @@ class BBoxRotate(Operator):
         count = len(sample.plan.boxes)
         return [(count, *shape[1:]) for shape in sample.shapes]
 
-    def _rotated(self, sample: Sample) -> BoxPlan:
+    def _rotated(self, sample: Sample[None, BoxPlan]) -> BoxPlan:
         extents = self._extents(sample)
         canvas = self._canvas(sample, extents)
         low, size = self._corners(sample.inputs[0], extents)
@@ -141,7 +141,7 @@ class BBoxRotate(Operator):
         kept = rest >= self.args["remove_threshold"] * whole
         return BoxPlan(self._formatted(cut_low[kept], cut_high[kept], canvas), kept)
 
-    def _extents(self, sample: Sample) -> np.ndarray:
+    def _extents(self, sample: Sample[None, BoxPlan]) -> np.ndarray:
         """Width and height of the image."""
         layout, shape = self.args["shape_layout"], self._input_shape(sample)
         if len(shape) < len(layout):
@@ -149,7 +149,7 @@ class BBoxRotate(Operator):
         return np.array([shape[layout.index("W")], shape[layout.index("H")]], np.float64)
 
     @staticmethod
-    def _input_shape(sample: Sample) -> list[int]:
+    def _input_shape(sample: Sample[None, BoxPlan]) -> list[int]:
         """The image's shape, of any integer type, as operators that return shapes use int64."""
         computed = sample.tensor_argument("input_shape")
         if computed is None:
@@ -158,7 +158,7 @@ class BBoxRotate(Operator):
             raise TypeError(f"`input_shape` must be of integers, got {computed.dtype}")
         return computed.reshape(-1).tolist()
 
-    def _canvas(self, sample: Sample, extents: np.ndarray) -> np.ndarray:
+    def _canvas(self, sample: Sample[None, BoxPlan], extents: np.ndarray) -> np.ndarray:
         """Width and height of the rotated image."""
         if self.args["keep_size"]:
             return extents
@@ -171,7 +171,7 @@ class BBoxRotate(Operator):
         return canvases[0].astype(np.float64)
 
     @staticmethod
-    def _size(sample: Sample) -> list[float]:
+    def _size(sample: Sample[None, BoxPlan]) -> list[float]:
         """The argument `size`, which may be integers if it is computed in the graph."""
         computed = sample.tensor_argument("size")
         if computed is None:
@@ -192,7 +192,7 @@ class BBoxRotate(Operator):
         boxes = np.hstack([low, high - low if self.args["bbox_layout"] == "xyWH" else high])
         return boxes / np.tile(canvas, 2) if self.args["bbox_normalized"] else boxes
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, BoxPlan]) -> None:
         sample.outputs[0][...] = sample.plan.boxes
         if len(sample.inputs) > 1:
             sample.outputs[1][...] = sample.inputs[1][sample.plan.kept]

@@ -10,7 +10,7 @@ from penstock.schema.samples import Example, random_arrays
 
 
 @register_operator
-class CoordFlip(Operator):
+class CoordFlip(Operator[None, tuple[np.ndarray, np.ndarray]]):
     """Mirrors points: each flipped coordinate c becomes ``2 * center - c``."""
 
     schema = Schema(
@@ -34,13 +34,13 @@ class CoordFlip(Operator):
         examples=(Example(), Example({"flip_z": 1, "center_z": 0.25}, (random_arrays((4, 3), (1, 3), (7, 3), low=0),))),
     )
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, tuple[np.ndarray, np.ndarray]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != FLOAT:
             raise RuntimeError(f"Input is expected to be float, got {dtype_name(batch.dtype)}")
         return [OutputSpec(FLOAT, "", 2)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> tuple[int, ...]:
         shape = sample.shapes[0]
         if len(shape) != 2 or shape[1] > 3:
             raise RuntimeError(f"Points must be of shape (points, up to 3 coordinates), got {list(shape)}")
@@ -55,11 +55,11 @@ class CoordFlip(Operator):
         sample.plan = sign, offset
         return shape
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> None:
         sign, offset = sample.plan
         np.add(sample.inputs[0] * sign, offset, out=sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, tuple[np.ndarray, np.ndarray]]) -> None:
         from penstock.kernels.cuda.elementwise import evaluate_batch
         from penstock.kernels.cuda.launch import locate_all, upload
 

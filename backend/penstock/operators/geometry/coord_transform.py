@@ -24,7 +24,7 @@ _MAX_COORDINATES = 6
 
 
 @register_operator
-class CoordTransform(Operator):
+class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
     """``M x + T`` for each point x: the input's innermost dimension holds the points' coordinates."""
 
     schema = Schema(
@@ -82,11 +82,11 @@ class CoordTransform(Operator):
             )
         self._maps: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
-    def _has_frames(self, workspace: Workspace) -> bool:
+    def _has_frames(self, workspace: Workspace[bool, tuple[np.ndarray, np.ndarray]]) -> bool:
         batches = (*workspace.inputs, *workspace.arguments.values())
         return any(batch.layout().startswith("F") for batch in batches)
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[bool, tuple[np.ndarray, np.ndarray]]) -> list[OutputSpec]:
         batch, dtype = workspace.inputs[0], self.args["dtype"]
         workspace.state = any(math.prod(shape) for shape in batch.shapes)
         if not workspace.state:
@@ -100,7 +100,7 @@ class CoordTransform(Operator):
             )
         return [OutputSpec(dtype, batch.layout(), batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[bool, tuple[np.ndarray, np.ndarray]]) -> tuple[int, ...]:
         shape = sample.shapes[0]
         if len(shape) < 2:
             raise RuntimeError(f"Points must have at least 2 dimensions, got shape {list(shape)}")
@@ -110,7 +110,7 @@ class CoordTransform(Operator):
         sample.plan = self._map(sample, shape[-1])
         return (*shape[:-1], len(sample.plan[0]))
 
-    def _map(self, sample: Sample, count: int) -> tuple[np.ndarray, np.ndarray]:
+    def _map(self, sample: Sample[bool, tuple[np.ndarray, np.ndarray]], count: int) -> tuple[np.ndarray, np.ndarray]:
         """M and T for points of ``count`` coordinates; computed once if they are constant."""
         if count in self._maps:
             return self._maps[count]
@@ -120,7 +120,7 @@ class CoordTransform(Operator):
             self._maps[count] = matrix, translation
         return matrix, translation
 
-    def _map_of(self, sample: Sample, count: int) -> tuple[np.ndarray, np.ndarray]:
+    def _map_of(self, sample: Sample[bool, tuple[np.ndarray, np.ndarray]], count: int) -> tuple[np.ndarray, np.ndarray]:
         if sample.given("MT"):
             both = _matrix(sample, "MT", count + 1)
             if both.ndim:
@@ -131,7 +131,7 @@ class CoordTransform(Operator):
             matrix = matrix * np.eye(count, dtype=np.float32)
         return matrix, _translation(sample, len(matrix))
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[bool, tuple[np.ndarray, np.ndarray]]) -> None:
         from penstock.operators.geometry._points_cpu import transform_points
 
         if not sample.workspace.state:
@@ -139,7 +139,7 @@ class CoordTransform(Operator):
         matrix, translation = sample.plan
         transform_points(np.ascontiguousarray(sample.inputs[0]), matrix, translation, sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[bool, tuple[np.ndarray, np.ndarray]]) -> None:
         from penstock.kernels.cuda.colour import fits, transform_colours
         from penstock.kernels.cuda.launch import locate_all
 
@@ -159,7 +159,7 @@ def _check_dimensions(rows: int, columns: int) -> None:
             raise RuntimeError(f"Unsupported {name} point dimensionality: {count}; at most {_MAX_COORDINATES}")
 
 
-def _matrix(sample: Sample, name: str, columns: int) -> np.ndarray:
+def _matrix(sample: Sample[bool, tuple[np.ndarray, np.ndarray]], name: str, columns: int) -> np.ndarray:
     """The given matrix, or scalar, of an argument."""
     given = sample.tensor_argument(name)
     if given is not None:
@@ -176,7 +176,7 @@ def _matrix(sample: Sample, name: str, columns: int) -> np.ndarray:
     return values.reshape(-1, columns)
 
 
-def _translation(sample: Sample, count: int) -> np.ndarray:
+def _translation(sample: Sample[bool, tuple[np.ndarray, np.ndarray]], count: int) -> np.ndarray:
     if not sample.given("T"):
         return np.zeros(count, np.float32)
     given = sample.tensor_argument("T")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +46,7 @@ class PerspectivePlan:
 
 
 @register_operator
-class WarpPerspective(Operator):
+class WarpPerspective(Operator[str, PerspectivePlan]):
     """Warps images by a homography, which maps output to input coordinates unless ``inverse_map=False``."""
 
     schema = Schema(
@@ -127,7 +128,7 @@ class WarpPerspective(Operator):
         if self.args["pixel_origin"] not in ("corner", "center"):
             raise RuntimeError(f"Unknown pixel_origin '{self.args['pixel_origin']}': use `corner` or `center`")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[str, PerspectivePlan]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         workspace.state = self.input_layout(workspace)
         if batch.dtype not in _TYPES:
@@ -140,7 +141,7 @@ class WarpPerspective(Operator):
                 raise RuntimeError(f"Matrices must be of float, got {dtype_name(matrices.dtype)}")
         return [OutputSpec(batch.dtype, workspace.state, batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[str, PerspectivePlan]) -> tuple[int, ...]:
         layout, shape = sample.workspace.state, list(sample.shapes[0])
         channels = shape[layout.index("C")] if "C" in layout else 1
         if layout.endswith("C") and channels > 4:
@@ -161,7 +162,7 @@ class WarpPerspective(Operator):
                 shape[layout.index(letter)] = max(round_half_away(extent), 1)
         return tuple(shape)
 
-    def _matrix(self, sample: Sample) -> np.ndarray | None:
+    def _matrix(self, sample: Sample[str, PerspectivePlan]) -> np.ndarray | None:
         """The matrix from output to input pixel centres; None if it is on the GPU."""
         given = self._given_matrix(sample)
         if given is None:
@@ -180,7 +181,7 @@ class WarpPerspective(Operator):
         return bool(self.args["pixel_origin"] == "corner")
 
     @staticmethod
-    def _given_matrix(sample: Sample) -> np.ndarray | None:
+    def _given_matrix(sample: Sample[str, PerspectivePlan]) -> np.ndarray | None:
         if len(sample.shapes) > 1:
             return None if sample.workspace.inputs[1].device_type == "gpu" else sample.inputs[1]
         given = sample.tensor_argument("matrix")
@@ -199,27 +200,28 @@ class WarpPerspective(Operator):
             raise RuntimeError(f"`fill_value` has {len(values)} entries, but the images have {channels} channels")
         return np.broadcast_to(np.asarray(values, np.float32), (channels,))
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[str, PerspectivePlan]) -> None:
         from penstock.operators.geometry._perspective_cpu import warp_perspective
 
         source, target, plan = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0], sample.plan
-        border = self.args["border_mode"]
+        border, matrix = self.args["border_mode"], plan.matrix
+        assert matrix is not None
         if sample.workspace.state.startswith("C"):
             for plane, out, fill in zip(source[..., None], target[..., None], plan.fill):
-                warp_perspective(plane, plan.matrix, plan.taps, plan.coarse, border, fill[None], out)
+                warp_perspective(plane, matrix, plan.taps, plan.coarse, border, fill[None], out)
             return
         # An image without channels has one.
         shape = (*target.shape[:2], len(plan.fill))
         image = source.reshape(*source.shape[:2], len(plan.fill))
-        warp_perspective(image, plan.matrix, plan.taps, plan.coarse, border, plan.fill, target.reshape(shape))
+        warp_perspective(image, matrix, plan.taps, plan.coarse, border, plan.fill, target.reshape(shape))
 
-    def compute_batch(self, workspace: Workspace) -> None:
-        from penstock.kernels.cuda.launch import locate_all
+    def compute_batch(self, workspace: Workspace[str, PerspectivePlan]) -> None:
+        from penstock.kernels.cuda.launch import Located, locate_all
         from penstock.operators.geometry._perspective_cuda import Perspective, prepared_matrices, warp_images
 
         samples, layout = workspace.live, workspace.state
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        matrices = [sample.plan.matrix for sample in samples]
+        matrices: Sequence[np.ndarray | Located] = [m for s in samples if (m := s.plan.matrix) is not None]
         if len(workspace.inputs) > 1:
             given = locate_all(workspace.inputs[1], samples)
             matrices = prepared_matrices(given, self._from_corner(), not self.args["inverse_map"])

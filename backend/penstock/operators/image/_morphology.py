@@ -50,7 +50,7 @@ class MaskPlan:
     y: int
 
 
-class MorphologyOperator(Operator):
+class MorphologyOperator(Operator[str, MaskPlan]):
     """The base of operators that take the extreme of the values under a mask.
 
     Attributes:
@@ -66,14 +66,14 @@ class MorphologyOperator(Operator):
         if self.args["iterations"] < 1:
             raise RuntimeError(f"`iterations` must be positive, got {self.args['iterations']}")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[str, MaskPlan]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         workspace.state = self.input_layout(workspace)
         if batch.dtype not in (UINT8, INT16, UINT16, FLOAT):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
         return [OutputSpec(batch.dtype, workspace.state, batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[str, MaskPlan]) -> tuple[int, ...]:
         sizes, anchor = _pair(sample, "mask_size"), _pair(sample, "anchor")
         for size, place in zip(sizes, anchor):
             if size < 1:
@@ -87,7 +87,7 @@ class MorphologyOperator(Operator):
         sample.plan = MaskPlan(width, height, times * x, times * y)
         return sample.shapes[0]
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[str, MaskPlan]) -> None:
         from penstock.kernels.cpu.opencv import border, images, keep, opencv
 
         cv2, layout, plan = opencv(), sample.workspace.state, sample.plan
@@ -107,7 +107,7 @@ class MorphologyOperator(Operator):
             image = np.ascontiguousarray(image)
             keep(operation(image, mask, dst=out, anchor=(plan.x, plan.y), borderType=kind), out)
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[str, MaskPlan]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.operators.image._morphology_cuda import Morphology, take_extremes
 
@@ -120,7 +120,7 @@ class MorphologyOperator(Operator):
         take_extremes(self.extreme, jobs, self.args["border_mode"])
 
 
-def _pair(sample: Sample, name: str) -> list[int]:
+def _pair(sample: Sample[str, MaskPlan], name: str) -> list[int]:
     values = sample[name]
     if len(values) not in (1, 2):
         raise RuntimeError(f"`{name}` must have 2 entries (x, y), got {len(values)}")

@@ -34,7 +34,7 @@ _PATTERNS = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
 
 
 @register_operator
-class Debayer(Operator):
+class Debayer(Operator[None, tuple[int, int]]):
     """RGB images from those that a sensor took through a mosaic of colour filters (Bayer's)."""
 
     schema = Schema(
@@ -85,7 +85,7 @@ class Debayer(Operator):
         if (self.algorithm == "default_npp") != (self.device != "cpu"):
             raise RuntimeError(f"The algorithm {self.algorithm} is not supported on {self.device.upper()}")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, tuple[int, int]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         self.input_layout(workspace)
         if batch.dtype not in (UINT8, UINT16):
@@ -94,7 +94,7 @@ class Debayer(Operator):
             raise RuntimeError(f"`vng_ocv` takes images of uint8, got {dtype_name(batch.dtype)}")
         return [OutputSpec(batch.dtype, "HWC", 3)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, tuple[int, int]]) -> tuple[int, ...]:
         shape = sample.shapes[0]
         if len(shape) == 3 and shape[2] != 1:
             raise RuntimeError(
@@ -118,7 +118,7 @@ class Debayer(Operator):
         sample.plan = row, column
         return height, width, 1 if self.algorithm == "gray_ocv" else 3
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, tuple[int, int]]) -> None:
         from penstock.kernels.cpu.opencv import keep, opencv
 
         cv2, target = opencv(), sample.outputs[0]
@@ -128,12 +128,12 @@ class Debayer(Operator):
         code = getattr(cv2, f"COLOR_Bayer{_PATTERNS[sample.plan]}{_METHODS[self.algorithm]}")
         keep(cv2.cvtColor(source, code, dst=target), target)
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, tuple[int, int]]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.operators.image._debayer_cuda import debayer_images
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         # The tile in which blue is given begins at the second row and column.
-        blues = [tuple(position + 1 for position in sample.plan) for sample in samples]
+        blues = [(row + 1, column + 1) for row, column in (sample.plan for sample in samples)]
         debayer_images(list(zip(sources, blues, targets)))

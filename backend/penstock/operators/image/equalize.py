@@ -10,7 +10,7 @@ from penstock.schema.samples import on_photo
 
 
 @register_operator
-class Equalize(Operator):
+class Equalize(Operator[str]):
     """Spreads each channel's values so that its histogram is as flat as can be."""
 
     keeps_frame_shape = True
@@ -27,7 +27,7 @@ class Equalize(Operator):
         ),
     )
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[str]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != UINT8:
             raise RuntimeError(
@@ -36,10 +36,10 @@ class Equalize(Operator):
         workspace.state = self.input_layout(workspace)
         return [OutputSpec(UINT8, workspace.state, batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[str]) -> tuple[int, ...]:
         return sample.shapes[0]
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[str]) -> None:
         from penstock.kernels.cpu.histogram import equalize
 
         source, target = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
@@ -53,7 +53,7 @@ class Equalize(Operator):
         for plane, out in zip(_planes(source), _planes(target)):
             equalize(plane, out)
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[str]) -> None:
         from penstock.kernels.cuda.histogram import equalize_planes, planes_of, whole
         from penstock.kernels.cuda.launch import locate_all
 

@@ -45,7 +45,7 @@ class ErasePlan:
 
 
 @register_operator
-class Erase(Operator):
+class Erase(Operator[list[int], ErasePlan]):
     """Fills boxes of each sample with a value.
 
     A box reaches from ``anchor`` to ``anchor + shape``, both cut off to whole elements; what of it lies outside of the
@@ -106,7 +106,7 @@ class Erase(Operator):
         if self.given("normalized") and (self.given("normalized_anchor") or self.given("normalized_shape")):
             raise RuntimeError("`normalized` cannot be given together with `normalized_anchor` or `normalized_shape`")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[list[int], ErasePlan]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype in (FLOAT64, BOOL):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
@@ -124,7 +124,7 @@ class Erase(Operator):
             raise RuntimeError("There are no dimensions to erase boxes in: give `axes`, or data with a layout")
         return axes
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[list[int], ErasePlan]) -> tuple[int, ...]:
         shape, axes = sample.shapes[0], sample.workspace.state
         boxes = tuple(self._box(shape, axes, *box) for box in self._boxes(sample, len(axes)))
         batch = sample.workspace.inputs[0]
@@ -134,7 +134,7 @@ class Erase(Operator):
         sample.plan = ErasePlan(boxes, _as_type(fill, numpy_dtype(batch.dtype)), channel_axis)
         return shape
 
-    def _boxes(self, sample: Sample, count: int) -> list[tuple[Sequence[float], Sequence[float]]]:
+    def _boxes(self, sample: Sample[list[int], ErasePlan], count: int) -> list[tuple[Sequence[float], Sequence[float]]]:
         """The anchor and the shape of each box."""
         extents = sample["shape"]
         anchors = sample["anchor"] if sample.given("anchor") else [0.0] * len(extents)
@@ -160,10 +160,10 @@ class Erase(Operator):
             box[axis] = slice(min(max(first, 0), shape[axis]), min(max(last, 0), shape[axis]))
         return tuple(box)
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[list[int], ErasePlan]) -> None:
         _erase(sample.inputs[0], sample.plan, sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[list[int], ErasePlan]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import WindowCopy, copy_grouped, copy_windows
 

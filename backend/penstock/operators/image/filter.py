@@ -63,7 +63,7 @@ class FilterPlan:
 
 
 @register_operator
-class Filter(Operator):
+class Filter(Operator[list[int], FilterPlan]):
     """Correlates images with a filter; integers are rounded to the nearest, ties to even, and saturate."""
 
     keeps_frame_shape = True
@@ -135,7 +135,7 @@ class Filter(Operator):
                 f"Unknown ``mode`` was provided: ``{self.args['mode']}``. Supported modes are ``same`` and ``valid``."
             )
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[list[int], FilterPlan]) -> list[OutputSpec]:
         batch, kernels = workspace.inputs[:2]
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
         if "F" in batch.layout():
@@ -161,7 +161,7 @@ class Filter(Operator):
         workspace.state = axes
         return [OutputSpec(dtype, batch.layout(), batch.ndim())]
 
-    def _check_fill_value(self, workspace: Workspace) -> None:
+    def _check_fill_value(self, workspace: Workspace[list[int], FilterPlan]) -> None:
         if len(workspace.inputs) < 3:
             return
         data, fill = workspace.inputs[0], workspace.inputs[2]
@@ -171,7 +171,7 @@ class Filter(Operator):
                 f"{fill.ndim()} dimensions"
             )
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[list[int], FilterPlan]) -> tuple[int, ...]:
         axes, extents = sample.workspace.state, sample.shapes[1]
         if not all(extents):
             raise RuntimeError(f"The filter is empty: {list(extents)}")
@@ -187,7 +187,7 @@ class Filter(Operator):
         return tuple(shape)
 
     @staticmethod
-    def _anchor(sample: Sample, extents: tuple[int, ...]) -> tuple[int, ...]:
+    def _anchor(sample: Sample[list[int], FilterPlan], extents: tuple[int, ...]) -> tuple[int, ...]:
         anchor = sample["anchor"]
         computed = sample.tensor_argument("anchor")
         accepted = (1, len(extents)) if computed is None or not computed.ndim else (len(extents),)
@@ -199,7 +199,7 @@ class Filter(Operator):
                 raise RuntimeError(f"The anchor {anchor} does not lie within the filter of shape {list(extents)}")
         return tuple(extent // 2 if place == -1 else place for place, extent in zip(places, extents))
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[list[int], FilterPlan]) -> None:
         from penstock.kernels.cpu.opencv import border, images, keep, opencv
 
         cv2, plan, target = opencv(), sample.plan, sample.outputs[0]
@@ -220,7 +220,7 @@ class Filter(Operator):
             full = cv2.filter2D(padded, depth, window, anchor=(0, 0), borderType=cv2.BORDER_REPLICATE)
             out[...] = full[: out.shape[0], : out.shape[1]].reshape(out.shape)
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[list[int], FilterPlan]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.operators.image._correlation_cuda import Correlation, correlate_images
 
@@ -228,7 +228,7 @@ class Filter(Operator):
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         windows, *fills = (self._on_either_device(batch, samples) for batch in workspace.inputs[1:])
         jobs = [
-            Correlation(source, target, axis, window, sample.plan.anchor, fill)
+            Correlation(source, target, axis, window, (sample.plan.anchor[0], sample.plan.anchor[1]), fill)
             for sample, source, target, window, fill in zip(
                 samples, sources, targets, windows, fills[0] if fills else [0.0] * len(samples)
             )
@@ -236,14 +236,14 @@ class Filter(Operator):
         correlate_images(jobs, _BORDERS[self._border])
 
     @staticmethod
-    def _on_either_device(batch: Any, samples: Sequence[Sample]) -> list[Any]:
+    def _on_either_device(batch: Any, samples: Sequence[Sample[list[int], FilterPlan]]) -> list[Any]:
         """The arrays of a batch that may be on either device: in host memory, or located on the GPU."""
         from penstock.kernels.cuda.launch import locate_all
 
         on_gpu = batch.device_type == "gpu"
         return locate_all(batch, samples) if on_gpu else [batch.samples[sample.index] for sample in samples]
 
-    def _padded(self, sample: Sample, image: np.ndarray, plan: FilterPlan) -> np.ndarray | None:
+    def _padded(self, sample: Sample[list[int], FilterPlan], image: np.ndarray, plan: FilterPlan) -> np.ndarray | None:
         """The image with what the filter reaches beyond its border; None where OpenCV knows it."""
         if self._mode == "valid":
             return np.ascontiguousarray(image)

@@ -26,7 +26,7 @@ from penstock.schema.samples import Example, on_photo
 
 
 @register_operator
-class GaussianBlur(Operator):
+class GaussianBlur(Operator[list[int], list[tuple[int, np.ndarray]]]):
     """Blurs with a Gaussian along all dimensions but channels; reflected at the border without repeating the edge."""
 
     keeps_frame_shape = True
@@ -70,7 +70,7 @@ class GaussianBlur(Operator):
         if not self.given("sigma") and not self.given("window_size"):
             raise RuntimeError("`sigma` and `window_size` shouldn't be 0 at the same time: one of them must be given")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[list[int], list[tuple[int, np.ndarray]]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         layout = batch.layout()
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
@@ -82,7 +82,7 @@ class GaussianBlur(Operator):
         workspace.state = axes
         return [OutputSpec(dtype, layout, batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[list[int], list[tuple[int, np.ndarray]]]) -> tuple[int, ...]:
         axes = sample.workspace.state
         sigmas = per_axis(sample, "sigma", len(axes))
         sizes = per_axis(sample, "window_size", len(axes))
@@ -90,13 +90,13 @@ class GaussianBlur(Operator):
         sample.plan = [(axis, _window(float(s), int(d))) for axis, s, d in zip(axes, sigmas, sizes)]
         return sample.shapes[0]
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[list[int], list[tuple[int, np.ndarray]]]) -> None:
         from penstock.kernels.cpu.convolution import convolve_axes
 
         if sample.outputs[0].size:
             convolve_axes(sample.inputs[0], sample.plan, sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[list[int], list[tuple[int, np.ndarray]]]) -> None:
         from penstock.kernels.cuda.convolution import Filters, Term, convolve
         from penstock.kernels.cuda.launch import locate_all
 

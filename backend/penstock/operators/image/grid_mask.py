@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name
-from penstock.operators.image._grids import grid_of
+from penstock.operators.image._grids import Grid, grid_of
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.samples import on_photo
 
 
 @register_operator
-class GridMask(Operator):
+class GridMask(Operator[None, Grid]):
     """Sets squares on a regular grid to zero; Chen et al., "GridMask data augmentation", 2020.
 
     A pixel (x, y) is erased where both ``x * cos(angle) - y * sin(angle) - shift_x`` and
@@ -33,7 +33,7 @@ class GridMask(Operator):
         shown=(on_photo(tile=40, ratio=0.5, angle=0.3),),
     )
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, Grid]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype not in (UINT8, INT16, INT32, FLOAT):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
@@ -41,19 +41,19 @@ class GridMask(Operator):
             raise RuntimeError(f"`grid_mask` takes images of three dimensions, got {batch.ndim()}")
         return [OutputSpec(batch.dtype, batch.layout(), 3)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, Grid]) -> tuple[int, ...]:
         tile = sample["tile"]
         if tile <= 0:
             raise RuntimeError(f"Tile argument must be positive, got {tile}")
         sample.plan = grid_of(sample["angle"], tile, sample["shift_x"], sample["shift_y"], sample["ratio"])
         return sample.shapes[0]
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, Grid]) -> None:
         from penstock.operators.image._grid_mask_cpu import mask_grid
 
         mask_grid(np.ascontiguousarray(sample.inputs[0]), sample.plan, sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, Grid]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.operators.image._grid_mask_cuda import mask_grids
 

@@ -9,7 +9,7 @@ from penstock.schema.samples import on_photo
 
 
 @register_operator
-class Jitter(RandomOperator):
+class Jitter(RandomOperator[None, int]):
     """Takes each pixel from a place up to ``nDegree / 2`` pixels away in x and in y, drawn evenly.
 
     Displacements are whole pixels, so both interpolations give the same. The numbers are those of the operator's own
@@ -46,20 +46,20 @@ class Jitter(RandomOperator):
         if self.args["nDegree"] < 0:
             raise RuntimeError(f"`nDegree` must not be negative, got {self.args['nDegree']}")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, int]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         layout = self.input_layout(workspace)
         if batch.dtype not in (UINT8, FLOAT):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
         return [OutputSpec(batch.dtype, layout, 3)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, int]) -> tuple[int, ...]:
         displaced = sample.tensor_argument("mask") is None or bool(sample["mask"])
         # How far pixels go.
         sample.plan = self.args["nDegree"] // 2 if displaced else 0
         return sample.shapes[0]
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, int]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.philox import Jitter as Jittered
         from penstock.kernels.cuda.philox import jitter_images

@@ -21,7 +21,7 @@ from penstock.schema.samples import on_photo
 
 
 @register_operator
-class JpegCompressionDistortion(Operator):
+class JpegCompressionDistortion(Operator[None, int]):
     """Encodes images as JPEG and decodes them again, for the artefacts that this leaves."""
 
     keeps_frame_shape = True
@@ -48,21 +48,21 @@ class JpegCompressionDistortion(Operator):
         ),
     )
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, int]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         layout = self.input_layout(workspace)
         if batch.dtype != UINT8:
             raise RuntimeError(f"Images must be of uint8, got {dtype_name(batch.dtype)}")
         return [OutputSpec(UINT8, layout, 3)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, int]) -> tuple[int, ...]:
         shape = sample.shapes[0]
         if shape[2] != 3:
             raise RuntimeError(f"Images must have 3 channels (RGB), got shape {list(shape)}")
         sample.plan = min(max(sample["quality"], 1), 100)
         return shape
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, int]) -> None:
         from penstock.kernels.codecs.libraries import simplejpeg
         from penstock.kernels.cpu.opencv import keep, opencv
 
@@ -78,7 +78,7 @@ class JpegCompressionDistortion(Operator):
         decoded = cv2.imdecode(encoded, cv2.IMREAD_COLOR)
         keep(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB, dst=target), target)
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, int]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.operators.image._jpeg_cuda import distort_images
 

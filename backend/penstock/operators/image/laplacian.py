@@ -41,7 +41,7 @@ class Derivative:
 
 
 @register_operator
-class Laplacian(Operator):
+class Laplacian(Operator[list[int], list[Derivative]]):
     """The sum of the second derivatives along all dimensions but channels, each smoothed along the other dimensions.
 
     Beyond the border the data is reflected without repeating the edge.
@@ -101,7 +101,7 @@ class Laplacian(Operator):
                 "Parameter ``scale`` cannot be specified when ``normalized_kernel`` is set to True: the kernel gives it"
             )
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[list[int], list[Derivative]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
         if batch.dtype in (BOOL, FLOAT64):
@@ -111,7 +111,7 @@ class Laplacian(Operator):
         workspace.state = spatial_axes(batch.layout(), batch.ndim()) if len(batch) else []
         return [OutputSpec(dtype, batch.layout(), batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[list[int], list[Derivative]]) -> tuple[int, ...]:
         axes = sample.workspace.state
         widths = per_axis(sample, "window_size", len(axes))
         smoothing = per_axis(sample, "smoothing_size", len(axes)) if sample.given("smoothing_size") else None
@@ -136,7 +136,7 @@ class Laplacian(Operator):
             sample.plan.append(Derivative(float(scale), windows))
         return sample.shapes[0]
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[list[int], list[Derivative]]) -> None:
         from penstock.kernels.cpu.convert import cast
         from penstock.kernels.cpu.convolution import convolve_axes
         from penstock.kernels.cpu.halves import rounded_to_halves
@@ -157,7 +157,7 @@ class Laplacian(Operator):
                 total[...] = rounded_to_halves(total)
         cast(total, sample.outputs[0])
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[list[int], list[Derivative]]) -> None:
         from penstock.kernels.cuda.convolution import Filters, Term, convolve
         from penstock.kernels.cuda.launch import locate_all
 

@@ -20,7 +20,7 @@ from penstock.schema.samples import on_photo
 
 
 @register_operator
-class MedianBlur(Operator):
+class MedianBlur(Operator[str, tuple[int, int]]):
     """Each value becomes the median of those in a window around it; beyond the border, the edge is repeated."""
 
     keeps_frame_shape = True
@@ -46,24 +46,24 @@ class MedianBlur(Operator):
         ),
     )
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[str, tuple[int, int]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         workspace.state = self.input_layout(workspace)
         if batch.dtype not in (UINT8, INT16, UINT16, INT32, FLOAT):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
         return [OutputSpec(batch.dtype, workspace.state, batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[str, tuple[int, int]]) -> tuple[int, ...]:
         window = sample["window_size"]
         if len(window) not in (1, 2):
             raise RuntimeError(f"`window_size` must have 2 entries (width, height), got {len(window)}")
         for size in window:
             if size < 1 or not size % 2:
                 raise RuntimeError(f"`window_size` must be odd and positive, got {window}")
-        sample.plan = tuple(window * 2 if len(window) == 1 else window)
+        sample.plan = window[0], window[-1]
         return sample.shapes[0]
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[str, tuple[int, int]]) -> None:
         from penstock.operators.image._median_cpu import median_filter
 
         source, target = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
@@ -76,11 +76,11 @@ class MedianBlur(Operator):
         window_width, window_height = sample.plan
         median_filter(source.reshape(shape), window_width, window_height, target.reshape(shape))
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[str, tuple[int, int]]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.operators.image._median_cuda import median_filter
 
         samples, axis = workspace.live, workspace.state.index("H")
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        jobs = [(source, axis, s.plan[::-1], target) for s, source, target in zip(samples, sources, targets)]
-        median_filter(jobs)
+        windows = [(height, width) for width, height in (sample.plan for sample in samples)]
+        median_filter([(source, axis, window, target) for source, window, target in zip(sources, windows, targets)])

@@ -57,7 +57,7 @@ class PastedRegion:
 
 
 @register_operator
-class MultiPaste(Operator):
+class MultiPaste(Operator[None, list[PastedRegion]]):
     """Makes each output of regions of the inputs, one pasted over the other on a ground of zeros.
 
     Given one input and ``in_ids``, the regions are of the samples of that batch that ``in_ids`` names; else there is one
@@ -161,7 +161,7 @@ class MultiPaste(Operator):
             if self.given(one) and self.given(other):
                 raise RuntimeError(f"`{one}` and `{other}` cannot be given together")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, list[PastedRegion]]) -> list[OutputSpec]:
         count = len(workspace.inputs)
         if count > _MAX_INPUTS:
             raise RuntimeError(f"At most {_MAX_INPUTS} inputs can be pasted, got {count}")
@@ -179,7 +179,7 @@ class MultiPaste(Operator):
                 raise RuntimeError(f"Unsupported type: {dtype_name(kind)}. Supported are: uint8, int16, int32, float")
         return [OutputSpec(output, layout, 3)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, list[PastedRegion]]) -> tuple[int, ...]:
         sources = self._sources(sample)
         shapes = [sample.workspace.inputs[number].shapes[index] for number, index in sources]
         channels = {shape[2] for shape in shapes} or {sample.shapes[0][2]}
@@ -202,7 +202,7 @@ class MultiPaste(Operator):
         return (*size, channels.pop())
 
     @staticmethod
-    def _sources(sample: Sample) -> list[tuple[int, int]]:
+    def _sources(sample: Sample[None, list[PastedRegion]]) -> list[tuple[int, int]]:
         """The input and the index in its batch of each region."""
         workspace = sample.workspace
         if not sample.given("in_ids"):
@@ -224,7 +224,7 @@ class MultiPaste(Operator):
         return [(0, owners.index(index) + time) for index in sample["in_ids"]]
 
     @staticmethod
-    def _output_size(sample: Sample, shapes: Sequence[tuple[int, ...]]) -> tuple[int, int]:
+    def _output_size(sample: Sample[None, list[PastedRegion]], shapes: Sequence[tuple[int, ...]]) -> tuple[int, int]:
         if sample.given("output_size"):
             size = sample["output_size"]
             if len(size) < 2:
@@ -239,7 +239,9 @@ class MultiPaste(Operator):
         return height, width
 
     @staticmethod
-    def _pairs(sample: Sample, name: str, relative_to: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    def _pairs(
+        sample: Sample[None, list[PastedRegion]], name: str, relative_to: Sequence[Sequence[int]]
+    ) -> list[tuple[int, int]]:
         """Positions (y, x), absolute or as fractions of ``relative_to``; 0 where none are given."""
         absolute, relative = _rows(sample, name, len(relative_to)), _rows(sample, name + "_rel", len(relative_to))
         if absolute is not None:
@@ -251,7 +253,7 @@ class MultiPaste(Operator):
 
     @staticmethod
     def _extents(
-        sample: Sample, shapes: Sequence[Sequence[int]], anchors: Sequence[tuple[int, int]]
+        sample: Sample[None, list[PastedRegion]], shapes: Sequence[Sequence[int]], anchors: Sequence[tuple[int, int]]
     ) -> list[tuple[int, int]]:
         absolute, relative = _rows(sample, "shapes", len(shapes)), _rows(sample, "shapes_rel", len(shapes))
         if absolute is not None:
@@ -261,7 +263,7 @@ class MultiPaste(Operator):
         scaled = relative * np.asarray([shape[:2] for shape in shapes], np.float32).reshape(-1, 2)
         return [(math.ceil(h), math.ceil(w)) for h, w in scaled.tolist()]
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, list[PastedRegion]]) -> None:
         from penstock.kernels.cpu.convert import cast
 
         target = sample.outputs[0]
@@ -276,7 +278,7 @@ class MultiPaste(Operator):
                 part = converted
             target[top : top + height, left : left + width] = part
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, list[PastedRegion]]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import WindowCopy, blank, copy_windows
 
@@ -312,7 +314,7 @@ def _layers(regions: Sequence[PastedRegion]) -> list[int]:
     return layers
 
 
-def _rows(sample: Sample, name: str, count: int) -> np.ndarray | None:
+def _rows(sample: Sample[None, list[PastedRegion]], name: str, count: int) -> np.ndarray | None:
     """An argument's (y, x) for each region; None where it is not given."""
     if not sample.given(name):
         return None

@@ -13,7 +13,7 @@ from penstock.schema.samples import on_photo
 
 
 @register_operator
-class Paste(ChainOperator):
+class Paste(ChainOperator[None, Region]):
     """Puts each image on a canvas that is ``ratio`` times as large.
 
     >>> images = fn.paste(images, ratio=2.0, fill_value=[255, 255, 255])  # doctest: +SKIP
@@ -72,7 +72,7 @@ class Paste(ChainOperator):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}. `paste` takes uint8")
         return [OutputSpec(UINT8, layout, 3)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, Region]) -> tuple[int, ...]:
         height, width, channels = sample.shapes[0]
         if len(self._fill) not in (1, channels):
             raise RuntimeError(f"The image has {channels} channels, but `fill_value` has {len(self._fill)} entries")
@@ -92,12 +92,12 @@ class Paste(ChainOperator):
         sample.plan = Region((-place[0], -place[1], 0), (canvas[0], canvas[1], channels))
         return sample.plan.extents
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, Region]) -> None:
         copy_region(sample.inputs[0], sample.plan, self._fill, 2, sample.outputs[0])
 
     takes_windows = True
 
-    def stage(self, sample: Sample) -> Placement:
+    def stage(self, sample: Sample[None, Region]) -> Placement:
         return region_copy(sample.plan, sample.shapes[0], self._fill, 2)
 
     def compute_batch(self, workspace: Workspace) -> None:

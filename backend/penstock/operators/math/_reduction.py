@@ -19,7 +19,7 @@ REDUCTION_ARGUMENTS = (
 )
 
 
-class Reduction(Operator):
+class Reduction(Operator[tuple[int, ...]]):
     """The base of operators that reduce dimensions to one number.
 
     Attributes:
@@ -45,7 +45,7 @@ class Reduction(Operator):
         """The array reduced, without the reduced dimensions; ``kind`` is the output type."""
         raise NotImplementedError(f"{type(self).__name__} must say what it computes")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[tuple[int, ...]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         names = self.args["axis_names"]
         axes = [] if names == "" else resolve_axes(self.args["axes"], names, batch.layout(), batch.ndim())
@@ -59,19 +59,19 @@ class Reduction(Operator):
             ndim -= len(reduced)
         return [OutputSpec(self.result_type(batch.dtype), layout, ndim)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[tuple[int, ...]]) -> tuple[int, ...]:
         axes, shape = sample.workspace.state, sample.shapes[0]
         if self.args["keep_dims"]:
             return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
         return kept_extents(shape, axes)
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[tuple[int, ...]]) -> None:
         target = sample.outputs[0]
         with np.errstate(all="ignore"):
             result = self.reduce(sample.inputs[0], sample.workspace.state, sample, target.dtype)
         target[...] = np.asarray(result).reshape(target.shape)
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[tuple[int, ...]]) -> None:
         from penstock.kernels.cuda import reduction
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import WindowCopy, copy_windows

@@ -25,7 +25,7 @@ _BLOCK = 1 << 16
 
 
 @register_operator
-class Normalize(ArrayOperator):
+class Normalize(ArrayOperator[tuple[int, ...]]):
     """``(input - mean) / sqrt(variance + epsilon) * scale + shift``, with mean and variance over some dimensions.
 
     Where the variance is 0, the result is ``shift``. Given a mean of the sample's shape and no deviation, each element
@@ -83,7 +83,7 @@ class Normalize(ArrayOperator):
         if {"mean", "stddev"} <= self.explicit and (self.given("axes") or self.given("axis_names")):
             raise RuntimeError("Axes must not be specified when both mean and standard deviation are scalars")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[tuple[int, ...]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype not in _TYPES:
             raise RuntimeError(f"Normalize: unsupported input type: {dtype_name(batch.dtype)}")
@@ -103,7 +103,7 @@ class Normalize(ArrayOperator):
         return [OutputSpec(self.args["dtype"], batch.layout(), batch.ndim())]
 
     @staticmethod
-    def _implied_axes(workspace: Workspace) -> list[int]:
+    def _implied_axes(workspace: Workspace[tuple[int, ...]]) -> list[int]:
         """The dimensions in which a mean or deviation given as data has extent 1; all without one."""
         batch = workspace.inputs[0]
         given = next((workspace.arguments[name] for name in ("mean", "stddev") if name in workspace.arguments), None)
@@ -117,10 +117,10 @@ class Normalize(ArrayOperator):
             )
         return [axis for axis, extent in enumerate(shape) if extent == 1]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[tuple[int, ...]]) -> tuple[int, ...]:
         return sample.shapes[0]
 
-    def compute_samples(self, workspace: Workspace, shapes: Any) -> None:
+    def compute_samples(self, workspace: Workspace[tuple[int, ...]], shapes: Any) -> None:
         if self.args["batch"]:
             self._check_together(workspace)
             samples = workspace.live
@@ -128,7 +128,7 @@ class Normalize(ArrayOperator):
         else:
             super().compute_samples(workspace, shapes)
 
-    def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
+    def compute_array(self, sample: Sample[tuple[int, ...]], source: np.ndarray, target: np.ndarray) -> None:
         from penstock.kernels.cpu import moments
 
         volumes = moments.around(source, sample.workspace.state)
@@ -137,7 +137,7 @@ class Normalize(ArrayOperator):
         else:
             moments.standardize(source, volumes, self._standard, target)
 
-    def standard_of_rows(self, sample: Sample, data: np.ndarray) -> Standard | None:
+    def standard_of_rows(self, sample: Sample[tuple[int, ...]], data: np.ndarray) -> Standard | None:
         """How each row of a float32 matrix like ``data`` is normalized by itself; None where it is not to be so."""
         from penstock.kernels.cpu import moments
 
@@ -152,7 +152,7 @@ class Normalize(ArrayOperator):
         ddof, epsilon, scale, shift = (self.args[name] for name in ("ddof", "epsilon", "scale", "shift"))
         return Standard(ddof, epsilon, np.float32(scale), np.float32(shift))
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[tuple[int, ...]]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.operators.math._normalization_cuda import Normalization, normalize_batch
 
@@ -169,7 +169,7 @@ class Normalize(ArrayOperator):
             deviations if self.given("stddev") else None,
         )
 
-    def _given(self, name: str, sample: Sample) -> Any:
+    def _given(self, name: str, sample: Sample[tuple[int, ...]]) -> Any:
         """The given mean or deviation as float32; None if there is none."""
         if not sample.given(name):
             return None
@@ -187,18 +187,20 @@ class Normalize(ArrayOperator):
             value = np.sqrt(np.square(value) + np.float32(self.args["epsilon"]))
         return value.astype(np.float32)
 
-    def _is_number(self, name: str, sample: Sample) -> bool:
+    def _is_number(self, name: str, sample: Sample[tuple[int, ...]]) -> bool:
         """Whether one number was given for all samples."""
         return sample.given(name) and sample.tensor_argument(name) is None
 
-    def _check_together(self, workspace: Workspace) -> None:
+    def _check_together(self, workspace: Workspace[tuple[int, ...]]) -> None:
         kept = [axis for axis in range(workspace.inputs[0].ndim()) if axis not in workspace.state]
         if len({tuple(sample.shapes[0][axis] for axis in kept) for sample in workspace.live}) > 1:
             raise RuntimeError(
                 "With `batch=True`, samples must have equal extents in the dimensions that are not normalized"
             )
 
-    def _normalize(self, samples: Sequence[Sample], arrays: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+    def _normalize(
+        self, samples: Sequence[Sample[tuple[int, ...]]], arrays: Sequence[tuple[np.ndarray, np.ndarray]]
+    ) -> None:
         """Normalizes samples with a common mean and deviation, each from one array into another."""
         if not samples:
             return

@@ -17,7 +17,7 @@ _NOT_GIVEN = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
-class _Window:
+class BoxWindow:
     """A crop window and the boxes in it.
 
     Attributes:
@@ -33,7 +33,7 @@ class _Window:
     indices: np.ndarray
 
 
-class BoxCroppingOperator(RandomOperator):
+class BoxCroppingOperator(RandomOperator[None, BoxWindow]):
     """The base of operators that draw windows until one overlaps the boxes enough."""
 
     # Whether the first acceptable window drawn for a threshold is used, or the last.
@@ -94,7 +94,7 @@ class BoxCroppingOperator(RandomOperator):
             specs.append(OutputSpec(INT32, "", labels.ndim()))
         return [*specs, OutputSpec(INT32, "", 1)] if self.args["output_bbox_indices"] else specs
 
-    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+    def infer(self, sample: Sample[None, BoxWindow]) -> list[tuple[int, ...]]:
         coordinates = sample.shapes[0][1]
         if coordinates not in (4, 6):
             raise RuntimeError(f"A box has 4 coordinates, or 6 in a volume, got {coordinates}")
@@ -108,7 +108,7 @@ class BoxCroppingOperator(RandomOperator):
             shapes.append((kept, *sample.shapes[1][1:]))
         return [*shapes, (kept,)] if self.args["output_bbox_indices"] else shapes
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, BoxWindow]) -> None:
         window, outputs = sample.plan, sample.outputs
         outputs[0][...] = window.anchor
         outputs[1][...] = window.shape
@@ -165,7 +165,7 @@ class BoxCroppingOperator(RandomOperator):
 
     # -- the search --------------------------------------------------------------------------------------------
 
-    def window(self, sample: Sample, given: np.ndarray) -> _Window:
+    def window(self, sample: Sample, given: np.ndarray) -> BoxWindow:
         """The window for the boxes that are ``given``."""
         from penstock.operators.random._box_search import place, search
 
@@ -186,7 +186,7 @@ class BoxCroppingOperator(RandomOperator):
         anchor, shape = window[:ndim], window[ndim:] - window[:ndim]
         if len(crop):
             anchor, shape = (np.rint(part * size).astype(np.float32) for part in (anchor, shape))
-        return _Window(anchor, shape, inside, indices)
+        return BoxWindow(anchor, shape, inside, indices)
 
     def _ratios(self, ndim: int) -> np.ndarray:
         """The ranges of the aspect ratios for all pairs of axes."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from penstock.data_types import FLOAT64
 from penstock.operators.random._draw import NUMBERS, check_dtype
 from penstock.schema import Input, OutputSpec, Sample, Workspace
+from penstock.schema.plans import Plan, Plans, State
 from penstock.schema.random_operator import RandomOperator
 
 NOISY = Input("input", doc="Data of any shape; integers or float32.")
 
 
-class Noise(RandomOperator):
+class Noise(RandomOperator[State, Plan, Plans]):
     """Adds noise to its input."""
 
     repeatable = True

@@ -12,7 +12,7 @@ from penstock.schema.samples import Example, pictures
 
 
 @register_operator
-class ROIRandomCrop(RandomOperator):
+class ROIRandomCrop(RandomOperator[None, list[tuple[int, int]]]):
     """The start of a window of given extents. Along each axis it lies in the region of interest if it is smaller than
     that, and contains it if it is larger; it never leaves the input, if that is given.
 
@@ -79,7 +79,7 @@ class ROIRandomCrop(RandomOperator):
             raise RuntimeError("The ``in_shape`` argument is incompatible with providing an input.")
         return [OutputSpec(INT64, ndim=1)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, list[tuple[int, int]]]) -> tuple[int, ...]:
         crop = sample["crop_shape"]
         # The window may have fewer axes than the input; they are the first ones.
         ndim = len(crop)
@@ -103,7 +103,7 @@ class ROIRandomCrop(RandomOperator):
         return (ndim,)
 
     @staticmethod
-    def _extents(sample: Sample, name: str, ndim: int) -> list[int]:
+    def _extents(sample: Sample[None, list[tuple[int, int]]], name: str, ndim: int) -> list[int]:
         values = sample[name]
         if len(values) == 1:
             return values * ndim
@@ -111,7 +111,7 @@ class ROIRandomCrop(RandomOperator):
             raise RuntimeError(f'Argument "{name}" expected shape {ndim} but got {len(values)} values')
         return values
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, list[tuple[int, int]]]) -> None:
         draws = philox(self.stream(sample))
         sample.outputs[0][...] = [
             low if low == high else low + bounded(draws, high - low + 1) for low, high in sample.plan

@@ -12,7 +12,7 @@ from penstock.schema.samples import on_photo
 
 
 @register_operator
-class SaltAndPepperNoise(Noise):
+class SaltAndPepperNoise(Noise[str]):
     """Replaces random pixels with one of two values.
 
     >>> noisy = fn.noise.salt_and_pepper(images, prob=0.1)
@@ -58,7 +58,7 @@ class SaltAndPepperNoise(Noise):
         shown=(on_photo(prob=0.1),),
     )
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[str]) -> list[OutputSpec]:
         specs = super().describe(workspace)
         layout = specs[0].layout
         if layout and not self.args["per_channel"] and layout.find("C") not in (0, len(layout) - 1):
@@ -69,7 +69,7 @@ class SaltAndPepperNoise(Noise):
         workspace.state = layout
         return specs
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[str]) -> None:
         from penstock.kernels.cpu import philox
 
         source, out = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
@@ -82,7 +82,7 @@ class SaltAndPepperNoise(Noise):
             *_salt_and_pepper(sample, out.dtype),
         )
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[str]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.philox import Sprinkling, sprinkle
 
@@ -110,7 +110,7 @@ class SaltAndPepperNoise(Noise):
         return 1, math.prod(shape[:-1]), shape[-1]
 
 
-def _probabilities(sample: Sample) -> tuple[np.float32, np.float32]:
+def _probabilities(sample: Sample[str]) -> tuple[np.float32, np.float32]:
     """The probabilities that a pixel is replaced, and that it is replaced by salt."""
     probability, salt_part = np.float32(sample["prob"]), np.float32(sample["salt_vs_pepper"])
     for name, value in (("prob", probability), ("salt_vs_pepper", salt_part)):
@@ -119,7 +119,7 @@ def _probabilities(sample: Sample) -> tuple[np.float32, np.float32]:
     return probability, probability * salt_part
 
 
-def _salt_and_pepper(sample: Sample, dtype: np.dtype) -> tuple[np.generic, np.generic]:
+def _salt_and_pepper(sample: Sample[str], dtype: np.dtype) -> tuple[np.generic, np.generic]:
     """The replacement values."""
     salt, pepper = _extremes(dtype)
     return (

@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, INT32, dtype_name
 from penstock.kernels.resize_shapes import round_half_away
-from penstock.operators.random._box_cropping import BoxCroppingOperator
+from penstock.operators.random._box_cropping import BoxCroppingOperator, BoxWindow
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, find_schema, register_operator
 from penstock.schema.samples import boxes, fixed_arrays
 
@@ -67,19 +67,29 @@ class SSDRandomCrop(BoxCroppingOperator):
         specs = [OutputSpec(images.dtype, images.layout(), 3), OutputSpec(FLOAT, "", 2)]
         return [*specs, OutputSpec(INT32, "", labels.ndim())]
 
-    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+    def infer(self, sample: Sample[None, BoxWindow]) -> list[tuple[int, ...]]:
         height, width, channels = sample.shapes[0]
         window = self.window(sample, sample.inputs[1])
-        extents = np.array([width, height], np.float32)
-        left, top = (round_half_away(float(edge)) for edge in window.anchor * extents)
-        right, bottom = (round_half_away(float(edge)) for edge in (window.anchor + window.shape) * extents)
-        sample.plan = window, (slice(top, bottom), slice(left, right))
+        rows, columns = _inside(window, height, width)
+        sample.plan = window
         kept = len(window.indices)
-        return [(bottom - top, right - left, channels), (kept, 4), (kept, *sample.shapes[2][1:])]
+        return [
+            (rows.stop - rows.start, columns.stop - columns.start, channels),
+            (kept, 4),
+            (kept, *sample.shapes[2][1:]),
+        ]
 
-    def compute(self, sample: Sample) -> None:
-        window, inside = sample.plan
+    def compute(self, sample: Sample[None, BoxWindow]) -> None:
+        window, inside = sample.plan, _inside(sample.plan, *sample.shapes[0][:2])
         image, boxes, labels = sample.outputs
         np.copyto(image, sample.inputs[0][inside])
         boxes[...] = window.boxes
         labels[...] = sample.inputs[2][window.indices]
+
+
+def _inside(window: BoxWindow, height: int, width: int) -> tuple[slice, slice]:
+    """The rows and columns of an image that a window takes."""
+    extents = np.array([width, height], np.float32)
+    left, top = (round_half_away(float(edge)) for edge in window.anchor * extents)
+    right, bottom = (round_half_away(float(edge)) for edge in (window.anchor + window.shape) * extents)
+    return slice(top, bottom), slice(left, right)

@@ -19,7 +19,7 @@ _CLASS_ARGUMENTS = ("classes", "class_weights", "output_class")
 
 
 @register_operator
-class RandomObjectBBox(RandomOperator):
+class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]]):
     """Draws a class, then one of its objects, and returns the object's bounding box.
 
     An object is a set of elements with the same label, connected by shared faces. If no object fits, and with
@@ -124,13 +124,17 @@ class RandomObjectBBox(RandomOperator):
         boxes = [coordinates] if self.args["format"] == "box" else [coordinates, coordinates]
         return [*boxes, OutputSpec(INT32, "", 0)] if self.args["output_class"] else boxes
 
-    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+    def infer(
+        self, sample: Sample[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]]
+    ) -> list[tuple[int, ...]]:
         ndim = len(sample.shapes[0])
         boxes: list[tuple[int, ...]] = [(2 * ndim,)] if self.args["format"] == "box" else [(ndim,), (ndim,)]
         sample.plan = self._classes(sample), self._threshold(sample, ndim)
         return [*boxes, ()] if self.args["output_class"] else boxes
 
-    def _threshold(self, sample: Sample, ndim: int) -> np.ndarray:
+    def _threshold(
+        self, sample: Sample[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]], ndim: int
+    ) -> np.ndarray:
         threshold = sample["threshold"] or [0]
         if len(threshold) not in (1, ndim):
             raise RuntimeError(
@@ -139,7 +143,9 @@ class RandomObjectBBox(RandomOperator):
             )
         return np.array(threshold, np.int64)
 
-    def _classes(self, sample: Sample) -> tuple[int, list[int] | None, list[float] | None]:
+    def _classes(
+        self, sample: Sample[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]]
+    ) -> tuple[int, list[int] | None, list[float] | None]:
         """The background, the classes (None: all that occur) and their weights (None: equal)."""
         classes, weights, background = sample["classes"], sample["class_weights"], sample["background"]
         if classes is not None and weights is not None and len(classes) != len(weights):
@@ -159,7 +165,9 @@ class RandomObjectBBox(RandomOperator):
             classes = list(itertools.islice(labels, len(weights)))
         return background, classes, weights
 
-    def compute(self, sample: Sample) -> None:
+    def compute(
+        self, sample: Sample[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]]
+    ) -> None:
         label, box = self._drawn(sample)
         ndim, outputs = len(box) // 2, sample.outputs
         if self.args["output_class"]:
@@ -171,7 +179,9 @@ class RandomObjectBBox(RandomOperator):
         outputs[0][...] = starts
         outputs[1][...] = ends if self.args["format"] == "start_end" else ends - starts
 
-    def _drawn(self, sample: Sample) -> tuple[int, np.ndarray]:
+    def _drawn(
+        self, sample: Sample[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]]
+    ) -> tuple[int, np.ndarray]:
         """The class and the box."""
         labels, draws = sample.inputs[0], philox(self.stream(sample))
         (background, classes, weights), threshold = sample.plan

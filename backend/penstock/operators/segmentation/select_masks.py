@@ -10,7 +10,7 @@ from penstock.schema.samples import fixed_arrays, random_arrays
 
 
 @register_operator
-class SelectMasks(Operator):
+class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
     """Keeps the polygons of the listed masks, in the order of the list; of several polygons of a mask, the last.
 
     >>> polygons, vertices = fn.segmentation.select_masks(mask_ids, polygons, vertices)
@@ -46,7 +46,7 @@ class SelectMasks(Operator):
                 raise RuntimeError(f"`{name}` is expected to be int32, got {dtype_name(batch.dtype)}")
         return [OutputSpec(INT32, "", 2), OutputSpec(workspace.inputs[2].dtype, "", 2)]
 
-    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+    def infer(self, sample: Sample[None, list[tuple[int, int, int]]]) -> list[tuple[int, ...]]:
         masks, polygons, vertices = sample.inputs
         if polygons.shape[1] != 3:
             raise RuntimeError(
@@ -60,7 +60,7 @@ class SelectMasks(Operator):
         sample.plan = [(mask, *_checked_range(mask, ranges, len(vertices))) for mask in numbers]
         return [(len(numbers), 3), (sum(end - start for _, start, end in sample.plan), vertices.shape[1])]
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, list[tuple[int, int, int]]]) -> None:
         vertices, (polygons, kept) = sample.inputs[2], sample.outputs
         filled = 0
         for index, (mask, start, end) in enumerate(sample.plan):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @register_operator
-class SequenceRearrange(Operator):
+class SequenceRearrange(Operator[None, np.ndarray]):
     """Output frame i is input frame ``new_order[i]``.
 
     >>> backwards = fn.sequence_rearrange(sequences, new_order=[2, 1, 0])
@@ -48,7 +48,7 @@ class SequenceRearrange(Operator):
         if self.args["new_order"] == []:
             raise RuntimeError("`new_order` must name at least one frame: empty sequences are not allowed")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, np.ndarray]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         layout = batch.layout()
         if layout and layout[0] != "F":
@@ -57,7 +57,7 @@ class SequenceRearrange(Operator):
             raise RuntimeError(f"Sequence elements must have at least 1 dim, got data of {batch.ndim()}")
         return [OutputSpec(batch.dtype, layout, batch.ndim())]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, np.ndarray]) -> tuple[int, ...]:
         computed = sample.tensor_argument("new_order")
         if computed is not None and computed.ndim != 1:
             raise RuntimeError(f"`new_order` has one dimension, got {computed.ndim}")
@@ -73,11 +73,11 @@ class SequenceRearrange(Operator):
         sample.plan = np.array(order, np.intp)
         return (len(order), *shape[1:])
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, np.ndarray]) -> None:
         # The indices are valid; with numpy's own check there would be another copy.
         np.take(sample.inputs[0], sample.plan, axis=0, out=sample.outputs[0], mode="clip")
 
-    def compute_batch(self, workspace: Workspace) -> None:
+    def compute_batch(self, workspace: Workspace[None, np.ndarray]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 

@@ -9,7 +9,7 @@ from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schem
 
 
 @register_operator
-class ReadFile(Operator):
+class ReadFile(Operator[None, np.ndarray]):
     """Returns the contents of the files named by the input: each sample holds a path's characters, in UTF-8.
 
     >>> paths = fn.external_source(lambda: [np.frombuffer(b"photo.jpg", np.uint8)])
@@ -40,12 +40,12 @@ class ReadFile(Operator):
             raise ValueError(f"Unexpected input data type: paths are text as uint8, got {dtype_name(paths.dtype)}")
         return [OutputSpec(UINT8, "", 1)]
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, np.ndarray]) -> tuple[int, ...]:
         # Read here, as the size is not known for sure before.
         sample.plan = self.files.read(_path(sample.inputs[0]))
         return sample.plan.shape
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, np.ndarray]) -> None:
         sample.outputs[0][:] = sample.plan
 
 

@@ -36,7 +36,7 @@ def check_matrices(workspace: Workspace) -> None:
                 )
 
 
-class MatrixOperator(Operator):
+class MatrixOperator(Operator[None, np.ndarray]):
     """The base of operators that return affine matrices; sequences of them if an argument has a value per frame."""
 
     def _has_frames(self, workspace: Workspace) -> bool:
@@ -51,11 +51,11 @@ class MatrixOperator(Operator):
 class TransformOperator(MatrixOperator):
     """The base of operators that make an affine matrix from their arguments, and apply it to the input's."""
 
-    def matrix(self, sample: Sample) -> np.ndarray:
+    def matrix(self, sample: Sample[None, np.ndarray]) -> np.ndarray:
         """The operator's own matrix [M|t], float32."""
         raise NotImplementedError
 
-    def infer(self, sample: Sample) -> tuple[int, ...]:
+    def infer(self, sample: Sample[None, np.ndarray]) -> tuple[int, ...]:
         own = self.matrix(sample)
         count = len(own)
         if not 1 <= count <= _MAX_DIMENSIONS:
@@ -67,7 +67,7 @@ class TransformOperator(MatrixOperator):
         sample.plan = own
         return own.shape
 
-    def compute(self, sample: Sample) -> None:
+    def compute(self, sample: Sample[None, np.ndarray]) -> None:
         result = sample.plan
         if sample.inputs:
             order = (result, sample.inputs[0]) if self.args["reverse_order"] else (sample.inputs[0], result)
@@ -75,7 +75,9 @@ class TransformOperator(MatrixOperator):
         sample.outputs[0][...] = result
 
 
-def vector(sample: Sample, name: str, count: int | None = None, all_given: bool = False) -> np.ndarray | None:
+def vector(
+    sample: Sample[None, np.ndarray], name: str, count: int | None = None, all_given: bool = False
+) -> np.ndarray | None:
     """The values of an argument, a single one repeated ``count`` times; None if it is not given.
 
     Raises:
