@@ -85,7 +85,8 @@ OnGpu = DeviceArray | Located
 class Indexed(Protocol):
     """A sample, by its place in a batch."""
 
-    index: int
+    @property
+    def index(self) -> int: ...
 
 
 def locate(array: OnGpu) -> Located:
