@@ -267,7 +267,7 @@ def _planned(links: Sequence[_Link]) -> tuple[_Segment, ...]:
     for group in reversed(list(_groups(links))):
         segment = _segment(tuple(group), wanted)
         if not math.prod(segment.part_read.extents):
-            raise NotFusable("images of which nothing is left")
+            raise NotFusable("empty images")
         segments.insert(0, segment)
         wanted = segment.part_read
     return tuple(segments)
