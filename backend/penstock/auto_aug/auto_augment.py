@@ -164,7 +164,7 @@ def auto_augment(
         raise ValueError(f"There is no policy `{policy_name}`; there are: {', '.join(factories)}")
     if policy_name == "reduced_image_net":
         if max_translate_abs is not None or max_translate_rel is not None:
-            raise ValueError("The policy `reduced_image_net` translates nothing: it takes no greatest offset")
+            raise ValueError("The policy `reduced_image_net` has no translations, so it takes no maximum offset")
         policy = get_reduced_image_net_policy()
     else:
         factory: Any = factories[policy_name]

@@ -69,7 +69,7 @@ def picked(suite: Sequence[Augmentation], excluded: Sequence[str] | None) -> lis
     unknown = [name for name in excluded or () if name not in names]
     if unknown:
         raise ValueError(
-            f"There is no augmentation called {', '.join(unknown)} to exclude; there are: {', '.join(names)}"
+            f"There is no augmentation {', '.join(unknown)} to exclude. The augmentations are: {', '.join(names)}"
         )
     return [augmentation for augmentation in suite if augmentation.name not in (excluded or ())]
 

@@ -59,5 +59,5 @@ def header_of(fields: Any) -> ImageHeader:
         orientation = Orientation(bool(transposed), bool(flip_y), bool(flip_x))
         size = int(height), int(width), int(channels)
     except (TypeError, ValueError) as error:
-        raise CorruptImageError("Damaged image: the process that reads its header tells nonsense") from error
+        raise CorruptImageError("Damaged image: the worker process returned invalid data") from error
     return ImageHeader(str(name), *size, orientation, bool(cmyk), bool(by_pillow), True)

@@ -39,7 +39,7 @@ class Reduction(Operator[tuple[int, ...]]):
 
     def result_type(self, dtype: DALIDataType) -> DALIDataType:
         """The output type for an input type; raises RuntimeError if the requested type is not supported."""
-        raise NotImplementedError(f"{type(self).__name__} must say what type it gives")
+        raise NotImplementedError(f"{type(self).__name__} must declare its output type")
 
     def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
         """The array reduced, without the reduced dimensions; ``kind`` is the output type."""
@@ -106,7 +106,7 @@ class TypedReduction(Reduction):
 
     def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:
         """The possible output types for an input type, the default first."""
-        raise NotImplementedError(f"{type(self).__name__} must say what types it gives")
+        raise NotImplementedError(f"{type(self).__name__} must declare its output types")
 
     def result_type(self, dtype: DALIDataType) -> DALIDataType:
         possible, wanted = self.possible_types(dtype), self.args["dtype"]
