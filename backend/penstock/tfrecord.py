@@ -52,7 +52,7 @@ def VarLenFeature(*arguments: Any) -> Feature:
 _PYTHON_TYPES: dict[int, tuple[Any, str]] = {INT64: (int, "int"), STRING: (str, "string"), FLOAT32: (float, "float")}
 
 
-def _feature(dtype: int, shape: list[int] | None, default: Any, partial_shape: list[int] | None = None) -> Feature:
+def _feature(dtype: int, shape: list[int] | None, default: object, partial_shape: list[int] | None = None) -> Feature:
     if dtype not in _PYTHON_TYPES:
         raise RuntimeError(f"Unknown type of a feature: {dtype}. Use `int64`, `float32` or `string`")
     kind, name = _PYTHON_TYPES[dtype]
@@ -63,8 +63,8 @@ def _feature(dtype: int, shape: list[int] | None, default: Any, partial_shape: l
 
 def tfrecord(
     *,
-    path: Any,
-    index_path: Any,
+    path: str | Sequence[str],
+    index_path: str | Sequence[str],
     features: dict[str, Feature],
     device: str | None = None,
     name: str | None = None,
@@ -105,7 +105,9 @@ class TFRecord:
 
     schema_name = "readers__TFRecord"
 
-    def __init__(self, path: Any, index_path: Any, features: dict[str, Feature], **arguments: Any) -> None:
+    def __init__(
+        self, path: str | Sequence[str], index_path: str | Sequence[str], features: dict[str, Feature], **arguments: Any
+    ) -> None:
         self._arguments = {"path": path, "index_path": index_path, "features": features} | arguments
 
     @property
@@ -126,6 +128,8 @@ class TFRecord:
 class TFRecordReader(TFRecord):
     """Old name of :class:`TFRecord`."""
 
-    def __init__(self, path: Any, index_path: Any, features: dict[str, Feature], **arguments: Any) -> None:
+    def __init__(
+        self, path: str | Sequence[str], index_path: str | Sequence[str], features: dict[str, Feature], **arguments: Any
+    ) -> None:
         _warn_of_old_name("ops.TFRecordReader")
         super().__init__(path, index_path, features, **arguments)

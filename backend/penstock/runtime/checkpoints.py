@@ -31,7 +31,7 @@ class Position:
     epoch: int = 0
     iteration: int = 0
     batches: int = 0
-    states: dict[str, Any] | None = None
+    states: dict[str, object] | None = None
 
 
 def save_checkpoint(plan: Plan, position: Position, iterator: object = None) -> bytes:

@@ -74,7 +74,7 @@ def picked(suite: Sequence[Augmentation], excluded: Sequence[str] | None) -> lis
     return [augmentation for augmentation in suite if augmentation.name not in (excluded or ())]
 
 
-def taken_by(chosen: Iterable[Augmentation], **keywords: object) -> dict[str, Any]:
+def taken_by(chosen: Iterable[Augmentation], **keywords: object) -> dict[str, object]:
     """Those of the keyword arguments that are given and that any of the augmentations takes."""
     given = {name: value for name, value in keywords.items() if value is not None}
     return {name: value for one in chosen for name, value in _args.accepted(one.op, given).items()}
