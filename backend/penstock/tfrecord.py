@@ -17,6 +17,7 @@ from typing import Any
 
 from penstock.graph import call_operator
 from penstock.kernels.codecs.tfrecord import FLOAT32, INT64, STRING, Feature
+from penstock.schema.namespaces import written_out
 
 __all__ = ["Feature", "FixedLenFeature", "TFRecord", "VarLenFeature", "float32", "int64", "string", "tfrecord"]
 
@@ -61,6 +62,7 @@ def _feature(dtype: int, shape: list[int] | None, default: object, partial_shape
     return Feature(dtype, shape, default, partial_shape)
 
 
+@written_out("fn.readers.tfrecord")
 def tfrecord(
     *,
     path: str | Sequence[str],
@@ -89,6 +91,7 @@ def tfrecord(
     return dict(zip(features, nodes if isinstance(nodes, list) else [nodes]))
 
 
+@written_out("fn.tfrecord_reader")
 def tfrecord_reader(**arguments: Any) -> dict[str, Any]:
     """Old name of :func:`tfrecord`."""
     _warn_of_old_name("fn.tfrecord_reader")
@@ -100,6 +103,7 @@ def _warn_of_old_name(name: str) -> None:
     warnings.warn(text, DeprecationWarning, stacklevel=3)
 
 
+@written_out("ops.readers__TFRecord")
 class TFRecord:
     """The same as an operator class: ``ops.readers.TFRecord(...)()``."""
 
@@ -125,6 +129,7 @@ class TFRecord:
         return tfrecord(**(self._arguments | arguments))
 
 
+@written_out("ops.TFRecordReader")
 class TFRecordReader(TFRecord):
     """Old name of :class:`TFRecord`."""
 
