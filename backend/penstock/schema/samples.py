@@ -214,6 +214,6 @@ class Example:
     title: str = ""
 
 
-def on_photo(title: str = "", /, **arguments: Any) -> Example:
+def on_photo(title: str = "", /, **arguments: object) -> Example:
     """A call on a photograph, for the reference."""
     return Example(arguments, (photos,), title=title)
