@@ -138,7 +138,7 @@ class Settings:
         False,
         _flag,
         "true or false",
-        "Accepted for DALI's backend: an unloaded model's process ends and holds nothing.",
+        "Accepted for DALI's backend: an unloaded model holds nothing.",
     )
     plugin_libs: tuple[str, ...] = _setting(
         (),
