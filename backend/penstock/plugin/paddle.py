@@ -62,5 +62,5 @@ def _tensor(tensor: Any) -> paddle.Tensor:
     return paddle.to_tensor(np.asarray(tensor.as_cpu()), place=_place(tensor))
 
 
-def _place(tensor: Any) -> object:
+def _place(tensor: Any) -> paddle.CPUPlace | paddle.CUDAPlace:
     return paddle.CPUPlace() if tensor.device_type == "cpu" else paddle.CUDAPlace(int(tensor.array.device.id))

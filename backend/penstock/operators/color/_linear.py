@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.data_types import FLOAT, FLOAT16, INT16, INT32, UINT8, DALIDataType, dtype_name
-from penstock.schema import OutputSpec, Sample, Workspace
+from penstock.data_types import FLOAT, FLOAT16, INT16, INT32, RGB, UINT8, DALIDataType, dtype_name
+from penstock.schema import Argument, Input, OutputSpec, Sample, Workspace
 from penstock.schema.pointwise import PointwiseOperator
 
 _INPUTS = (UINT8, INT16, INT32, FLOAT)
 _MATRIX_TYPES = (*_INPUTS, FLOAT16)
+
+THREE_CHANNELS = Input("input", ("HWC", "FHWC", "DHWC"), doc="Images of three channels.")
+BRIGHTNESS = Argument("brightness", "float", 1.0, "Factor; 1 changes nothing.", tensor=True, per_frame=True)
+HUE = Argument("hue", "float", 0.0, "Change of hue, in degrees.", tensor=True, per_frame=True)
+SATURATION = Argument("saturation", "float", 1.0, "Factor of saturation; 0 yields grey.", tensor=True, per_frame=True)
+IMAGE_TYPE = Argument("image_type", "DALIImageType", RGB, "Colour space of the input.")
+DTYPE = Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input.")
 
 
 class LinearColourOperator(PointwiseOperator[None, tuple[np.ndarray, np.ndarray]]):

@@ -5,9 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.colour import full_range, half_range
-from penstock.operators.color._linear import LinearColourOperator
+from penstock.operators.color._linear import BRIGHTNESS, DTYPE, LinearColourOperator
 from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
 from penstock.schema.samples import on_photo
+
+_IMAGES = Input("input", ("FHWC", "DHWC", "HWC"), doc="Images of uint8, int16, int32 or float.")
+_SHIFT = Argument(
+    "brightness_shift", "float", 0.0, "Added, as a fraction of the output type's range.", tensor=True, per_frame=True
+)
+_CONTRAST = Argument(
+    "contrast",
+    "float",
+    1.0,
+    "Factor of the distance from `contrast_center`; 1 changes nothing.",
+    tensor=True,
+    per_frame=True,
+)
+_CENTER = Argument(
+    "contrast_center",
+    "float",
+    0.5,
+    "The value that contrast does not change; by default the middle of the input type's range (128 for uint8, 0.5 for float).",
+    tensor=True,
+    per_frame=True,
+)
 
 
 class _BrightnessContrast(LinearColourOperator):
@@ -33,41 +54,8 @@ class BrightnessContrast(_BrightnessContrast):
     keeps_frame_shape = True
     schema = Schema(
         name="BrightnessContrast",
-        inputs=(
-            Input(
-                "input",
-                ("FHWC", "DHWC", "HWC"),
-                doc="Images of uint8, int16, int32 or float.",
-            ),
-        ),
-        arguments=(
-            Argument("brightness", "float", 1.0, "Factor; 1 changes nothing.", tensor=True, per_frame=True),
-            Argument(
-                "brightness_shift",
-                "float",
-                0.0,
-                "Added, as a fraction of the output type's range.",
-                tensor=True,
-                per_frame=True,
-            ),
-            Argument(
-                "contrast",
-                "float",
-                1.0,
-                "Factor of the distance from `contrast_center`; 1 changes nothing.",
-                tensor=True,
-                per_frame=True,
-            ),
-            Argument(
-                "contrast_center",
-                "float",
-                0.5,
-                "The value that contrast does not change; by default the middle of the input type's range (128 for uint8, 0.5 for float).",
-                tensor=True,
-                per_frame=True,
-            ),
-            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
-        ),
+        inputs=(_IMAGES,),
+        arguments=(BRIGHTNESS, _SHIFT, _CONTRAST, _CENTER, DTYPE),
         sequences=True,
         volumetric=True,
         shown=(on_photo(brightness=1.2, contrast=1.6),),
@@ -87,25 +75,8 @@ class Brightness(_BrightnessContrast):
     keeps_frame_shape = True
     schema = Schema(
         name="Brightness",
-        inputs=(
-            Input(
-                "input",
-                ("FHWC", "DHWC", "HWC"),
-                doc="Images of uint8, int16, int32 or float.",
-            ),
-        ),
-        arguments=(
-            Argument("brightness", "float", 1.0, "Factor; 1 changes nothing.", tensor=True, per_frame=True),
-            Argument(
-                "brightness_shift",
-                "float",
-                0.0,
-                "Added, as a fraction of the output type's range.",
-                tensor=True,
-                per_frame=True,
-            ),
-            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
-        ),
+        inputs=(_IMAGES,),
+        arguments=(BRIGHTNESS, _SHIFT, DTYPE),
         sequences=True,
         volumetric=True,
         shown=(on_photo(brightness=1.6),),
@@ -125,32 +96,8 @@ class Contrast(_BrightnessContrast):
     keeps_frame_shape = True
     schema = Schema(
         name="Contrast",
-        inputs=(
-            Input(
-                "input",
-                ("FHWC", "DHWC", "HWC"),
-                doc="Images of uint8, int16, int32 or float.",
-            ),
-        ),
-        arguments=(
-            Argument(
-                "contrast",
-                "float",
-                1.0,
-                "Factor of the distance from `contrast_center`; 1 changes nothing.",
-                tensor=True,
-                per_frame=True,
-            ),
-            Argument(
-                "contrast_center",
-                "float",
-                0.5,
-                "The value that contrast does not change; by default the middle of the input type's range.",
-                tensor=True,
-                per_frame=True,
-            ),
-            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
-        ),
+        inputs=(_IMAGES,),
+        arguments=(_CONTRAST, _CENTER, DTYPE),
         sequences=True,
         volumetric=True,
         shown=(on_photo(contrast=2.0),),

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.data_types import FLOAT, RGB
+from penstock.data_types import FLOAT
 from penstock.kernels.colour import hue_saturation_value
-from penstock.operators.color._linear import ColourMatrixOperator
-from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
+from penstock.operators.color._linear import (
+    BRIGHTNESS,
+    DTYPE,
+    HUE,
+    IMAGE_TYPE,
+    SATURATION,
+    THREE_CHANNELS,
+    ColourMatrixOperator,
+)
+from penstock.schema import Argument, Equivalent, Sample, Schema, register_operator
 from penstock.schema.samples import on_photo
 
 
@@ -18,27 +26,21 @@ class ColorTwist(ColourMatrixOperator):
     keeps_frame_shape = True
     schema = Schema(
         name="ColorTwist",
-        inputs=(
-            Input(
-                "input",
-                ("HWC", "FHWC", "DHWC"),
-                doc="Images of three channels.",
-            ),
-        ),
+        inputs=(THREE_CHANNELS,),
         arguments=(
-            Argument("brightness", "float", 1.0, "Factor; 1 changes nothing.", tensor=True, per_frame=True),
+            BRIGHTNESS,
             Argument(
                 "contrast",
                 "float",
                 1.0,
-                "Factor of the distance from `contrast_center`; 1 changes nothing.",
+                "Factor of the distance from the middle of the range; 1 changes nothing.",
                 tensor=True,
                 per_frame=True,
             ),
-            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
-            Argument("hue", "float", 0.0, "Change of hue, in degrees.", tensor=True, per_frame=True),
-            Argument("image_type", "DALIImageType", RGB, "Colour space of the input."),
-            Argument("saturation", "float", 1.0, "Factor of saturation; 0 yields grey.", tensor=True, per_frame=True),
+            DTYPE,
+            HUE,
+            IMAGE_TYPE,
+            SATURATION,
         ),
         sequences=True,
         volumetric=True,

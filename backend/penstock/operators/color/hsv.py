@@ -6,8 +6,8 @@ import numpy as np
 
 from penstock.data_types import UINT8
 from penstock.kernels.colour import hue_saturation_value
-from penstock.operators.color._linear import ColourMatrixOperator
-from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
+from penstock.operators.color._linear import HUE, SATURATION, THREE_CHANNELS, ColourMatrixOperator
+from penstock.schema import Argument, Equivalent, Sample, Schema, register_operator
 from penstock.schema.samples import on_photo
 
 
@@ -18,17 +18,11 @@ class Hsv(ColourMatrixOperator):
     keeps_frame_shape = True
     schema = Schema(
         name="Hsv",
-        inputs=(
-            Input(
-                "input",
-                ("HWC", "FHWC", "DHWC"),
-                doc="Images of three channels.",
-            ),
-        ),
+        inputs=(THREE_CHANNELS,),
         arguments=(
             Argument("dtype", "DALIDataType", UINT8, "Type of the output."),
-            Argument("hue", "float", 0.0, "Change of hue, in degrees.", tensor=True, per_frame=True),
-            Argument("saturation", "float", 1.0, "Factor of saturation; 0 yields grey.", tensor=True, per_frame=True),
+            HUE,
+            SATURATION,
             Argument("value", "float", 1.0, "Factor of brightness.", tensor=True, per_frame=True),
         ),
         sequences=True,

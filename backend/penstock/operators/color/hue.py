@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.data_types import RGB
 from penstock.kernels.colour import hue_saturation_value
-from penstock.operators.color._linear import ColourMatrixOperator
-from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
+from penstock.operators.color._linear import DTYPE, HUE, IMAGE_TYPE, THREE_CHANNELS, ColourMatrixOperator
+from penstock.schema import Equivalent, Sample, Schema, register_operator
 from penstock.schema.samples import on_photo
 
 
@@ -18,18 +17,8 @@ class Hue(ColourMatrixOperator):
     keeps_frame_shape = True
     schema = Schema(
         name="Hue",
-        inputs=(
-            Input(
-                "input",
-                ("HWC", "FHWC", "DHWC"),
-                doc="Images of three channels.",
-            ),
-        ),
-        arguments=(
-            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
-            Argument("hue", "float", 0.0, "Change of hue, in degrees.", tensor=True, per_frame=True),
-            Argument("image_type", "DALIImageType", RGB, "Colour space of the input."),
-        ),
+        inputs=(THREE_CHANNELS,),
+        arguments=(DTYPE, HUE, IMAGE_TYPE),
         sequences=True,
         volumetric=True,
         shown=(on_photo(hue=90.0),),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.data_types import RGB
 from penstock.kernels.colour import hue_saturation_value
-from penstock.operators.color._linear import ColourMatrixOperator
-from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
+from penstock.operators.color._linear import DTYPE, IMAGE_TYPE, SATURATION, THREE_CHANNELS, ColourMatrixOperator
+from penstock.schema import Equivalent, Sample, Schema, register_operator
 from penstock.schema.samples import on_photo
 
 
@@ -18,18 +17,8 @@ class Saturation(ColourMatrixOperator):
     keeps_frame_shape = True
     schema = Schema(
         name="Saturation",
-        inputs=(
-            Input(
-                "input",
-                ("HWC", "FHWC", "DHWC"),
-                doc="Images of three channels.",
-            ),
-        ),
-        arguments=(
-            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
-            Argument("image_type", "DALIImageType", RGB, "Colour space of the input."),
-            Argument("saturation", "float", 1.0, "Factor of saturation; 0 yields grey.", tensor=True, per_frame=True),
-        ),
+        inputs=(THREE_CHANNELS,),
+        arguments=(DTYPE, IMAGE_TYPE, SATURATION),
         sequences=True,
         volumetric=True,
         shown=(on_photo(saturation=2.5),),

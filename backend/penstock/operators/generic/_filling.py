@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from penstock.data_types import ENUM_TYPES, DALIDataType, dtype_name
-from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Workspace
 from penstock.schema.plans import Plan, Plans, State
 
 SHAPE = Argument(
@@ -47,6 +49,28 @@ class ShapedFilling(Operator[State, Plan, Plans]):
         if min(shape, default=0) < 0:
             raise RuntimeError(f"Extents cannot be negative: {list(shape)}")
         return shape
+
+
+DATA_LIKE = Input("data_like", device="any", doc="Data whose shapes to use; its contents do not matter.")
+DTYPE_LIKE = Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input.")
+
+
+class FillingLike(Operator):
+    """The base of operators that fill the shape of their input with one value, for which they have a class attribute."""
+
+    value: ClassVar[int]
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch, dtype = workspace.inputs[0], self.args["dtype"]
+        if dtype is not None:
+            check_filled_type(dtype)
+        return [OutputSpec(batch.dtype if dtype is None else dtype, batch.layout(), batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return sample.shapes[0]
+
+    def compute(self, sample: Sample) -> None:
+        sample.outputs[0].fill(self.value)
 
 
 def spread(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -2,7 +2,39 @@
 
 from __future__ import annotations
 
-from penstock.schema import Sample
+import numpy as np
+
+from penstock.schema import Argument, Input, Sample
+from penstock.schema.samples import Example, fixed_arrays, pictures
+
+DATA_AND_SHAPE = (
+    Input("data", doc="Data of any type and shape."),
+    Input("shape_input", device="cpu", doc="The extents of the output: 1-D, of integers."),
+)
+SHAPE_ARGUMENTS = (
+    Argument("layout", "layout", None, "Layout of the output.", example="X"),
+    Argument(
+        "rel_shape",
+        "float[]",
+        None,
+        "Extents relative to the input's; a negative one is inferred.",
+        tensor=True,
+    ),
+    Argument("shape", "int32[]", None, "Extents of the output.", tensor=True),
+    Argument(
+        "src_dims",
+        "int32[]",
+        None,
+        "The input dimension that each output extent comes from; -1: a new one of extent 1.",
+        tensor=True,
+    ),
+)
+EXAMPLES = (
+    Example({"shape": [-1]}),
+    Example({"rel_shape": [0.5, 2.0, 1.0]}),
+    Example({"src_dims": [1, 0, 2]}),
+    Example(inputs=(pictures, fixed_arrays([-1, 1], dtype=np.int32))),
+)
 
 
 def extents_from_input(sample: Sample) -> list[int]:

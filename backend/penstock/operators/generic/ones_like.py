@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from penstock.operators.generic._filling import check_filled_type
-from penstock.schema import (
-    Argument,
-    Equivalent,
-    Input,
-    Operator,
-    OutputSpec,
-    Sample,
-    Schema,
-    Workspace,
-    register_operator,
-)
+from penstock.operators.generic._filling import DATA_LIKE, DTYPE_LIKE, FillingLike
+from penstock.schema import Equivalent, Schema, register_operator
 
 
 @register_operator
-class OnesLike(Operator):
+class OnesLike(FillingLike):
     """A tensor of ones for each sample, with the shape, layout and (by default) type of the input."""
 
     schema = Schema(
         name="OnesLike",
         devices=("cpu",),
-        inputs=(Input("data_like", device="any", doc="Data whose shapes to use; its contents do not matter."),),
-        arguments=(Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),),
+        inputs=(DATA_LIKE,),
+        arguments=(DTYPE_LIKE,),
         equivalents=(Equivalent("numpy.ones_like"),),
     )
-
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
-        batch, dtype = workspace.inputs[0], self.args["dtype"]
-        if dtype is not None:
-            check_filled_type(dtype)
-        return [OutputSpec(batch.dtype if dtype is None else dtype, batch.layout(), batch.ndim())]
-
-    def infer(self, sample: Sample) -> tuple[int, ...]:
-        return sample.shapes[0]
-
-    def compute(self, sample: Sample) -> None:
-        sample.outputs[0].fill(1)
+    value = 1

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from penstock.kernels.reshaping import check_extents, reshaped
-from penstock.operators.generic._new_shape import extents_from_input
-from penstock.schema import Argument, Equivalent, Input, Operator, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, fixed_arrays, pictures
+from penstock.operators.generic._new_shape import DATA_AND_SHAPE, EXAMPLES, SHAPE_ARGUMENTS, extents_from_input
+from penstock.schema import Equivalent, Operator, Sample, Schema, Workspace, register_operator
 
 
 @register_operator
@@ -19,35 +16,10 @@ class Reshape(Operator):
 
     schema = Schema(
         name="Reshape",
-        inputs=(
-            Input("data", doc="Data of any type and shape."),
-            Input("shape_input", device="cpu", doc="The extents of the output: 1-D, of integers."),
-        ),
+        inputs=DATA_AND_SHAPE,
         min_inputs=1,
-        arguments=(
-            Argument("layout", "layout", None, "Layout of the output.", example="X"),
-            Argument(
-                "rel_shape",
-                "float[]",
-                None,
-                "Extents relative to the input's; a negative one is inferred.",
-                tensor=True,
-            ),
-            Argument("shape", "int32[]", None, "Extents of the output.", tensor=True),
-            Argument(
-                "src_dims",
-                "int32[]",
-                None,
-                "The input dimension that each output extent comes from; -1: a new one of extent 1.",
-                tensor=True,
-            ),
-        ),
-        examples=(
-            Example({"shape": [-1]}),
-            Example({"rel_shape": [0.5, 2.0, 1.0]}),
-            Example({"src_dims": [1, 0, 2]}),
-            Example(inputs=(pictures, fixed_arrays([-1, 1], dtype=np.int32))),
-        ),
+        arguments=SHAPE_ARGUMENTS,
+        examples=EXAMPLES,
         equivalents=(Equivalent("numpy.reshape"),),
     )
 

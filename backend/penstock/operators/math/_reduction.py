@@ -10,12 +10,26 @@ import numpy as np
 from penstock.data_types import BOOL, FLOAT, FLOAT16, FLOAT64, INT64, UINT64, DALIDataType, dtype_name, numpy_dtype
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.elementwise import folded
-from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Workspace
+from penstock.schema.samples import fixed_arrays
 
 REDUCTION_ARGUMENTS = (
     Argument("axes", "int32[]", None, "Indices of the dimensions to reduce; by default all.", example=[0, 1]),
     Argument("axis_names", "layout", None, "Letters of the dimensions to reduce, as in the layout.", example="HW"),
     Argument("keep_dims", "bool", False, "Keep the reduced dimensions with extent 1."),
+)
+
+DATA_AND_MEAN = (
+    Input("data", doc="Data of an integer type or FLOAT."),
+    Input(
+        "mean",
+        doc="FLOAT: one mean for all, or one for each element of the output.",
+        example=fixed_arrays(120.0, 100.0, 130.0),
+    ),
+)
+DEVIATION_ARGUMENTS = (
+    *REDUCTION_ARGUMENTS,
+    Argument("ddof", "int32", 0, "Subtracted from the number of elements in the denominator."),
 )
 
 
@@ -120,6 +134,41 @@ class TypedReduction(Reduction):
         return wanted
 
 
+class Deviation(Reduction):
+    """The base of reductions of the squared distances from a given mean."""
+
+    squares = True
+    divides = True
+
+    def result_type(self, dtype: DALIDataType) -> DALIDataType:
+        return FLOAT
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        if workspace.inputs[1].dtype != FLOAT:
+            raise RuntimeError(f"The mean must be of type float, got {dtype_name(workspace.inputs[1].dtype)}")
+        return super().describe(workspace)
+
+    def variance(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample) -> Any:
+        """The mean of squared differences from the mean input, with `ddof` subtracted from the denominator."""
+        from penstock.kernels.cpu import moments
+
+        mean, ddof = sample.inputs[1], self.args["ddof"]
+        check_mean(mean, kept_extents(data.shape, axes))
+        if data.ndim and not axes:
+            # The deviation of a single element is zero, whatever the mean.
+            return np.zeros(data.shape)
+        denominator = np.float64(reduced_count(data.shape, axes) - ddof)
+        volumes = moments.around(data, axes)
+        if volumes is not None:
+            squares = moments.squared_deviations(data, volumes, mean)
+            return squares.reshape(kept_extents(data.shape, axes)) / denominator
+        along = tuple(1 if axis in axes else extent for axis, extent in enumerate(data.shape))
+        centre = mean.reshape(along if mean.size > 1 else (1,) * data.ndim)
+        differences = np.asarray(np.subtract(data, centre, dtype=np.float32, casting="unsafe"))
+        squares = folded(np.add, np.square(differences, out=differences), axes, dtype=np.float64)
+        return squares / denominator
+
+
 def kept_extents(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     """The extents of the kept dimensions."""
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
@@ -179,23 +228,3 @@ def check_mean(mean: Any, kept: tuple[int, ...]) -> None:
     """Raises RuntimeError unless there is one mean for all or one for each output element."""
     if mean.size not in (1, math.prod(kept)):
         raise RuntimeError(f"The mean of shape {list(mean.shape)} does not fit an output of shape {list(kept)}")
-
-
-def deviation_of(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...], ddof: int) -> np.ndarray:
-    """The mean of squared differences from ``mean``, with ``ddof`` subtracted from the denominator."""
-    from penstock.kernels.cpu import moments
-
-    check_mean(mean, kept_extents(data.shape, axes))
-    if data.ndim and not axes:
-        # The deviation of a single element is zero, whatever the mean.
-        return np.zeros(data.shape)
-    denominator = np.float64(reduced_count(data.shape, axes) - ddof)
-    volumes = moments.around(data, axes)
-    if volumes is not None:
-        squares = moments.squared_deviations(data, volumes, mean)
-        return squares.reshape(kept_extents(data.shape, axes)) / denominator
-    along = tuple(1 if axis in axes else extent for axis, extent in enumerate(data.shape))
-    centre = mean.reshape(along if mean.size > 1 else (1,) * data.ndim)
-    differences = np.asarray(np.subtract(data, centre, dtype=np.float32, casting="unsafe"))
-    squares = folded(np.add, np.square(differences, out=differences), axes, dtype=np.float64)
-    return squares / denominator

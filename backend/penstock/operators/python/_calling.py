@@ -32,12 +32,10 @@ def python_schema(name: str, batch_processing: bool, *further: Argument) -> Sche
                 "batch_processing",
                 "bool",
                 batch_processing,
-                "Call the function once a batch, with lists of samples, rather than once for every sample.",
+                "Call the function once per batch, with lists of samples, rather than once per sample.",
             ),
-            Argument("function", "object", None, "What is called; it is kept beside the arguments.", hidden=True),
-            Argument(
-                "num_outputs", "int32", 1, "How many outputs the function returns: as a tuple if they are several."
-            ),
+            Argument("function", "object", None, "The function to call; stored apart from the arguments.", hidden=True),
+            Argument("num_outputs", "int32", 1, "The number of outputs that the function returns; several as a tuple."),
             Argument(
                 "output_layouts", "layout[]", None, "Layouts of the outputs, in order; further outputs have none."
             ),
@@ -51,7 +49,7 @@ def python_schema(name: str, batch_processing: bool, *further: Argument) -> Sche
 
 
 def _count_outputs(arguments: dict[str, Any]) -> int:
-    """The nodes of the operator: one that nobody sees where the function returns nothing, to keep it in the graph."""
+    """The operator's output nodes; for a function without outputs, a hidden one that keeps it in the graph."""
     return max(1, arguments.get("num_outputs", 1))
 
 
