@@ -33,11 +33,15 @@ demo: setup  ## Start Triton, send held-out digits over HTTP and gRPC, show pred
 	@$(BIN)/python client_examples/demo.py
 
 # Models run both ways in the tests, and plain Python models beside them, which only an old numpy suits.
-test bench-serving: export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
+test test-all bench-serving: export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
 
 .PHONY: test
-test: setup stub  ## All tests (make test ARGS="-k resize" for some)
+test: setup stub  ## The tests, but for those that take long (make test ARGS="-k resize" for some)
 	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: test-all
+test-all: setup stub  ## All tests, as continuous integration runs them
+	$(BIN)/python -m pytest --exhaustive $(ARGS)
 
 # The kernels of JPEG once more with the bounds of arrays checked, and memory between pages that nobody may touch.
 .PHONY: fuzz

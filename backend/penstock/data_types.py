@@ -1,6 +1,6 @@
-"""The field's names: data types, image types, interpolation types, numbers with their type, and what callbacks receive.
+"""Data types, image types, interpolation types, typed constants, and the information passed to callbacks.
 
-The numbers of the enumerations are those of DALI's wire format, so that saved pipelines move both ways.
+Enumeration values are those of DALI's wire format, so that saved pipelines can be exchanged.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NamedEnum(IntEnum):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}.{self.name}: {self.value}>"
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         return type(self), (self.value,)
 
 
@@ -106,7 +106,7 @@ class DALIInterpType(NamedEnum):
 
 
 class PipelineAPIType(Enum):
-    """The way in which a pipeline is being run."""
+    """The API that is running a pipeline."""
 
     BASIC = 0
     ITERATOR = 1
@@ -145,7 +145,7 @@ INTERP_LANCZOS3 = DALIInterpType.INTERP_LANCZOS3
 INTERP_TRIANGULAR = DALIInterpType.INTERP_TRIANGULAR
 INTERP_GAUSSIAN = DALIInterpType.INTERP_GAUSSIAN
 
-# Layouts of images and videos by their old names, which count the batch as a dimension.
+# Old names of image and video layouts, which count the batch as a dimension.
 NCHW = "CHW"
 NHWC = "HWC"
 NFCHW = "FCHW"
@@ -190,8 +190,8 @@ _SHORT_NAMES = (
 )
 
 
-def enum_type(value: Any) -> DALIDataType | None:
-    """The type of tensors that hold ``value`` or such values as the flat list ``value``; None if they are no enums."""
+def enum_type(value: object) -> DALIDataType | None:
+    """The type of tensors that hold ``value``, or values like those in the list ``value``; None if they are not enums."""
     members = value if isinstance(value, (list, tuple)) else [value]
     for dtype, kind in ENUM_TYPES.items():
         if members and all(isinstance(member, kind) for member in members):
@@ -200,7 +200,7 @@ def enum_type(value: Any) -> DALIDataType | None:
 
 
 def check_readable(dtype: DALIDataType) -> None:
-    """Raises TypeError for enumerations, whose values nothing outside of a pipeline can read."""
+    """Raises TypeError for enumerations, which nothing outside a pipeline can read."""
     if dtype in ENUM_TYPES:
         raise TypeError(
             f"DALI enum types cannot be used with buffer protocol: this holds {dtype_name(dtype)}. In the pipeline, "
@@ -209,7 +209,7 @@ def check_readable(dtype: DALIDataType) -> None:
 
 
 def numpy_dtype(dtype: DALIDataType) -> np.dtype[Any]:
-    """The numpy dtype whose elements are stored as ``dtype``.
+    """The numpy dtype that stores elements of type ``dtype``.
 
     >>> numpy_dtype(FLOAT)
     dtype('float32')
@@ -221,7 +221,7 @@ def numpy_dtype(dtype: DALIDataType) -> np.dtype[Any]:
 
 
 def from_numpy_dtype(dtype: Any) -> DALIDataType:
-    """The DALI type of a numpy dtype; raises TypeError where there is none."""
+    """The DALI type of a numpy dtype; raises TypeError if there is none."""
     key = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
     found = _DALI.get(key)
     if found is None:
@@ -232,7 +232,7 @@ def from_numpy_dtype(dtype: Any) -> DALIDataType:
 
 
 def dtype_name(dtype: DALIDataType) -> str:
-    """The name by which messages call a type: ``uint8``, ``float``, ``double`` ..."""
+    """The name of a type in messages: ``uint8``, ``float``, ``double`` ..."""
     return _SHORT_NAMES.get(dtype, dtype.name.lower())
 
 
@@ -242,13 +242,13 @@ def element_size(dtype: DALIDataType) -> int:
 
 
 def to_numpy_type(dali_type: DALIDataType) -> type:
-    """The numpy scalar type for a DALI type, e.g. ``types.FLOAT`` -> ``numpy.float32``; raises KeyError where there is none."""
+    """The numpy scalar type for a DALI type, e.g. ``types.FLOAT`` -> ``numpy.float32``; may raise KeyError."""
     if dali_type in ENUM_TYPES:
         raise KeyError(dali_type)
     return _NUMPY[dali_type].type
 
 
-def to_dali_type(framework_type: Any) -> DALIDataType:
+def to_dali_type(framework_type: object) -> DALIDataType:
     """The DALI type for a numpy dtype, a Python type, or a PyTorch or JAX dtype."""
     if isinstance(framework_type, DALIDataType):
         return framework_type
@@ -272,7 +272,7 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
 
 @dataclass(frozen=True)
 class SampleInfo:
-    """What a per-sample external source callback is told about the sample that it makes."""
+    """What a per-sample external source callback receives."""
 
     idx_in_epoch: int
     idx_in_batch: int
@@ -282,7 +282,7 @@ class SampleInfo:
 
 @dataclass(frozen=True)
 class BatchInfo:
-    """What a batch external source callback is told when it asks for it with ``batch_info=True``."""
+    """What a batch external source callback receives with ``batch_info=True``."""
 
     iteration: int
     epoch_idx: int
@@ -308,15 +308,15 @@ def _int_fits(value: int, dtype: DALIDataType) -> bool:
     return bool(info.min <= value <= info.max)
 
 
-def _no_scalar(value: Any) -> str:
+def _no_scalar(value: object) -> str:
     return f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value)}: {value!r}"
 
 
 class ScalarConstant:
-    """A number in an expression, with its type.
+    """A typed number in an expression.
 
-    Python's own numbers become constants of BOOL, INT32 or FLOAT, those of numpy keep their type; other types are asked
-    for with the methods named after them: ``types.Constant(3).uint8()``.
+    Python's numbers become constants of BOOL, INT32 or FLOAT, numpy's keep their type; methods convert to other types:
+    ``types.Constant(3).uint8()``.
     """
 
     def __init__(self, value: Any, dtype: DALIDataType | None = None) -> None:
@@ -337,7 +337,7 @@ class ScalarConstant:
         self.value: Any = self._converted(value)
         self.shape: list[int] = []
 
-    def _converted(self, value: Any) -> Any:
+    def _converted(self, value: Any) -> object:
         kind = numpy_dtype(self.dtype).kind
         if kind == "b":
             return bool(value)
@@ -394,7 +394,7 @@ class ScalarConstant:
         return self.value == (other.value if isinstance(other, ScalarConstant) else other)
 
     def __ne__(self, other: object) -> Any:
-        # Not by negation: beside a node, this is an expression.
+        # Not by negation, which would make an expression beside a node.
         return self.value != (other.value if isinstance(other, ScalarConstant) else other)
 
     def __hash__(self) -> int:
@@ -413,7 +413,7 @@ class ScalarConstant:
         return float(self.value)
 
     def _check_conversion(self, kinds: str, builtin: str) -> None:
-        """Raises TypeError unless the type is of these kinds: numbers change their kind only where that is asked for."""
+        """Raises TypeError unless the type is of these kinds: conversion between kinds must be explicit."""
         if numpy_dtype(self.dtype).kind not in kinds:
             types = "the float types" if kinds == "f" else "bool or int types"
             raise TypeError(

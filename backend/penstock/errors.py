@@ -1,4 +1,4 @@
-"""The errors that users of Penstock meet.
+"""The errors that Penstock raises.
 
 Every error derives from :class:`PenstockError`, which is a :class:`RuntimeError`, as users of DALI expect.  An error
 of a running operator is also of the built-in type of its cause where that type tells something (``ValueError``,
@@ -29,14 +29,14 @@ __all__ = [
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that an unknown one may have been meant to be, whatever its case; None if none is near."""
+    """The known name that a misspelled one may mean, ignoring case; None if none is near."""
     by_lower = {candidate.lower(): candidate for candidate in known}
     matches = difflib.get_close_matches(name.lower(), by_lower, 1)
     return by_lower[matches[0]] if matches else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """What to add to a message about an unknown name: the nearest known one, or nothing if none is near.
+    """A suggestion for a message about an unknown name: the nearest known one; empty if none is near.
 
     >>> did_you_mean("resize_shoter", ["resize_longer", "resize_shorter"])
     " Did you mean 'resize_shorter'?"
@@ -46,18 +46,18 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def no_such_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError:
-    """The error for a name that a module has not; it tells the nearest of those that it has."""
-    # Names with two underscores are asked for by Python and its tools, not by users.
+    """The error for a name that a module does not have, suggesting the nearest one."""
+    # Names with two underscores are looked up by Python and its tools, not by users.
     near = "" if name.startswith("__") else did_you_mean(name, [other for other in known if other[0] != "_"])
     return AttributeError(f"module {module!r} has no attribute {name!r}{near and '.'}{near}")
 
 
 class PenstockError(RuntimeError):
-    """The base of all errors that Penstock raises on its own account."""
+    """The base of all errors that Penstock itself raises."""
 
 
 class DeviceError(PenstockError):
-    """A GPU was asked for and none can be used."""
+    """A GPU is needed and none can be used."""
 
 
 class LimitError(PenstockError, ValueError):
@@ -65,22 +65,22 @@ class LimitError(PenstockError, ValueError):
 
 
 class DecoderDiedError(PenstockError, ValueError):
-    """The process that decoded a sample apart from the others died on it."""
+    """The worker process that decoded a sample died."""
 
 
 class DecoderTimeoutError(DecoderDiedError):
-    """The process that decoded a sample apart from the others took too long, and was ended."""
+    """The worker process that decoded a sample took too long, and was ended."""
 
 
 class CancelledError(PenstockError):
-    """Nobody waits for the result any more, so it was not computed to the end."""
+    """The result is not wanted any longer, so it was not computed to the end."""
 
     def __init__(self, message: str = "the request was cancelled") -> None:
         super().__init__(message)
 
 
 class ConfinedPathError(PenstockError, ValueError):
-    """A file is outside of the folders that a pipeline is confined to."""
+    """A file is outside the folders that a pipeline is confined to."""
 
 
 class SerializationError(PenstockError, ValueError):
@@ -93,7 +93,7 @@ class UnsupportedVersionError(SerializationError):
 
 @dataclass(frozen=True)
 class Frame:
-    """One line of the user's code on the way to an operator's call."""
+    """One of the user's lines that led to an operator's call."""
 
     filename: str
     lineno: int
@@ -108,10 +108,10 @@ class OperatorError(PenstockError):
     """An operator failed while it ran.
 
     Attributes:
-        operator: the operator as the user wrote it, e.g. ``penstock.fn.crop``.
-        sample: index of the failing sample in the batch, or None where the whole batch is at fault.
+        operator: its name for users, e.g. ``penstock.fn.crop``.
+        sample: index of the failing sample in the batch, or None if the whole batch failed.
         origin: the user's lines that created the operator, outermost first.
-        reason: what was wrong, without the context.
+        reason: the message without the context.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ _CATCHABLE_CAUSES = (
 def operator_error(
     cause: BaseException, operator: str, device: str, sample: int | None, origin: Sequence[Frame]
 ) -> OperatorError:
-    """The error to raise when ``cause`` was raised inside an operator; also an instance of the cause's built-in type."""
+    """The error for ``cause``, raised inside an operator; also an instance of the cause's built-in type."""
     if isinstance(cause, OperatorError):
         return cause
     kind = next((_combined_error(base) for base in _CATCHABLE_CAUSES if isinstance(cause, base)), OperatorError)

@@ -1,4 +1,4 @@
-"""`external_source`: a pipeline's data from the user's own program, by callback, iterable, or feeding."""
+"""`external_source`: data from the user's program: by callback, iterable, or feeding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.schema.registry import find_schema
 __all__ = ["ExternalSource", "external_source"]
 
 
-def _per_output(value: Any, count: int) -> list[Any]:
+def _per_output(value: object, count: int) -> list[object]:
     if isinstance(value, (list, tuple)):
         return [*value, *[None] * (count - len(value))][:count]
     return [value] * count
@@ -42,28 +42,30 @@ def external_source(
     batch_info: bool | None = None,
     **kwargs: Any,
 ) -> Any:
-    """A node whose data comes from the user's program.
+    """A node with data from the user's program.
 
     Args:
-        source: a callable that gives a batch (or, with ``batch=False``, a sample), an iterable of those, or a generator
-            function. Without it the data is given with ``Pipeline.feed_input(name, ...)`` or ``Pipeline.run(name=...)``.
-            A batch is an array whose first dimension is the batch, or a list of samples of differing shapes.
-        num_outputs: how many outputs the source gives at each step, as a sequence; None: one, given as it is.
-        cycle: for iterables: True or ``"quiet"``: begin again at the end; ``"raise"``: raise StopIteration at the end,
-            and begin again after ``reset``.
+        source: a callable that returns a batch (or, with ``batch=False``, a sample), an iterable of those, or a
+            generator function. Without it, data is fed with ``Pipeline.feed_input(name, ...)`` or
+            ``Pipeline.run(name=...)``. A batch is an array whose first dimension is the batch, or a list of samples of
+            possibly different shapes.
+        num_outputs: the number of outputs that the source returns in each step, as a sequence; None: one, not in a
+            sequence.
+        cycle: for iterables: True or ``"quiet"``: restart at the end; ``"raise"``: raise StopIteration at the end, and
+            restart after ``reset``.
         name: of the node; not possible together with ``num_outputs``.
-        device: ``cpu`` or ``gpu``: where the data is wanted.
-        layout, dtype, ndim: what is promised about the data, for each output; data that breaks the promise is refused.
-        blocking: a run for which nothing was fed waits until another thread feeds, rather than to fail.
-        batch: the source gives whole batches; False: single samples. None: False if ``parallel``.
-        repeat_last: a run for which nothing was fed takes the last batch again.
-        parallel: the callback runs in worker processes.
-        no_copy: use the memory of what is fed without a copy; it must stay unchanged while the run needs it.
-        prefetch_queue_depth: batches that worker processes prepare ahead.
-        batch_info: a batch callback gets a BatchInfo instead of the iteration's number.
+        device: ``cpu`` or ``gpu``: where the data is needed.
+        layout, dtype, ndim: of the data, for each output; other data is rejected.
+        blocking: a run without data waits until another thread feeds some, instead of failing.
+        batch: the source returns batches; False: single samples. None: False if ``parallel``.
+        repeat_last: a run without new data uses the last batch again.
+        parallel: run the callback in worker processes.
+        no_copy: use fed memory without a copy; it must stay unchanged while the run needs it.
+        prefetch_queue_depth: batches that worker processes prefetch.
+        batch_info: pass a BatchInfo to a batch callback instead of the iteration's number.
 
     Returns:
-        The node, or a list of nodes where ``num_outputs`` is given.
+        The node, or a list of nodes if ``num_outputs`` is given.
 
     >>> images = external_source(lambda: [np.zeros((4, 6, 3), np.uint8)] * 2, layout="HWC")  # doctest: +SKIP
     """
@@ -77,7 +79,7 @@ def external_source(
     else:
         _check_sequential(prefetch_queue_depth, bytes_per_sample_hint)
     if source is not None and blocking and not repeat_last:
-        # A callback is asked whenever data is needed, so there is nothing to wait for.
+        # A callback is called whenever data is needed, so there is nothing to wait for.
         blocking = None
     if num_outputs is None:
         layouts, dtypes, ndims = [layout], [dtype], [ndim]
@@ -113,18 +115,18 @@ def external_source(
 
 
 def _known_arguments() -> Collection[str]:
-    """The arguments that the operator itself has, beside those of the source."""
+    """The operator's own arguments, apart from those of the source."""
     return find_schema("ExternalSource").all_arguments
 
 
-def _check_known(arguments: dict[str, Any]) -> None:
+def _check_known(arguments: dict[str, object]) -> None:
     for name in arguments:
         if name not in _known_arguments():
             near = did_you_mean(name, [*_known_arguments(), *inspect.signature(external_source).parameters])
             raise ValueError(f'Got an unexpected argument "{name}".{near}')
 
 
-def _check_outputs(source: Any, num_outputs: int | None, name: str | None) -> None:
+def _check_outputs(source: object, num_outputs: int | None, name: str | None) -> None:
     if num_outputs is None:
         return
     if source is None:
@@ -136,7 +138,7 @@ def _check_outputs(source: Any, num_outputs: int | None, name: str | None) -> No
         raise RuntimeError("`num_outputs` is not compatible with a named `external_source`")
 
 
-def _check_parallel(prefetch_queue_depth: int | None, bytes_per_sample_hint: Any, no_copy: bool | None) -> None:
+def _check_parallel(prefetch_queue_depth: int | None, bytes_per_sample_hint: object, no_copy: bool | None) -> None:
     if no_copy is False:
         raise ValueError(
             "The argument `no_copy` cannot be False with `parallel=True`: workers' memory is used in place"
@@ -149,7 +151,7 @@ def _check_parallel(prefetch_queue_depth: int | None, bytes_per_sample_hint: Any
             raise ValueError(f"`{name}` must be a positive integer, got {value}")
 
 
-def _check_sequential(prefetch_queue_depth: int | None, bytes_per_sample_hint: Any) -> None:
+def _check_sequential(prefetch_queue_depth: int | None, bytes_per_sample_hint: object) -> None:
     given = {"prefetch_queue_depth": prefetch_queue_depth, "bytes_per_sample_hint": bytes_per_sample_hint}
     for name, value in given.items():
         if value is not None:
@@ -199,12 +201,12 @@ def _source_of(
     return Source(source, cycle, batch, batch_info, num_outputs, layouts, no_copy)
 
 
-# Of the arguments that can be given only once, those whose repetition is a RuntimeError; the others' is a ValueError.
+# Arguments whose repetition is a RuntimeError; for others it is a ValueError.
 _ONCE = ("source", "layout", "dtype", "ndim", "cuda_stream", "use_copy_kernel")
 _ONCE_VALUES = ("batch_info", "parallel", "batch", "prefetch_queue_depth", "bytes_per_sample_hint", "no_copy")
 
 
-# What a call of the class may bring that is no argument of the operator.
+# Arguments of the call that are not the operator's.
 _AT_CALL = frozenset(
     (
         "source",
@@ -221,7 +223,7 @@ _AT_CALL = frozenset(
 
 
 class ExternalSource:
-    """The class face of :func:`external_source`: each argument is given either at construction or at the call."""
+    """:func:`external_source` as a class: each argument is given either at construction or at the call."""
 
     def __init__(
         self,
@@ -239,7 +241,7 @@ class ExternalSource:
 
     @property
     def device(self) -> str:
-        """Where the data is wanted."""
+        """Where the data is needed."""
         return self._device
 
     @property
@@ -266,7 +268,7 @@ class ExternalSource:
         own = {key: value for key, value in arguments.items() if value is not None}
         given_all = {"batch": None} | self._arguments | own
         if given_all["source"] is None and given_all["num_outputs"] is not None:
-            # Each is fed by hand; the function has no such thing.
+            # Each is fed by the user; the function has no such option.
             count = given_all.pop("num_outputs")
             return [external_source(**given_all) for _ in range(count)]
         return external_source(**given_all)

@@ -1,6 +1,6 @@
-"""Operators as functions: ``fn.resize(images, size=(224, 224))``; one for each operator that is registered.
+"""Operators as functions: ``fn.resize(images, size=(224, 224))``; one for each registered operator.
 
-Nothing else has a public name here, for whoever lists the module means its operators.
+All other names are private, so that listing the module lists operators.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def __getattr__(name: str) -> _NoReturn:
     _no_such_operator(__name__, name)
 
 
-# By this name tools that were written for DALI ask what the function of an operator's class is called.
+# Tools written for DALI look this name up.
 _to_snake_case = _snake_case
 
 __path__: list[str] = []

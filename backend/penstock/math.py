@@ -42,7 +42,7 @@ _BINARY = {
 }
 
 
-def _unary(name: str, doc: str) -> Callable[[Any], Any]:
+def _unary(name: str, doc: str) -> Callable[[object], object]:
     def function(input: Any) -> Any:
         return apply(name, input)
 
@@ -51,7 +51,7 @@ def _unary(name: str, doc: str) -> Callable[[Any], Any]:
     return function
 
 
-def _binary(name: str, doc: str) -> Callable[[Any, Any], Any]:
+def _binary(name: str, doc: str) -> Callable[[object, object], object]:
     def function(left: Any, right: Any) -> Any:
         return apply(name, left, right)
 
@@ -60,23 +60,23 @@ def _binary(name: str, doc: str) -> Callable[[Any, Any], Any]:
     return function
 
 
-def pow(base: Any, exponent: Any) -> Any:
+def pow(base: object, exponent: object) -> Any:
     """The first to the power of the second; integers stay integers."""
     return apply("pow", base, exponent)
 
 
-def fpow(base: Any, exponent: Any) -> Any:
+def fpow(base: object, exponent: object) -> Any:
     """The first to the power of the second, as floating point."""
     return apply("fpow", base, exponent)
 
 
-def atan2(x: Any, y: Any) -> Any:
+def atan2(x: object, y: object) -> Any:
     """The angle of the point (second, first), in radians."""
     return apply("atan2", x, y)
 
 
-def clamp(value: Any, lo: Any, hi: Any) -> Any:
-    """The value, or the nearer of the limits ``lo`` and ``hi`` where it is beyond them."""
+def clamp(value: object, lo: object, hi: object) -> Any:
+    """The value, clamped to the limits ``lo`` and ``hi``."""
     return apply("clamp", value, lo, hi)
 
 

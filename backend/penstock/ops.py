@@ -1,4 +1,4 @@
-"""Operators as classes: ``ops.Resize(size=(224, 224))(images)``; one for each operator that is registered."""
+"""Operators as classes: ``ops.Resize(size=(224, 224))(images)``; one for each registered operator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock.tfrecord import TFRecord, TFRecordReader
 
 __all__ = ["Compose", "ExternalSource", "cpu_ops", "gpu_ops", "mixed_ops"]
 
-_SPECIAL: dict[str, Any] = {
+_SPECIAL: dict[str, object] = {
     "DLTensorPythonFunction": DLTensorPythonFunction,
     "ExternalSource": ExternalSource,
     "NumbaFunction": NumbaFunction,
@@ -33,7 +33,7 @@ _SPECIAL: dict[str, Any] = {
 
 
 class OperatorWrapper:
-    """An operator whose arguments are given at construction, to be called on inputs any number of times.
+    """An operator with arguments given at construction, which can be called on inputs any number of times.
 
     Args:
         device: ``cpu``, ``gpu`` or ``mixed``.
@@ -74,7 +74,7 @@ class OperatorWrapper:
         """The operator's outputs for ``inputs``.
 
         Raises:
-            ValueError: an argument was given at construction already; RuntimeError for one from the graph.
+            ValueError: an argument was given at construction already; RuntimeError for one computed in the graph.
         """
         name = arguments.pop("name", None)
         given = {key: value for key, value in arguments.items() if value is not None}
@@ -82,7 +82,7 @@ class OperatorWrapper:
         if name and self._name:
             known.append("name")
         if known:
-            # DALI finds nodes later than constants.
+            # DALI checks nodes later than constants.
             kind = RuntimeError if isinstance(given.get(known[0]), DataNode) else ValueError
             raise kind(f"The argument `{known[0]}` was already specified in __init__.")
         return call_operator(
@@ -95,10 +95,10 @@ class OperatorWrapper:
         )
 
 
-def _method(inherited: Any, signature: inspect.Signature) -> Callable[..., Any]:
-    """The inherited method with the signature that it has for one operator.
+def _method(inherited: object, signature: inspect.Signature) -> Callable[..., object]:
+    """The inherited method with one operator's signature.
 
-    It is a copy, for a function that called the inherited one would be one more frame between warnings and the user's line.
+    A copy, as a function that called the inherited one would add a frame between warnings and the user's line.
     """
     method = FunctionType(inherited.__code__, inherited.__globals__, inherited.__name__)
     method.__kwdefaults__ = inherited.__kwdefaults__
@@ -127,17 +127,18 @@ def _publish(schema: Schema) -> None:
         setattr(submodule(__name__, ".".join((*schema.module, "hidden"))), schema.class_name, face)
 
 
-def Compose(op_list: Sequence[Any]) -> Any:
-    """Several operators as one that calls them one after the other; of one operator that operator itself.
+def Compose(op_list: Sequence[object]) -> Any:
+    """Several operators combined into one that calls them in turn; a single operator is returned itself.
 
     Args:
-        op_list: operators (or functions of nodes); each gets the outputs of the one before. Of none the inputs come back.
+        op_list: operators (or functions of nodes); each gets the outputs of the previous one. An empty list returns the
+            inputs.
     """
     return op_list[0] if len(op_list) == 1 else _Compound(op_list)
 
 
 class _Compound:
-    """What :func:`Compose` gives of several operators."""
+    """The result of :func:`Compose` for several operators."""
 
     def __init__(self, op_list: Sequence[Any]) -> None:
         self._operators = list(op_list)
@@ -179,11 +180,11 @@ def _op_name(schema_name: str, api: str = "fn") -> str:
 
 _DataNode = DataNode
 
-# What functions of DLPack capsules begin and end with in programs that were written for DALI.
+# Names that programs written for DALI use to convert arrays to DLPack capsules and back.
 _dlpack_from_array = to_capsule
 
 
-def _dlpack_to_array(capsule: Any) -> Any:
+def _dlpack_to_array(capsule: object) -> object:
     return from_dlpack(capsule, on_gpu=False)
 
 

@@ -1,4 +1,4 @@
-"""Sends callbacks to other processes: functions that the other side cannot import travel with their code, by cloudpickle."""
+"""Sends callbacks to other processes; functions that cannot be imported there are sent as code, by cloudpickle."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _MARK = "_penstock_pickle_by_value"
 
 
 def pickle_by_value(fun: _Function) -> _Function:
-    """Decorator: a parallel external source takes this function along instead of importing it in its workers.
+    """Decorator: a parallel external source sends this function as code instead of importing it in its workers.
 
-    It is for functions of modules that the workers cannot import. Lambdas, local functions and those of a notebook or a script
+    For functions of modules that the workers cannot import. Lambdas, local functions and those of a notebook or script
     need no mark.
     """
     if not isinstance(fun, FunctionType):
@@ -30,15 +30,15 @@ def pickle_by_value(fun: _Function) -> _Function:
     return fun
 
 
-def dumps(callback: Any, protocol: int | None = None) -> bytes:
-    """The callback as bytes for :func:`loads` in another process that runs the same Python."""
+def dumps(callback: object, protocol: int | None = None) -> bytes:
+    """A callback as bytes, for :func:`loads` in another process of the same Python."""
     stream = io.BytesIO()
     _pickler_class()(stream, protocol).dump(callback)
     return stream.getvalue()
 
 
 def loads(data: bytes) -> Any:
-    """What :func:`dumps` made bytes of. Only for bytes of this program's own: they may execute anything."""
+    """The callback from :func:`dumps`. Only for this program's own bytes: they may execute anything."""
     return pickle.loads(data)
 
 
@@ -47,7 +47,7 @@ def _pickler_class() -> type[cloudpickle.Pickler]:
     import cloudpickle
 
     class Pickler(cloudpickle.Pickler):
-        """Takes marked functions along as well, wherever they come from."""
+        """Also sends marked functions as code, wherever they are defined."""
 
         def reducer_override(self, obj: Any) -> Any:
             marked = isinstance(obj, FunctionType) and hasattr(obj, _MARK)
@@ -57,7 +57,7 @@ def _pickler_class() -> type[cloudpickle.Pickler]:
 
 
 def _twin(function: FunctionType) -> FunctionType:
-    """An equal function that is not what its module has under its name, and so is one that cloudpickle takes along."""
+    """A copy of the function that is not its module's attribute, so cloudpickle sends its code."""
     twin = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )

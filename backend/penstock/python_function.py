@@ -1,4 +1,4 @@
-"""Functions of the user's own as operators: `fn.python_function` and its relatives."""
+"""The user's functions as operators: `fn.python_function` and its relatives."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def call_python(
     arguments: dict[str, Any],
     display: str,
 ) -> Any:
-    """Adds an operator that calls ``function``; gives its node, or a list of nodes unless there is exactly one."""
+    """Adds an operator that calls ``function``; returns its node, or a list of nodes unless there is exactly one."""
     if isinstance(output_layouts, str):
         output_layouts = [output_layouts] * num_outputs
     own = dict(arguments, num_outputs=num_outputs, output_layouts=output_layouts)
@@ -39,7 +39,7 @@ def call_python(
     return nodes if num_outputs else []
 
 
-def _add_operator(schema: str, inputs: Sequence[Any], payload: Any, arguments: dict[str, Any], display: str) -> Any:
+def _add_operator(schema: str, inputs: Sequence[Any], payload: Any, arguments: dict[str, Any], display: str) -> object:
     if not scope_stack():
         raise no_current_pipeline(display)
     for item in inputs:
@@ -53,30 +53,30 @@ def _add_operator(schema: str, inputs: Sequence[Any], payload: Any, arguments: d
 
 
 def python_function(
-    *inputs: Any,
-    function: Callable[..., Any],
+    *inputs: object,
+    function: Callable[..., object],
     num_outputs: int = 1,
     batch_processing: bool = False,
     output_layouts: str | Sequence[str] | None = None,
     device: str | None = None,
     name: str | None = None,
-    **arguments: Any,
+    **arguments: object,
 ) -> Any:
     """Calls a Python function with numpy arrays, or on the GPU with CuPy arrays on the pipeline's stream.
 
     Args:
         inputs: any number of nodes.
-        function: gets an array for each input and returns one (several as a tuple); what it returns is copied. It must
-            not change its inputs. Pipelines with it are saved by the function's import path.
-        num_outputs: how many arrays it returns; 0: it returns None, and is called for what it does.
-        batch_processing: call it once a batch, with lists of arrays, rather than once for every sample.
+        function: takes an array for each input and returns one (several as a tuple); the result is copied. It must not
+            modify its inputs. Saved by its import path.
+        num_outputs: how many arrays it returns; 0: it returns None, and is called for its side effects.
+        batch_processing: call it once per batch, with lists of arrays, rather than once per sample.
         output_layouts: the layout of all outputs, or a list: of each.
 
     Returns:
-        The node, or a list of them where ``num_outputs`` is not 1.
+        The node, or a list of nodes unless ``num_outputs`` is 1.
 
     Raises:
-        RuntimeError: at the run, where the function raises, or returns something else.
+        RuntimeError: in the run, if the function raises, or returns something else.
 
     >>> flipped = fn.python_function(images, function=np.flipud, output_layouts="HWC")  # doctest: +SKIP
     """
@@ -87,21 +87,21 @@ def python_function(
 
 
 def dl_tensor_python_function(
-    *inputs: Any,
-    function: Callable[..., Any],
+    *inputs: object,
+    function: Callable[..., object],
     num_outputs: int = 1,
     batch_processing: bool = True,
     output_layouts: str | Sequence[str] | None = None,
     synchronize_stream: bool = True,
     device: str | None = None,
     name: str | None = None,
-    **arguments: Any,
+    **arguments: object,
 ) -> Any:
     """Calls a Python function with DLPack capsules; see :func:`python_function`.
 
     Args:
-        function: gets capsules, and returns capsules or tensors that speak DLPack.
-        batch_processing: call it once a batch, with lists of capsules.
+        function: takes capsules, and returns capsules or objects with ``__dlpack__``.
+        batch_processing: call it once per batch, with lists of capsules.
         synchronize_stream: wait for the pipeline's GPU work before the call.
     """
     own = dict(
@@ -119,14 +119,14 @@ def dl_tensor_python_function(
 
 
 def torch_python_function(
-    *inputs: Any,
-    function: Callable[..., Any],
+    *inputs: object,
+    function: Callable[..., object],
     num_outputs: int = 1,
     batch_processing: bool = False,
     output_layouts: str | Sequence[str] | None = None,
     device: str | None = None,
     name: str | None = None,
-    **arguments: Any,
+    **arguments: object,
 ) -> Any:
     """Calls a Python function with PyTorch tensors, on the GPU on the pipeline's stream; see :func:`python_function`."""
     own = dict(arguments, batch_processing=batch_processing, device=device, name=name)
@@ -136,7 +136,7 @@ def torch_python_function(
 
 
 class _Wrapper:
-    """The class face: arguments are given at construction or at the call."""
+    """A function's operator class: arguments are given at construction or at the call."""
 
     _call: Callable[..., Any]
     schema_name: str
@@ -159,12 +159,12 @@ class _Wrapper:
 
     @property
     def num_outputs(self) -> int:
-        """How many outputs each call has."""
+        """The number of outputs of each call."""
         return self._arguments["num_outputs"]
 
     @property
     def preserve(self) -> bool:
-        """Whether it stays even if no output depends on it: always, for the function may do something."""
+        """Whether it stays even if no output depends on it: always, as the function may have side effects."""
         return True
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
@@ -226,22 +226,22 @@ def numba_function(
     name: str | None = None,
     **arguments: Any,
 ) -> Any:
-    """Calls a function compiled by Numba, which fills arrays that are already allocated.
+    """Calls a function compiled by Numba, which fills preallocated arrays.
 
     Args:
         inputs: 1 to 6 nodes.
         run_fn: ``run_fn(out0, ..., in0, ...)`` with arrays of one sample; on the GPU a CUDA kernel.
-        out_types, in_types: their types, as DALIDataType or lists of it.
+        out_types, in_types: a DALIDataType or a list of them.
         outs_ndim, ins_ndim: their ranks.
-        setup_fn: ``setup_fn(outs, ins)`` writes the outputs' shapes: ``outs[number][sample][dimension]``. By default they
-            are those of the inputs.
-        batch_processing: ``run_fn`` gets lists of arrays of all samples. CPU only.
+        setup_fn: ``setup_fn(outs, ins)`` writes the outputs' shapes: ``outs[number][sample][dimension]``. By default
+            they are the inputs'.
+        batch_processing: ``run_fn`` takes lists of arrays of all samples. CPU only.
         blocks, threads_per_block: on the GPU, the three extents of the grid and of a block.
 
     Raises:
-        AssertionError: lists differ in length, or the extents are no three positive numbers.
-        RuntimeError: a type is float16; at the run: types or ranks are not as promised, or ``run_fn`` raises.
-        numba.core.errors.NumbaError: ``run_fn`` cannot be compiled.
+        AssertionError: lists differ in length, or the extents are not three positive numbers.
+        RuntimeError: a type is float16; in the run: types or ranks are not as declared, or ``run_fn`` raises.
+        numba.core.errors.NumbaError: ``run_fn`` does not compile.
 
     >>> def double(out, image):
     ...     out[:] = image * 2
@@ -273,7 +273,7 @@ def numba_function(
     return _add_operator("NumbaFunction", inputs, payload, own, display)
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: object) -> list[object]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
@@ -318,7 +318,7 @@ class NumbaFunction:
 
     @staticmethod
     def _check_minimal_numba_version(throw: bool = True) -> bool:
-        """DALI's programs ask whether numba is new enough to run functions on a GPU: any that is installed is."""
+        """DALI's programs ask whether numba is recent enough to run functions on a GPU; any version is."""
         return True
 
     @property

@@ -23,13 +23,13 @@ __all__ = ["Feature", "FixedLenFeature", "TFRecord", "VarLenFeature", "float32",
 int64, string, float32 = INT64, STRING, FLOAT32
 
 
-def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: Any) -> Feature:
-    """A feature with as many values in each record.
+def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: object) -> Feature:
+    """A feature with the same number of values in each record.
 
     Args:
         shape: of the result; ``()`` for a number or a string.
         dtype: ``int64``, ``float32`` or ``string``.
-        default_value: stands for values that a record lacks.
+        default_value: for values that a record lacks.
     """
     return _feature(dtype, [operator.index(extent) for extent in shape], default_value)
 
@@ -40,8 +40,8 @@ def VarLenFeature(*arguments: Any) -> Feature:
     Args:
         shape: the extents of all dimensions but the first.
         dtype: ``int64`` or ``float32``.
-        default_value: accepted for compatibility; a record without the feature gives an empty array (a
-            scalar, where all records of the batch lack it).
+        default_value: accepted for compatibility; a record without the feature yields an empty array (a scalar, if all
+            records of the batch lack it).
     """
     if len(arguments) not in (2, 3):
         raise TypeError(f"VarLenFeature takes (dtype, default_value) or (shape, dtype, default_value), got {arguments}")
@@ -74,8 +74,8 @@ def tfrecord(
 
     Args:
         path: of the files.
-        index_path: of their indices: text files with the start and size of a record in each line.
-        features: what to take, by name; see :func:`FixedLenFeature` and :func:`VarLenFeature`.
+        index_path: of their indices: text files with the start and size of one record per line.
+        features: to read, by name; see :func:`FixedLenFeature` and :func:`VarLenFeature`.
         arguments: of all readers: ``random_shuffle``, ``num_shards`` ...
     """
     for name_of_feature, feature in features.items():

@@ -1,7 +1,7 @@
-"""The field's names as users write them: ``types.FLOAT``, ``types.RGB``, ``types.Constant(3)``.
+"""Names of types as users write them: ``types.FLOAT``, ``types.RGB``, ``types.Constant(3)``.
 
-This is a face, as `fn` and `ops` are: the package itself takes the names from :mod:`penstock.data_types`, and the constants
-from :mod:`penstock.graph.constants`, which know how they become nodes.
+For users, like `fn` and `ops`: the package itself imports these names from :mod:`penstock.data_types`, and constants
+from :mod:`penstock.graph.constants`, which knows how they become nodes.
 """
 
 # ruff: noqa: F401

@@ -23,4 +23,4 @@ def commands_page() -> str:
 
 
 def _block(context: click.Context) -> list[str]:
-    return ["```text", context.command.get_help(context), "```"]
+    return ["```text", context.command.get_help(context).replace("\b\n", ""), "```"]

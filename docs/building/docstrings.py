@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-import griffe
-
 _ROLE = re.compile(r":[a-z]+:`~?([^`]+)`")
 _PROMPTS = (">>> ", "... ")
+_OPENING = {"prose": (), "code": ("", "```python"), "output": ("", "```text"), "table": ("", "```text")}
+_CLOSING = {"prose": (), "code": ("```", ""), "output": ("```", ""), "table": ("```", "")}
 # Doctest's own notes are no part of what is shown.
 _DIRECTIVE = "  # doctest: +SKIP"
 
@@ -15,21 +15,22 @@ _DIRECTIVE = "  # doctest: +SKIP"
 def as_markdown(text: str) -> str:
     """The text of a docstring with what Markdown does not know put in its terms."""
     lines: list[str] = []
-    inside = False
+    kind = "prose"
     for line in _ROLE.sub(r"`\1`", text).splitlines():
-        stripped = line.lstrip()
-        is_code = stripped.startswith(_PROMPTS) or (inside and stripped in (">>>", "..."))
-        if is_code != inside:
-            lines += ["", "```python"] if is_code else ["```", ""]
-            inside = is_code
-        lines.append(stripped[4:].replace(_DIRECTIVE, "") if is_code else line)
-    return "\n".join([*lines, *(["```"] if inside else [])])
+        now = _kind(line.strip(), kind)
+        if now != kind:
+            lines += [*_CLOSING[kind], *_OPENING[now]]
+            kind = now
+        lines.append(line.strip()[4:].replace(_DIRECTIVE, "") if kind == "code" else line)
+    return "\n".join([*lines, *_CLOSING[kind]])
 
 
-class MarkdownDocstrings(griffe.Extension):
-    """Lets mkdocstrings read docstrings of this project."""
-
-    def on_instance(self, *, obj: griffe.Object, **kwargs: object) -> None:
-        """Rewrites the docstring of each module, class, function and attribute."""
-        if obj.docstring is not None:
-            obj.docstring.value = as_markdown(obj.docstring.value)
+def _kind(line: str, before: str) -> str:
+    """What a line is: prose, code, what code prints, or part of a table, which begins and ends with a line of `=`."""
+    if line.startswith(_PROMPTS) or (before == "code" and line in (">>>", "...")):
+        return "code"
+    if before in ("code", "output"):
+        return "output" if line else "prose"
+    if line.startswith("==="):
+        return "table"
+    return "table" if before == "table" and line else "prose"

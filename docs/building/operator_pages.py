@@ -9,17 +9,21 @@ from itertools import groupby
 
 from docstrings import as_markdown
 from pictures import drawn_examples
+from values import ENUMERATIONS, value_text
 
 from penstock import fn
-from penstock.data_types import DALIDataType, DALIImageType, DALIInterpType
 from penstock.schema import Argument, Equivalent, Schema
 from penstock.schema.catalogue import description, gpu_support, public_operators, summary
 from penstock.schema.documentation import shown_arguments, signature
 from penstock.schema.registry import all_schemas, find_schema, operator_class
 
-_ENUMERATIONS = (DALIDataType, DALIImageType, DALIInterpType)
 _TYPE_NAMES = {"int32": "int", "int64": "int", "uint32": "int", "string": "str", "layout": "layout"}
 _GPU_MARKS = {"": "–", "by host": "by host", "kernels": "✓"}
+_CREDITS = (
+    "The photographs come with scikit-learn: [china](https://www.flickr.com/photos/danielbuechele/6061409035/) and "
+    "[flower](https://www.flickr.com/photos/vultilion/6056698931/), "
+    "[CC BY 2.0](https://creativecommons.org/licenses/by/2.0/), reduced."
+)
 _ACCEPTED_ONLY = "Accepted for compatibility"
 
 
@@ -69,7 +73,7 @@ def _index() -> str:
             f"| {_GPU_MARKS[gpu_support(schema)]} |"
             for schema in schemas
         ]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", _CREDITS, ""])
 
 
 def _operator_page(family: str, schema: Schema, examples: str) -> str:
@@ -93,8 +97,8 @@ def _declared(schema: Schema, examples: str) -> list[str]:
         as_markdown(description(schema)),
         _where_it_runs(schema),
         _deprecation(schema),
-        _signature(schema),
         examples,
+        _signature(schema),
         _inputs(schema),
         _outputs(schema),
         _arguments(schema),
@@ -138,7 +142,9 @@ def _signature(schema: Schema) -> str:
     required_first = sorted(keywords, key=lambda p: p.default is not inspect.Parameter.empty)
     lines = [*(_parameter(p) for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY), "*"]
     lines += [_parameter(p) for p in required_first]
-    return "\n".join(["```python", f"fn.{schema.fn_path}(", *(f"    {line}," for line in lines), ")", "```"])
+    return "\n".join(
+        ["## Signature", "", "```python", f"fn.{schema.fn_path}(", *(f"    {line}," for line in lines), ")", "```"]
+    )
 
 
 def _parameter(parameter: inspect.Parameter) -> str:
@@ -147,16 +153,6 @@ def _parameter(parameter: inspect.Parameter) -> str:
     if parameter.default is inspect.Parameter.empty:
         return parameter.name
     return f"{parameter.name}={value_text(parameter.default)}"
-
-
-def value_text(value: object) -> str:
-    """A value as users write it."""
-    if isinstance(value, _ENUMERATIONS):
-        return f"types.{value.name}"
-    if isinstance(value, (list, tuple)):
-        text = ", ".join(map(value_text, value))
-        return f"[{text}]" if isinstance(value, list) else f"({text}{',' * (len(value) == 1)})"
-    return repr(value)
 
 
 def _accepted_only(schema: Schema) -> set[str]:
@@ -230,7 +226,7 @@ def _argument_table(arguments: Sequence[Argument]) -> str:
 def _type_text(argument: Argument) -> str:
     element = argument.type.removesuffix("[]")
     name = _TYPE_NAMES.get(element, element)
-    if any(name == kind.__name__ for kind in _ENUMERATIONS):
+    if any(name == kind.__name__ for kind in ENUMERATIONS):
         name = f"[{name}](../api/types.md)"
     return f"list of {name}" if argument.is_list else name
 

@@ -121,10 +121,11 @@ def test_errors_are_one_clear_message_and_an_exit_code(tmp_path: Path) -> None:
         (["export", "{folder}/doubld.py", "model"], "doubled.py"),
         (["inspect", "{folder}/doubled.py", "--passes", "prun"], "prune"),
         (["operators", "resiez"], "resize"),
+        (["serve", "{folder}s"], "{name}"),
     ],
 )
 def test_the_nearest_name_is_offered(arguments: list[str], meant: str, source: Path) -> None:
-    folder = str(source.parent)
+    folder, meant = str(source.parent), meant.replace("{name}", source.parent.name)
     result = CliRunner().invoke(penstock, [argument.replace("{folder}", folder) for argument in arguments])
     assert f"Did you mean '{meant}'?" in " ".join(result.output.split())
 

@@ -168,6 +168,9 @@ def test_pipelines_that_read_their_data_themselves_need_no_input(photos: Path, t
         (tmp_path / "tree" / str(number) / "x.jpg").write_bytes(b"abc")
     inspect(written(tmp_path, READER.replace("ROOT", repr(str(tmp_path / "tree")))), "--html", page)
     assert "[97 98 99]" in Page(page).text
+    text = inspect(written(tmp_path, READER.replace("ROOT", "'/nowhere'")), "--html", page)
+    assert "not run: Error in CPU operator `penstock.fn.readers.file`" in text
+    assert "What each operator gives" not in Page(page).text
     inspect(written(tmp_path, CALLBACK), "--html", page)
     assert "[8. 8. 8.]" in Page(page).text
     assert "takes none" in inspect(written(tmp_path, CALLBACK), "--input", photos, exit_code=2)

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.exhaustive
+
 MODEL = """
 class TritonPythonModel:
     def execute(self, requests):

@@ -12,6 +12,8 @@ import pytest
 
 from penstock.serving.server import LocalServer
 
+pytestmark = pytest.mark.exhaustive
+
 ROOT = Path(__file__).resolve().parents[2]
 CLIENTS = ["http_client", "grpc_client", "grpc_asyncio_client", "grpc_shared_memory_client"]
 

@@ -1,12 +1,16 @@
-"""The operator that CONTRIBUTING shows works as it stands there."""
+"""An operator that is added as CONTRIBUTING says works, and is swept over without being named anywhere."""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -28,9 +32,73 @@ assert frames.layout() == "FHWC" and frames.at(0).min() == 255
 """
 
 
+SOLARIZE = '''
+import numpy as np
+
+from penstock.data_types import UINT8
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+
+
+@register_operator
+class Solarize(Operator):
+    """Inverts the values above a threshold."""
+
+    schema = Schema(
+        name="Solarize",
+        inputs=(Input("input", ("HWC", "CHW"), doc="Images of uint8."),),
+        arguments=(Argument("threshold", "float", 128.0, "Values from here on are inverted.", tensor=True),),
+        sequences=True,
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if batch.dtype != UINT8:
+            raise RuntimeError("Images must be of uint8")
+        return [OutputSpec(batch.dtype, self.input_layout(workspace), batch.ndim())]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        return sample.shapes[0]
+
+    def compute(self, sample: Sample) -> None:
+        data = sample.inputs[0]
+        sample.outputs[0][...] = np.where(data < sample["threshold"], data, 255 - data)
+'''
+
+
+def shown() -> str:
+    """The operator in CONTRIBUTING."""
+    block = re.search(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert block is not None
+    return textwrap.dedent(block[1])
+
+
 def test_the_operator_in_ten_minutes(tmp_path: Path) -> None:
-    shown = re.search(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert shown is not None
-    (tmp_path / "invert.py").write_text(textwrap.dedent(shown[1]), encoding="utf-8")
+    (tmp_path / "invert.py").write_text(shown(), encoding="utf-8")
     # In a process of its own: an operator that is registered stays so.
     subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, check=True)
+
+
+def swept(module: str, operator: str, folder: Path) -> set[str]:
+    """Runs the sweeps over an operator that a module declares; tells which passed."""
+    command = [sys.executable, "-m", "pytest", "-p", module, "tests/sweeps", "-k", operator, "--junitxml"]
+    paths = [str(folder), str(ROOT / "backend"), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    subprocess.run([*command, str(folder / "report.xml")], cwd=ROOT, env=environment, check=True)
+    cases = ElementTree.parse(folder / "report.xml").iter("testcase")
+    return {case.attrib["name"].partition("[")[0] for case in cases if not len(case)}
+
+
+@pytest.mark.parametrize(
+    ("operator", "text"), [("Invert", shown()), ("Solarize", SOLARIZE)], ids=["Invert", "Solarize"]
+)
+def test_a_new_operator_is_swept(operator: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "declared.py").write_text(text, encoding="utf-8")
+    # Only those that damaged files make fail know a bad sample.
+    missing = {"test_a_bad_sample_fails_alone"}
+    assert swept("declared", operator, tmp_path) == sweeps_of("test_promises.py", "test_declarations.py") - missing
+
+
+def sweeps_of(*files: str) -> set[str]:
+    """The names of the sweeps' tests."""
+    texts = [(ROOT / "tests" / "sweeps" / file).read_text(encoding="utf-8") for file in files]
+    return {name for text in texts for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)}

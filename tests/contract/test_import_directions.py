@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.every_case
+
 PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
 # Parts of one line may import from each other.
 LAYERS = [

@@ -24,6 +24,7 @@ def run_page(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(RUNNER), str(page)], cwd=folder, capture_output=True, text=True)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page(page: Path, tmp_path: Path) -> None:
     run = run_page(page, tmp_path)

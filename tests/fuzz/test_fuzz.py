@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.exhaustive
+
 HERE = Path(__file__).parent
 CASES = 20_000
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock import fn, math, ops, pipeline_def, types
+from penstock import Pipeline, fn, math, ops, pipeline_def, types
 from penstock.errors import did_you_mean
 from penstock.passes import chosen_passes
 from penstock.schema import find_schema
@@ -38,6 +38,7 @@ def numbers(highest: int = 3) -> Any:
         (lambda: penstock.pipelin_def, AttributeError, "pipeline_def"),
         (lambda: find_schema("Resiz"), KeyError, "Resize"),
         (lambda: numbers(batch_sise=3), TypeError, "batch_size"),
+        (lambda: Pipeline.load("saved.json", num_thread=3), TypeError, "num_threads"),
         (lambda: numbers(hihgest=3), TypeError, "highest"),
         (lambda: pipeline_def(num_thread=3)(numbers)(), TypeError, "num_threads"),
         (lambda: numbers().feed_input("image", [np.int32(1)]), KeyError, "images"),

@@ -22,6 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from served import add_model
 
+pytestmark = pytest.mark.exhaustive
+
 # Three operators in a row, each of which notes the samples that reach it and takes its time for the batch.
 SLOW = """
 import time

@@ -21,6 +21,8 @@ from tritonclient.utils import InferenceServerException
 from penstock import fn, pipeline_def, types
 from penstock.serving.server import LocalServer, ServerError
 
+pytestmark = pytest.mark.exhaustive
+
 CONFIG = 'backend: "dali"\n'
 HEAD = """
 import multiprocessing as mp

@@ -24,6 +24,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from served import HEADER, add_model, ask
 
+pytestmark = pytest.mark.exhaustive
+
 DECODED = """
 @autoserialize
 @pipeline_def(batch_size=4, num_threads=2)

@@ -25,7 +25,7 @@ MODELS = ("crossing", "several", "twins")
 PATIENCE = 40.0
 """Seconds for what takes two or three on a machine with nothing else to do."""
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
 
 
 def wait_for(what: Callable[[], object], seconds: float = PATIENCE) -> bool:

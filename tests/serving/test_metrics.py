@@ -19,16 +19,21 @@ import tritonclient.http
 from PIL import Image
 from tritonclient.utils import InferenceServerException
 
+from penstock import Pipeline, fn, types
 from penstock.errors import CancelledError, DecoderDiedError, LimitError, operator_error
 from penstock.serving.accounting import Accounts
 from penstock.serving.metrics import Metric
+from penstock.serving.pipeline_runner import PipelineRunner
 from penstock.serving.refusals import Fault, refusal_of
 from penstock.serving.server import LocalServer
 from penstock.serving.settings import Settings
+from penstock.tensors import TensorListCPU
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from served import add_model
+
+pytestmark = pytest.mark.exhaustive
 
 HALVES = """
 from penstock import fn, pipeline_def, types
@@ -149,6 +154,7 @@ def test_decodes_in_processes_of_their_own_and_files_beyond_limits(server: Local
     until(lambda: page(server, "pictures").get("penstock_requests_total{}") == 3)
     seen = page(server, "pictures")
     assert seen["penstock_isolated_decodes_total{}"] >= 2
+    assert seen['penstock_fused_samples_total{how="fused",operator="penstock.fn.resize"}'] == 2
     assert "penstock_isolated_decodes_total{}" not in page(server, "halves")
     assert seen['penstock_failed_requests_total{kind="limit",operator="penstock.fn.decoders.image"}'] == 1
     assert "penstock_decoder_deaths_total{}" not in seen
@@ -177,13 +183,35 @@ def test_each_failure_is_of_one_kind(cause: Exception, kind: str) -> None:
     assert refusal.sample == (None if kind == "cancelled" else 2)
 
 
+def test_samples_that_are_computed_step_by_step_are_counted_by_the_reason() -> None:
+    accounts = Accounts("model", "1", Settings())
+    with Pipeline(batch_size=4, num_threads=1, device_id=None) as pipe:
+        values = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+        pipe.set_outputs(fn.cast(values * 2 + 1, dtype=types.INT32))
+    runner = PipelineRunner(pipe)
+    watch = SimpleNamespace(operator_ran=accounts.operator_ran, cancelled=lambda: ())
+    for length in (3, 3, 100_000):
+        accounts.begin()
+        runner.run({"x": TensorListCPU(np.zeros((2, length), np.float32))}, 2, watch)
+        accounts.end([], {}, {})
+    pipe.close()
+    counts = accounts.tally.take().counts
+    assert counts[Metric.FUSED_SAMPLES, ("penstock.fn.cast", "small samples")] == 4
+    assert counts[Metric.FUSED_SAMPLES, ("penstock.fn.cast", "fused")] == 2
+
+
 def test_each_metric_is_explained_on_the_page(server: LocalServer, client: Any) -> None:
     with pytest.raises(InferenceServerException):
         ask(client, "quiet", 1, 1)
     until(lambda: "penstock_requests_total{}" in page(server, "quiet"))
     with urllib.request.urlopen(server.metrics_url) as answer:
         text = answer.read().decode()
-    for metric in set(Metric) - {Metric.GPU_BYTES, Metric.ISOLATED_DECODES, Metric.DECODER_DEATHS}:
+    for metric in set(Metric) - {
+        Metric.GPU_BYTES,
+        Metric.FUSED_SAMPLES,
+        Metric.ISOLATED_DECODES,
+        Metric.DECODER_DEATHS,
+    }:
         assert f"# HELP {metric.value.name} {metric.value.doc}\n" in text
         assert f"# TYPE {metric.value.name} {metric.value.kind.lower()}\n" in text
 

@@ -17,6 +17,8 @@ from penstock.serving.control import ServerError, readable
 from penstock.serving.environment import describe, find_environment
 from penstock.serving.server import LocalServer
 
+pytestmark = pytest.mark.exhaustive
+
 IDENTITY_CONFIG = """
 backend: "python"
 max_batch_size: 8

@@ -22,6 +22,8 @@ from penstock.serving.control import ModelState, ServerError
 from penstock.serving.server import LocalServer
 from penstock.serving.stubs import Stub
 
+pytestmark = pytest.mark.exhaustive
+
 CONFIG = """
 backend: "python"
 max_batch_size: 8

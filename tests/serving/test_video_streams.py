@@ -28,6 +28,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from served import add_model
 
+pytestmark = pytest.mark.exhaustive
+
 HEIGHT, WIDTH = 32, 48
 PADDED = """
 from penstock import fn, pipeline_def, types

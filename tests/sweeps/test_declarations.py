@@ -8,6 +8,8 @@ import pytest
 from penstock import fn  # noqa: F401  (loads the operators)
 from penstock.schema import Schema, all_schemas, operator_class
 
+pytestmark = pytest.mark.every_case
+
 SCHEMAS = [pytest.param(schema, id=schema.name) for schema in all_schemas()]
 
 

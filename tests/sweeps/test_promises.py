@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from emulation import can_emulate
 from running import BATCH_SIZE, Outcome, Tensors, batches_of, outcome, pipeline_of, run
 
 from penstock import (
@@ -28,10 +29,11 @@ from penstock.schema.examples import (
     why_unswept,
 )
 from penstock.schema.samples import Promise
+from penstock.tensors.cuda import device_count
 
 BAD = 1
 # Deprecated operators are swept as well.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.every_case, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
 def swept(promise: Promise | None = None) -> list[Schema]:
@@ -45,18 +47,29 @@ def name_of(schema: Schema) -> str:
 
 
 def devices(schema: Schema) -> tuple[str, ...]:
-    """Those that can be had everywhere: kernels are emulated, a GPU's decoders are not."""
-    return tuple(device for device in schema.devices if device != "mixed")
+    """Those that can be had here: kernels are emulated where there is no GPU, a GPU's decoders are not."""
+    had = {"cpu", "gpu"} if device_count() or can_emulate() else {"cpu"}
+    return tuple(device for device in schema.devices if device in had)
 
 
 def each(promise: Promise | None = None) -> list[Any]:
-    """Each operator that gives the promise on each device."""
+    """Each example of each operator that gives the promise on each device, beyond the simplest of the GPU's in all tests."""
     return [
-        pytest.param(schema, device, id=f"{schema.name}-{device}")
+        pytest.param(schema, device, number, id=f"{schema.name}-{device}-{number}", marks=_marks(device, number))
         for schema in swept(promise)
         if not (promise == "batch" and schema.batchwise)
         for device in devices(schema)
+        for number in range(max(len(schema.examples), 1))
     ]
+
+
+def _marks(device: str, number: int) -> list[pytest.MarkDecorator]:
+    """A kernel for the emulated GPU is compiled for seconds."""
+    return [pytest.mark.exhaustive] if device == "gpu" and number else []
+
+
+def example(schema: Schema, number: int) -> Call:
+    return list(examples(schema))[number]
 
 
 def each_argument() -> list[Any]:
@@ -156,45 +169,45 @@ def test_tensors_mean_what_constants_do(schema: Schema, argument: Argument) -> N
         assert_equal(outcome(schema, constant, device), computed, [(index, index)])
 
 
-@pytest.mark.parametrize(("schema", "device"), each("batch"))
-def test_batches_equal_samples_one_by_one(schema: Schema, device: str) -> None:
-    for call in examples(schema):
-        batch = outcome(schema, call, device)
-        for index in range(BATCH_SIZE) if call.inputs else [0]:
-            # What a random number is depends on the place in the batch.
-            alone = [index] * BATCH_SIZE if schema.random and call.inputs else [index]
-            assert_equal(outcome(schema, call, device, indices=alone), batch, [(index if len(alone) > 1 else 0, index)])
+@pytest.mark.parametrize(("schema", "device", "number"), each("batch"))
+def test_batches_equal_samples_one_by_one(schema: Schema, device: str, number: int) -> None:
+    call = example(schema, number)
+    batch = outcome(schema, call, device)
+    for index in range(BATCH_SIZE) if call.inputs else [0]:
+        # What a random number is depends on the place in the batch.
+        alone = [index] * BATCH_SIZE if schema.random and call.inputs else [index]
+        assert_equal(outcome(schema, call, device, indices=alone), batch, [(index if len(alone) > 1 else 0, index)])
 
 
-@pytest.mark.parametrize(("schema", "device"), each())
-def test_inputs_are_left_as_they_are(schema: Schema, device: str) -> None:
-    for call in examples(schema):
-        batches = batches_of(call, range(BATCH_SIZE))
-        pipeline = pipeline_of(schema, call, device)
-        run(pipeline, batches, BATCH_SIZE)
-        pipeline.close()
-        for name, expected in batches_of(call, range(BATCH_SIZE)).items():
-            for a, b in zip(expected.samples, batches[name].samples):
-                np.testing.assert_array_equal(a, b)
+@pytest.mark.parametrize(("schema", "device", "number"), each())
+def test_inputs_are_left_as_they_are(schema: Schema, device: str, number: int) -> None:
+    call = example(schema, number)
+    batches = batches_of(call, range(BATCH_SIZE))
+    pipeline = pipeline_of(schema, call, device)
+    run(pipeline, batches, BATCH_SIZE)
+    pipeline.close()
+    for name, expected in batches_of(call, range(BATCH_SIZE)).items():
+        for a, b in zip(expected.samples, batches[name].samples):
+            np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize(("schema", "device"), each("empty batch"))
-def test_batches_without_samples_give_such(schema: Schema, device: str) -> None:
-    for call in examples(schema):
-        if call.inputs:
-            full, empty = outcome(schema, call, device), outcome(schema, call, device, indices=[])
-            assert [output.samples for output in empty.outputs] == [[]] * len(full.outputs)
-            assert [output.dtype for output in empty.outputs] == [output.dtype for output in full.outputs]
+@pytest.mark.parametrize(("schema", "device", "number"), each("empty batch"))
+def test_batches_without_samples_give_such(schema: Schema, device: str, number: int) -> None:
+    call = example(schema, number)
+    if call.inputs:
+        full, empty = outcome(schema, call, device), outcome(schema, call, device, indices=[])
+        assert [output.samples for output in empty.outputs] == [[]] * len(full.outputs)
+        assert [output.dtype for output in empty.outputs] == [output.dtype for output in full.outputs]
 
 
-@pytest.mark.parametrize(("schema", "device"), each("isolation"))
-def test_a_sample_that_failed_before_is_passed_over(schema: Schema, device: str) -> None:
-    for call in examples(schema):
-        expected, received = outcome(schema, call, device), outcome(schema, call, device, cancelled=[BAD])
-        assert BAD in received.failures
-        if not schema.batchwise:
-            assert list(received.failures) == [BAD]
-            assert_equal(expected, received, [(i, i) for i in range(BATCH_SIZE) if i != BAD])
+@pytest.mark.parametrize(("schema", "device", "number"), each("isolation"))
+def test_a_sample_that_failed_before_is_passed_over(schema: Schema, device: str, number: int) -> None:
+    call = example(schema, number)
+    expected, received = outcome(schema, call, device), outcome(schema, call, device, cancelled=[BAD])
+    assert BAD in received.failures
+    if not schema.batchwise:
+        assert list(received.failures) == [BAD]
+        assert_equal(expected, received, [(i, i) for i in range(BATCH_SIZE) if i != BAD])
 
 
 def each_scalar_tensor_argument() -> list[Any]:
@@ -233,37 +246,56 @@ def test_a_bad_sample_fails_alone(schema: Schema) -> None:
         assert_equal(outcome(schema, call), received, [(0, 0), (2, 2)])
 
 
-def each_sequence_layout() -> Iterator[Any]:
-    for schema in swept("sequences"):
-        layouts = schema.input(0).layouts if schema.inputs else ()
-        for layout in layouts:
-            if layout.startswith("F") and (layout[1:] in layouts or schema.sequences):
-                for device in devices(schema):
-                    yield pytest.param(schema, device, layout, id=f"{schema.name}-{layout}-{device}")
+def each_of_sequences() -> list[Any]:
+    def takes_frames(schema: Schema) -> bool:
+        return schema.sequences or any(layout.startswith("F") for own in schema.inputs[:1] for layout in own.layouts)
+
+    def has_inputs(schema: Schema, device: str, number: int) -> bool:
+        return bool(schema.min_input_count or (schema.examples and schema.examples[number].inputs))
+
+    return [own for own in each("sequences") if takes_frames(own.values[0]) and has_inputs(*own.values)]
 
 
-@pytest.mark.parametrize(("schema", "device", "layout"), list(each_sequence_layout()))
-def test_sequences_equal_their_frames(schema: Schema, device: str, layout: str) -> None:
-    call = layout_call(schema, layout)
-    try:
-        sequences = outcome(schema, call, device)
-    except OperatorError:
-        return
-    for frame in range(2):
-        images = tuple(own.frame(frame) if own.layout.startswith("F") else own for own in call.inputs)
-        arguments = {k: v[1:] if isinstance(v, str) and v.startswith("F") else v for k, v in call.arguments.items()}
-        expected = outcome(schema, Call(call.name, arguments, images), device)
-        for a, b in zip(expected.outputs, sequences.outputs):
-            for x, y in zip(a.samples, b.samples):
-                assert x is not None
-                assert y is not None
-                np.testing.assert_array_equal(x, y[frame])
+@pytest.mark.parametrize(("schema", "device", "number"), each_of_sequences())
+def test_sequences_equal_their_frames(schema: Schema, device: str, number: int) -> None:
+    whole = in_sequences(schema, example(schema, number))
+    # An operator that runs over frames takes them with the same arguments; others may want arguments that fit.
+    with contextlib.nullcontext() if schema.sequences else contextlib.suppress(OperatorError):
+        sequences = outcome(schema, whole, device)
+        for frame in range(2):
+            expected = outcome(schema, frame_of(whole, frame), device)
+            for a, b in zip(expected.outputs, sequences.outputs):
+                for x, y in zip(a.samples, b.samples):
+                    assert x is not None
+                    assert y is not None
+                    np.testing.assert_array_equal(x, y[frame])
 
 
-@pytest.mark.parametrize("schema", [s for s in swept("devices") if {"cpu", "gpu"} <= set(s.devices)], ids=name_of)
-def test_gpu_gives_what_the_cpu_does(schema: Schema) -> None:
-    for call in examples(schema):
-        assert_close(outcome(schema, call, "cpu"), outcome(schema, call, "gpu"))
+def in_sequences(schema: Schema, call: Call) -> Call:
+    """The call with each sample of its first input as the first of two frames, or on sequences in a layout that is taken."""
+    first = call.inputs[0]
+    declared = [layout for layout in schema.input(0).layouts if layout.startswith("F")]
+    if first.layout.startswith("F"):
+        return call
+    if declared and "F" + first.layout not in declared:
+        return layout_call(schema, declared[0])
+    return Call(call.name, call.arguments, (first.sequences(), *call.inputs[1:]))
+
+
+def frame_of(call: Call, number: int) -> Call:
+    """The call on one frame of each sequence."""
+    inputs = tuple(own.frame(number) if own.layout.startswith("F") else own for own in call.inputs)
+    layouts = {key: value[1:] for key, value in call.arguments.items() if str(value).startswith("F")}
+    return Call(call.name, {**call.arguments, **layouts}, inputs)
+
+
+@pytest.mark.parametrize(
+    ("schema", "device", "number"),
+    [own for own in each("devices") if own.values[1] == "gpu" and "cpu" in own.values[0].devices],
+)
+def test_gpu_gives_what_the_cpu_does(schema: Schema, device: str, number: int) -> None:
+    call = example(schema, number)
+    assert_close(outcome(schema, call, "cpu"), outcome(schema, call, device))
 
 
 @pytest.mark.parametrize("schema", swept("saving"), ids=name_of)

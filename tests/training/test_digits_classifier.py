@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "training"))
 from digits_data import HELD_OUT, Look, encode, load_split, random_look  # noqa: E402
 
+pytestmark = pytest.mark.exhaustive
+
 
 @pytest.mark.parametrize(
     "look",

@@ -1,4 +1,4 @@
-"""Automatic augmentation: AutoAugment, RandAugment and TrivialAugment, and what is needed to make one's own.
+"""Automatic augmentation: AutoAugment, RandAugment and TrivialAugment, and the parts for new policies.
 
 Each sample of a batch draws which augmentations it gets, so the pipeline needs `enable_conditionals=True`.
 """

@@ -1,18 +1,16 @@
-"""The augmentations that the published policies use, for uint8 images in HWC."""
+"""The augmentations of the published policies, for uint8 images in HWC."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from penstock import fn, types
 from penstock.auto_aug.core._augmentation import augmentation
-from penstock.graph import constant_node
+from penstock.graph import DataNode, constant_node
 from penstock.types import Constant
 
 _LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
-# Weights of the blurred neighbourhood that sharpening takes away from, as in Pillow.
+# Weights of the blurred neighbourhood that sharpening subtracts, as in Pillow.
 _BLUR = np.array([[1, 1, 1], [1, 5, 1], [1, 1, 1]]) / 13
 _IDENTITY = np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0]])
 
@@ -28,47 +26,75 @@ def warp_y_param(magnitude: float) -> list[float]:
 
 
 @augmentation(mag_range=(0, 0.3), randomly_negate=True, mag_to_param=warp_x_param)
-def shear_x(data: Any, shear: Any, fill_value: Any = 128, interp_type: Any = None) -> Any:
+def shear_x(
+    data: DataNode, shear: DataNode, fill_value: float | None = 128, interp_type: types.DALIInterpType | None = None
+) -> DataNode:
     """Shears along x; the magnitude is the tangent of the angle."""
     return _warped(data, fn.transforms.shear(shear=shear), fill_value, interp_type)
 
 
 @augmentation(mag_range=(0, 0.3), randomly_negate=True, mag_to_param=warp_y_param)
-def shear_y(data: Any, shear: Any, fill_value: Any = 128, interp_type: Any = None) -> Any:
+def shear_y(
+    data: DataNode, shear: DataNode, fill_value: float | None = 128, interp_type: types.DALIInterpType | None = None
+) -> DataNode:
     """Shears along y; the magnitude is the tangent of the angle."""
     return _warped(data, fn.transforms.shear(shear=shear), fill_value, interp_type)
 
 
 @augmentation(mag_range=(0.0, 1.0), randomly_negate=True, mag_to_param=warp_x_param)
-def translate_x(data: Any, rel_offset: Any, shape: Any, fill_value: Any = 128, interp_type: Any = None) -> Any:
-    """Translates along x by a part of the width, which ``shape`` (height, width) tells."""
+def translate_x(
+    data: DataNode,
+    rel_offset: DataNode,
+    shape: DataNode,
+    fill_value: float | None = 128,
+    interp_type: types.DALIInterpType | None = None,
+) -> DataNode:
+    """Translates along x by a fraction of the width, given in ``shape`` (height, width)."""
     return _warped(data, fn.transforms.translation(offset=rel_offset * shape[1]), fill_value, interp_type)
 
 
 @augmentation(mag_range=(0, 250), randomly_negate=True, mag_to_param=warp_x_param, name="translate_x")
-def translate_x_no_shape(data: Any, offset: Any, fill_value: Any = 128, interp_type: Any = None) -> Any:
+def translate_x_no_shape(
+    data: DataNode, offset: DataNode, fill_value: float | None = 128, interp_type: types.DALIInterpType | None = None
+) -> DataNode:
     """Translates along x by pixels."""
     return _warped(data, fn.transforms.translation(offset=offset), fill_value, interp_type)
 
 
 @augmentation(mag_range=(0.0, 1.0), randomly_negate=True, mag_to_param=warp_y_param)
-def translate_y(data: Any, rel_offset: Any, shape: Any, fill_value: Any = 128, interp_type: Any = None) -> Any:
-    """Translates along y by a part of the height, which ``shape`` (height, width) tells."""
+def translate_y(
+    data: DataNode,
+    rel_offset: DataNode,
+    shape: DataNode,
+    fill_value: float | None = 128,
+    interp_type: types.DALIInterpType | None = None,
+) -> DataNode:
+    """Translates along y by a fraction of the height, given in ``shape`` (height, width)."""
     return _warped(data, fn.transforms.translation(offset=rel_offset * shape[0]), fill_value, interp_type)
 
 
 @augmentation(mag_range=(0, 250), randomly_negate=True, mag_to_param=warp_y_param, name="translate_y")
-def translate_y_no_shape(data: Any, offset: Any, fill_value: Any = 128, interp_type: Any = None) -> Any:
+def translate_y_no_shape(
+    data: DataNode, offset: DataNode, fill_value: float | None = 128, interp_type: types.DALIInterpType | None = None
+) -> DataNode:
     """Translates along y by pixels."""
     return _warped(data, fn.transforms.translation(offset=offset), fill_value, interp_type)
 
 
-def _warped(data: Any, matrix: Any, fill_value: Any, interp_type: Any) -> Any:
+def _warped(
+    data: DataNode, matrix: DataNode, fill_value: float | None, interp_type: types.DALIInterpType | None
+) -> DataNode:
     return fn.warp_affine(data, matrix=matrix, fill_value=fill_value, interp_type=interp_type, inverse_map=False)
 
 
 @augmentation(mag_range=(0, 30), randomly_negate=True)
-def rotate(data: Any, angle: Any, fill_value: Any = 128, interp_type: Any = None, rotate_keep_size: bool = True) -> Any:
+def rotate(
+    data: DataNode,
+    angle: DataNode,
+    fill_value: float | None = 128,
+    interp_type: types.DALIInterpType | None = None,
+    rotate_keep_size: bool = True,
+) -> DataNode:
     """Rotates by degrees."""
     return fn.rotate(data, angle=angle, fill_value=fill_value, interp_type=interp_type, keep_size=rotate_keep_size)
 
@@ -79,14 +105,14 @@ def shift_enhance_range(magnitude: float) -> float:
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
-def brightness(data: Any, parameter: Any) -> Any:
-    """Multiplies all channels; 0 gives black, 1 changes nothing."""
+def brightness(data: DataNode, parameter: DataNode) -> DataNode:
+    """Multiplies all channels; 0 yields black, 1 changes nothing."""
     return fn.brightness(data, brightness=parameter)
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
-def contrast(data: Any, parameter: Any) -> Any:
-    """Multiplies the distance to the mean luminance; 0 gives grey, 1 changes nothing."""
+def contrast(data: DataNode, parameter: DataNode) -> DataNode:
+    """Multiplies the distance to the mean luminance; 0 yields grey, 1 changes nothing."""
     mean = fn.reductions.mean(data, axis_names="HW", keep_dims=True)
     center = fn.reductions.sum(mean * constant_node(_LUMINANCE, device=data.device), axis_names="C", keep_dims=True)
     parameter = parameter.gpu() if data.device == "gpu" else parameter
@@ -94,8 +120,8 @@ def contrast(data: Any, parameter: Any) -> Any:
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
-def color(data: Any, parameter: Any) -> Any:
-    """Multiplies the saturation; 0 gives grey values, 1 changes nothing."""
+def color(data: DataNode, parameter: DataNode) -> DataNode:
+    """Multiplies the saturation; 0 yields grey values, 1 changes nothing."""
     return fn.saturation(data, saturation=parameter)
 
 
@@ -105,64 +131,64 @@ def sharpness_kernel(magnitude: float) -> np.ndarray:
 
 
 def sharpness_kernel_shifted(magnitude: float) -> np.ndarray:
-    """The same for magnitudes of which 1 changes nothing."""
+    """The same for magnitudes where 1 changes nothing."""
     return sharpness_kernel(magnitude - 1)
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=sharpness_kernel, param_device="auto")
-def sharpness(data: Any, kernel: Any) -> Any:
-    """Sharpens or blurs by a filter of 3 x 3."""
+def sharpness(data: DataNode, kernel: DataNode) -> DataNode:
+    """Sharpens or blurs with a 3 x 3 filter."""
     return fn.filter(data, kernel)
 
 
 def poster_mask_uint8(magnitude: float) -> np.ndarray:
-    """The mask that keeps as many high bits as the magnitude, rounded, tells; at least one."""
+    """The mask that keeps the highest bits; the rounded magnitude is their number, at least one."""
     bits = max(1, round(float(magnitude)))
     return np.array((0xFF00 >> bits) & 0xFF, np.uint8)
 
 
 @augmentation(mag_range=(0, 4), mag_to_param=poster_mask_uint8, param_device="auto")
-def posterize(data: Any, mask: Any) -> Any:
+def posterize(data: DataNode, mask: DataNode) -> DataNode:
     """Keeps only the high bits of each value."""
     return data & mask
 
 
 @augmentation(mag_range=(256, 0), param_device="auto")
-def solarize(data: Any, threshold: Any) -> Any:
+def solarize(data: DataNode, threshold: DataNode) -> DataNode:
     """Inverts the values from the threshold on."""
     below = data < threshold
     return below * data + (below ^ True) * (Constant(255, dtype=types.UINT8) - data)
 
 
 def solarize_add_shift(shift: float) -> np.uint8:
-    """What :func:`solarize_add` adds, as a value of the image's type."""
+    """The summand of :func:`solarize_add`, in the image's type."""
     if shift >= 128:
         raise ValueError(f"The shift of `solarize_add` must be less than 128, got {shift}")
     return np.uint8(shift)
 
 
 @augmentation(mag_range=(0, 110), param_device="auto", mag_to_param=solarize_add_shift)
-def solarize_add(data: Any, shift: Any) -> Any:
+def solarize_add(data: DataNode, shift: DataNode) -> DataNode:
     """Adds to the values below 128."""
     below = data < Constant(128, dtype=types.UINT8)
     return below * (data + shift) + (below ^ True) * data
 
 
 @augmentation
-def invert(data: Any, _: Any) -> Any:
+def invert(data: DataNode, _: object) -> DataNode:
     """255 minus each value."""
     return Constant(255, dtype=types.UINT8) - data
 
 
 @augmentation
-def equalize(data: Any, _: Any) -> Any:
+def equalize(data: DataNode, _: object) -> DataNode:
     """Equalizes the histogram of each channel."""
     return fn.equalize(data)
 
 
 @augmentation
-def auto_contrast(data: Any, _: Any) -> Any:
-    """Stretches the values of each channel to the whole range; a channel of one value stays as it is."""
+def auto_contrast(data: DataNode, _: object) -> DataNode:
+    """Stretches the values of each channel to the full range; a constant channel stays as it is."""
     low = fn.reductions.min(data, axis_names="HW", keep_dims=True)
     range_ = fn.reductions.max(data, axis_names="HW", keep_dims=True) - low
     varies = range_ > 0
@@ -171,6 +197,6 @@ def auto_contrast(data: Any, _: Any) -> Any:
 
 
 @augmentation
-def identity(data: Any, _: Any) -> Any:
+def identity(data: DataNode, _: object) -> DataNode:
     """Changes nothing."""
     return data

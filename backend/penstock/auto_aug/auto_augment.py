@@ -16,9 +16,9 @@ from penstock.graph import DataNode
 from penstock.graph.branching import ternary
 
 _BINS = 11
-# A sub-policy as (name, probability, magnitude bin), as the papers print them.
+# A sub-policy as (name, probability, magnitude bin), as printed in the papers.
 _Sub = Sequence[tuple[str, float, "int | None"]]
-# Stands for a magnitude that nothing uses; it would be noticed if it were.
+# For a magnitude that is not used; if it were, that would show.
 _NO_MAGNITUDE = -999
 
 _IMAGE_NET: Sequence[_Sub] = [
@@ -134,11 +134,11 @@ _REDUCED_IMAGE_NET: Sequence[_Sub] = [
 def auto_augment(
     data: DataNode,
     policy_name: str = "image_net",
-    shape: Any = None,
+    shape: DataNode | Sequence[float] | None = None,
     fill_value: int | None = 128,
-    interp_type: Any = None,
-    max_translate_abs: Any = None,
-    max_translate_rel: Any = None,
+    interp_type: types.DALIInterpType | None = None,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
     seed: int | None = None,
 ) -> DataNode:
     """Applies one of the sub-policies of a published policy to each sample.
@@ -146,10 +146,10 @@ def auto_augment(
     Args:
         data: uint8 images, HWC.
         policy_name: ``image_net``, ``reduced_image_net``, ``svhn`` or ``reduced_cifar10``.
-        shape: height and width of the images (numbers or a node); then offsets are parts of them.
+        shape: height and width of the images (numbers or a node); offsets are then fractions of them.
         fill_value, interp_type: of warped images.
-        max_translate_abs, max_translate_rel: the greatest offset, in pixels (by default 250) or, with ``shape``, as a part
-            of the extent (by default all of it).
+        max_translate_abs, max_translate_rel: the largest offset, in pixels (by default 250) or, with ``shape``, as a
+            fraction of the extent (by default 1).
         seed: of the draws.
 
     >>> images = auto_augment(images, "svhn", shape=(32, 32))  # doctest: +SKIP
@@ -175,11 +175,11 @@ def auto_augment(
 
 def auto_augment_image_net(
     data: DataNode,
-    shape: Any = None,
+    shape: DataNode | Sequence[float] | None = None,
     fill_value: int | None = 128,
-    interp_type: Any = None,
-    max_translate_abs: Any = None,
-    max_translate_rel: Any = None,
+    interp_type: types.DALIInterpType | None = None,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
     seed: int | None = None,
 ) -> DataNode:
     """:func:`auto_augment` with the policy ``image_net``."""
@@ -221,13 +221,17 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
 
 
 def _applied_by_chance(
-    condition: DataNode, operations: Sequence[Augmentation], index: DataNode, data: DataNode, keywords: dict[str, Any]
+    condition: DataNode,
+    operations: Sequence[Augmentation],
+    index: DataNode,
+    data: DataNode,
+    keywords: dict[str, object],
 ) -> DataNode:
     return ternary(condition, lambda: select(operations, index, data, **keywords), lambda: data)
 
 
 class _Table:
-    """A policy as arrays of one row for each sub-policy and one column for each stage.
+    """A policy as arrays with one row per sub-policy and one column per stage.
 
     Attributes:
         stages: the different augmentations of each stage.
@@ -252,7 +256,7 @@ class _Table:
 
 
 def _policy(name: str, sub_policies: Sequence[_Sub], moving: Sequence[Augmentation] = ()) -> Policy:
-    """The policy with the augmentations as the papers mean them: without random signs where those are not needed."""
+    """The policy with the augmentations meant in the papers: without random signs where they are not needed."""
     plain = {"mag_range": (0.1, 1.9), "randomly_negate": False, "mag_to_param": None}
     known = {augmentation.name: augmentation for augmentation in moving} | {
         "shear_x": a.shear_x,
@@ -273,7 +277,9 @@ def _policy(name: str, sub_policies: Sequence[_Sub], moving: Sequence[Augmentati
 
 
 def get_image_net_policy(
-    use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
+    use_shape: bool = False,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
 ) -> Policy:
     """The policy found for ImageNet."""
     moving = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
@@ -281,14 +287,20 @@ def get_image_net_policy(
 
 
 def get_reduced_cifar10_policy(
-    use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
+    use_shape: bool = False,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
 ) -> Policy:
     """The policy found for CIFAR-10, on a part of it."""
     moving = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
     return _policy("ReducedCifar10Policy", _REDUCED_CIFAR10, moving)
 
 
-def get_svhn_policy(use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None) -> Policy:
+def get_svhn_policy(
+    use_shape: bool = False,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
+) -> Policy:
     """The policy found for the Street View House Numbers."""
     moving = translations(use_shape, 250, 1.0, max_translate_abs, max_translate_rel)
     return _policy("SvhnPolicy", _SVHN, moving)

@@ -23,11 +23,11 @@ def rand_augment(
     n: int,
     m: int,
     num_magnitude_bins: int = 31,
-    shape: Any = None,
+    shape: DataNode | Sequence[float] | None = None,
     fill_value: int | None = 128,
-    interp_type: Any = None,
-    max_translate_abs: Any = None,
-    max_translate_rel: Any = None,
+    interp_type: types.DALIInterpType | None = None,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
     seed: int | None = None,
     monotonic_mag: bool = True,
     excluded: Sequence[str] | None = None,
@@ -107,7 +107,9 @@ def apply_rand_augment(
 
 
 def get_rand_augment_suite(
-    use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
+    use_shape: bool = False,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
 ) -> list[Augmentation]:
     """The augmentations, with ranges in which a greater bin is a stronger augmentation."""
     return [
@@ -128,7 +130,9 @@ def get_rand_augment_suite(
 
 
 def get_rand_augment_non_monotonic_suite(
-    use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
+    use_shape: bool = False,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
 ) -> list[Augmentation]:
     """The augmentations with the ranges of the paper."""
     plain = {"mag_range": _ENHANCE, "randomly_negate": False, "mag_to_param": None}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from penstock import fn, types
 from penstock.auto_aug import augmentations as a
@@ -16,11 +15,11 @@ from penstock.graph import DataNode
 def trivial_augment_wide(
     data: DataNode,
     num_magnitude_bins: int = 31,
-    shape: Any = None,
+    shape: DataNode | Sequence[float] | None = None,
     fill_value: int | None = 128,
-    interp_type: Any = None,
-    max_translate_abs: Any = None,
-    max_translate_rel: Any = None,
+    interp_type: types.DALIInterpType | None = None,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
     seed: int | None = None,
     excluded: Sequence[str] | None = None,
 ) -> DataNode:
@@ -48,7 +47,7 @@ def apply_trivial_augment(
     data: DataNode,
     num_magnitude_bins: int = 31,
     seed: int | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> DataNode:
     """The same with augmentations of one's own; ``kwargs`` are for them.
 
@@ -62,7 +61,7 @@ def apply_trivial_augment(
         raise ValueError(f"The `num_magnitude_bins` must be a positive integer, got {num_magnitude_bins}.")
     _args.forbid_unused_kwargs(augmentations, kwargs, "apply_trivial_augment")
     _args.require_kwargs(augmentations, kwargs, "apply_trivial_augment")
-    magnitude: Any = fn.random.uniform(values=list(range(num_magnitude_bins)), dtype=types.INT32, seed=seed)
+    magnitude: object = fn.random.uniform(values=list(range(num_magnitude_bins)), dtype=types.INT32, seed=seed)
     if any(augmentation.randomly_negate for augmentation in augmentations):
         magnitude = signed_bin(magnitude, seed=seed)
     index = fn.random.uniform(values=list(range(len(augmentations))), seed=seed, dtype=types.INT32)
@@ -70,7 +69,9 @@ def apply_trivial_augment(
 
 
 def get_trivial_augment_wide_suite(
-    use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
+    use_shape: bool = False,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
 ) -> list[Augmentation]:
     """The augmentations with the wide ranges of the paper."""
     enhance = {"mag_range": (0.01, 0.99)}

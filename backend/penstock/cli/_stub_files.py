@@ -77,9 +77,9 @@ def write_stubs(package: Path) -> list[Path]:
     return stale
 
 
-def _entries(face: ModuleType) -> dict[tuple[str, ...], dict[str, tuple[Schema, Any]]]:
+def _entries(face: ModuleType) -> dict[tuple[str, ...], dict[str, tuple[Schema, object]]]:
     """The operators of a face by submodule and name, each with its declaration and what stands for it in the face."""
-    modules: dict[tuple[str, ...], dict[str, tuple[Schema, Any]]] = defaultdict(dict)
+    modules: dict[tuple[str, ...], dict[str, tuple[Schema, object]]] = defaultdict(dict)
     modules[()] = {}
     for schema in all_schemas():
         classes = face.__name__ == "penstock.ops"
@@ -95,7 +95,7 @@ def _entries(face: ModuleType) -> dict[tuple[str, ...], dict[str, tuple[Schema, 
     return modules
 
 
-def _module_text(face: ModuleType, path: tuple[str, ...], entries: dict[str, tuple[Schema, Any]]) -> str:
+def _module_text(face: ModuleType, path: tuple[str, ...], entries: dict[str, tuple[Schema, object]]) -> str:
     doc = inspect.getdoc(face) if not path else f"Operators of the family `{path[-1]}`."
     header = _HEADER.format(doc=doc)
     header += "".join(f"from . import {part} as {part}\n" for part in _submodules(face, path))
@@ -232,7 +232,7 @@ def _annotation(text: str, argument: Argument | None) -> str:
     return text if argument.required else f"{text} | None"
 
 
-def _default(value: Any) -> str:
+def _default(value: object) -> str:
     if isinstance(value, enum.Enum):
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, str):

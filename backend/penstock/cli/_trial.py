@@ -16,7 +16,7 @@ from penstock.graph import OpNode
 from penstock.pipeline import Pipeline
 from penstock.runtime import Result
 from penstock.runtime.sources import Source
-from penstock.schema.fused import FusedOperator
+from penstock.schema.fused import AT_ONCE, FusedOperator
 from penstock.serving.pipeline_runner import PipelineRunner
 from penstock.serving.probing import TensorInfo, declared_inputs, source_steps, streams
 from penstock.tensors import TensorList, TensorListCPU
@@ -46,12 +46,12 @@ class Trial:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
 
     def how_computed(self, name: str) -> str:
-        """How the fused operator of that name came by its results; on a GPU, what was computed at once is not counted."""
-        in_turn = {reason: count for reason, count in self.counts[name].items() if reason != "fused"}
+        """How the fused operator of that name came by its results."""
+        in_turn = {reason: count for reason, count in self.counts[name].items() if reason != AT_ONCE}
         if not in_turn:
             return "all samples at once"
         reasons = ", ".join(f"{count} for {reason}" for reason, count in in_turn.items())
-        return f"{self.counts[name]['fused']} samples at once, step by step: {reasons}"
+        return f"{self.counts[name][AT_ONCE]} samples at once, step by step: {reasons}"
 
 
 # -- inputs ------------------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def _run_improved(pipeline: Pipeline, given: Sequence[str], trial: Trial, ran: C
     trial.failures = result.failures
     for step in pipeline.executor.plan.operators:
         if isinstance(step.operator, FusedOperator):
-            trial.counts[step.node.name] = step.operator.counts
+            trial.counts[step.node.name] = step.operator.take_counts()
 
 
 def _run_each_step(pipeline: Pipeline, given: Sequence[str], trial: Trial, ran: Callable[[str], None]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from penstock.cli._paths import ExistingPath
+from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,7 +84,14 @@ def command(path: Path, names: str | None, page: Path | None, given: tuple[str, 
         pipeline.close()
     console = Console(highlight=False)
     console.print(f"{file}\n", soft_wrap=True)
-    trial = _tried(load, given, len(graph.operators), page is not None) if runs else None
+    trial = None
+    try:
+        trial = _tried(load, given, len(graph.operators), page is not None) if runs else None
+    except PenstockError as error:
+        if given:
+            raise
+        # Nobody asked for a run: its data may be elsewhere.
+        console.print(f"not run: {error}\n", soft_wrap=True, markup=False)
     _print(console, graph, applied, trial)
     if page is not None:
         from penstock.cli._report import report

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from penstock.cli._paths import ExistingPath
 from penstock.serving.settings import Settings, declared
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _check_setting(context: click.Context, option: click.Parameter, text: str | 
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("repository", type=click.Path(path_type=Path))
+@click.argument("repository", type=ExistingPath())
 @click.argument("flags", nargs=-1, type=click.UNPROCESSED, metavar="[TRITON FLAGS]...")
 @click.option("--http-port", type=int, default=8000, show_default=True, help="Port for HTTP.")
 @click.option("--grpc-port", type=int, default=8001, show_default=True, help="Port for gRPC.")
@@ -180,5 +181,5 @@ def _end_in_order() -> None:
             signal.signal(number, _interrupt)
 
 
-def _interrupt(number: int, frame: Any) -> None:
+def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt

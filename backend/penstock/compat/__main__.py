@@ -13,12 +13,12 @@ _USAGE = "usage: python -m penstock.compat (script.py | -m module) [arguments ..
 
 
 def main() -> None:
-    """Runs the program that the command line names, in this process, as its main module."""
+    """Runs the program named on the command line, in this process, as its main module."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help") or (arguments[0] == "-m" and len(arguments) < 2):
         sys.exit(_USAGE)
     install()
-    # Processes that the program starts find Penstock in DALI's place, too: `multiprocessing` hands its own path on.
+    # Processes started by the program find Penstock in DALI's place, too: `multiprocessing` passes its own path on.
     own = str(Path(__file__).parent / "path")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (own, os.environ.get("PYTHONPATH"))))
     sys.path.insert(0, own)

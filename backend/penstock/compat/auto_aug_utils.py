@@ -1,4 +1,4 @@
-"""The module ``nvidia.dali.auto_aug.core._utils``, which policies of the field's programs import."""
+"""The module ``nvidia.dali.auto_aug.core._utils``, which programs with their own policies import."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def get_translations(
     use_shape: bool,
     default_translate_abs: float,
     default_translate_rel: float,
-    max_translate_abs: Any = None,
-    max_translate_rel: Any = None,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
 ) -> list[Augmentation]:
     """The augmentations that translate along x and along y."""
     return translations(use_shape, default_translate_abs, default_translate_rel, max_translate_abs, max_translate_rel)
@@ -26,10 +26,10 @@ def get_translations(
 
 def pretty_select(
     augmentations: Sequence[Augmentation],
-    aug_ids: Any,
-    op_kwargs: dict[str, Any],
+    aug_ids: object,
+    op_kwargs: dict[str, object],
     auto_aug_name: str,
     ref_suite_name: str,
 ) -> Any:
-    """What the chosen augmentation gives for each sample."""
+    """Applies the selected augmentation to each sample."""
     return select(augmentations, aug_ids, **op_kwargs)

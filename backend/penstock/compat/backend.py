@@ -1,4 +1,4 @@
-"""The module ``nvidia.dali.backend``: tensors, batches and types, and what there is of operators and devices."""
+"""The module ``nvidia.dali.backend``: tensors, batches and types, and queries about operators and devices."""
 
 from __future__ import annotations
 
@@ -69,27 +69,27 @@ def RegisteredGPUOps() -> list[str]:
 
 
 def RegisteredMixedOps() -> list[str]:
-    """The names of operators that take data on CPU and give it on GPU."""
+    """The names of operators that take data on CPU and return it on GPU."""
     return sorted(ops.mixed_ops())
 
 
 def GetCUDADeviceCount() -> int:
-    """How many GPUs there are."""
+    """The number of GPUs."""
     return cuda.device_count()
 
 
 def IsDriverInitialized() -> bool:
-    """Whether there is a GPU that can be used."""
+    """Whether there is a usable GPU."""
     return cuda.device_count() > 0
 
 
 def GetCudaVersion() -> int:
-    """The version of the CUDA runtime, 12020 for 12.2; 0 where there is none."""
+    """The version of the CUDA runtime, 12020 for 12.2; 0 if there is none."""
     return int(cuda.require_cupy("this").cuda.runtime.runtimeGetVersion()) if cuda.device_count() else 0
 
 
 def GetNvjpegVersion() -> int:
-    """-1: nvJPEG is not used by itself, but by way of nvImageCodec."""
+    """-1: nvJPEG is only used through nvImageCodec."""
     return -1
 
 
@@ -107,7 +107,7 @@ def CheckDLPackCapsule(obj: object) -> tuple[bool, bool]:
     """Whether an object is a DLPack capsule, and whether its memory is on a GPU.
 
     Raises:
-        RuntimeError: it is a capsule of something else, or one that was consumed.
+        RuntimeError: the capsule holds something else, or was consumed.
     """
     if type(obj).__name__ != "PyCapsule":
         return False, False
@@ -121,7 +121,7 @@ def CheckDLPackCapsule(obj: object) -> tuple[bool, bool]:
     return True, kind == DLDeviceType.kDLCUDA
 
 
-# Importing DALI initializes its backend; here there is nothing to wait for.
+# Importing DALI initializes its backend; here there is nothing to do.
 initialized = True
-# The CUDA that DALI 2.4's wheel was built with.
+# The CUDA version that DALI 2.4's wheel was built with.
 __cuda_version__ = 12986

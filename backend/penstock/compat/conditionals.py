@@ -1,4 +1,4 @@
-"""What programs import of DALI's private modules ``_conditionals`` and ``_autograph``."""
+"""The parts of DALI's private modules ``_conditionals`` and ``_autograph`` that programs import."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from penstock.pipeline import do_not_convert
 
 __all__ = ["do_not_convert"]
 
-# Programs reach the one through the other.
+# Programs access one through the other.
 _autograph = sys.modules[__name__]

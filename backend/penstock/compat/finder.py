@@ -1,4 +1,4 @@
-"""Finds modules of ``nvidia.dali`` among Penstock's."""
+"""Finds modules of ``nvidia.dali`` in Penstock."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
 
 _ROOT = "nvidia.dali"
-# What is at another place here; all else has the same path below `penstock`.
+# Modules at another path here; all others have the same path below `penstock`.
 _REDIRECTS = {
     _ROOT: "penstock.compat.dali",
     f"{_ROOT}.auto_aug.core.decorator": "penstock.auto_aug.core._augmentation",
@@ -26,7 +25,7 @@ _REDIRECTS = {
     f"{_ROOT}.plugin.jax.iterator": "penstock.plugin.jax.iterators",
     f"{_ROOT}.plugin.pytorch.torch_utils": "penstock.plugin.pytorch.tensors",
 }
-# What has no counterpart, and why: importing it says so.
+# Modules without a counterpart, and the reason, which importing them raises.
 _WITHOUT = {
     f"{_ROOT}.experimental": "its dynamic mode runs operators without a pipeline; use pipelines, with `debug=True` to run them eagerly",
     f"{_ROOT}.plugin.tf": "there is no plugin for TensorFlow; iterate with `plugin.pytorch` or `plugin.jax`, or run the pipeline and hand "
@@ -38,23 +37,23 @@ _WITHOUT = {
 
 
 def counterpart(name: str) -> str:
-    """The module that ``name``, in or below ``nvidia.dali``, stands for."""
+    """The counterpart of module ``name``, in or below ``nvidia.dali``."""
     return _REDIRECTS.get(name) or "penstock" + name.removeprefix(_ROOT)
 
 
 class _Loader(importlib.abc.Loader):
-    """Puts the counterpart in the place of the module."""
+    """Replaces the module by its counterpart."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system takes the module from here afterwards, so that the counterpart's own attributes stay.
+        # The import system reads the module from here afterwards, so the counterpart keeps its own attributes.
         sys.modules[module.__name__] = self._module
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: object = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if fullname != _ROOT and not fullname.startswith(_ROOT + "."):
             return None
         if fullname in _WITHOUT:
@@ -70,9 +69,9 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 class _NamespaceFinder(importlib.abc.MetaPathFinder):
-    """Finds ``nvidia`` where nothing of that name is installed."""
+    """Finds ``nvidia`` if nothing with that name is installed."""
 
-    def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: object = None, target: ModuleType | None = None) -> ModuleSpec | None:
         return ModuleSpec(fullname, None, is_package=True) if fullname == "nvidia" else None
 
 
@@ -80,10 +79,10 @@ _FINDERS: Sequence[importlib.abc.MetaPathFinder] = (_Finder(), _NamespaceFinder(
 
 
 def install() -> None:
-    """From now on ``import nvidia.dali`` gives Penstock, in this process. Doing it twice is harmless.
+    """Makes ``import nvidia.dali`` import Penstock in this process. Repeating it is harmless.
 
     Raises:
-        RuntimeError: DALI itself was imported before.
+        RuntimeError: DALI itself is already imported.
     """
     if _FINDERS[0] in sys.meta_path:
         return
@@ -94,7 +93,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Ends what :func:`install` began; programs keep what they have imported."""
+    """Undoes :func:`install`; programs keep what they have imported."""
     for finder in _FINDERS:
         if finder in sys.meta_path:
             sys.meta_path.remove(finder)

@@ -1,4 +1,4 @@
-"""What DALI's scripts ``wds2idx`` and ``rec2idx`` offer to programs that import them."""
+"""The interface of DALI's scripts ``wds2idx`` and ``rec2idx`` for programs that import them."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ class IndexCreator:
         self.close()
 
     def open(self) -> None:
-        """Files are opened only while the index is written."""
+        """Files are open only while the index is written."""
 
     def close(self) -> None:
-        """As :meth:`open`."""
+        """See :meth:`open`."""
 
     def reset(self) -> None:
-        """As :meth:`open`."""
+        """See :meth:`open`."""
 
     def create_index(self) -> None:
-        """Writes the index; raises ValueError where the file is damaged."""
+        """Writes the index; raises ValueError if the file is damaged."""
         count = write_index(self.reader, self.uri, self.idx_path)
         if self.verbose:
             print(f"{self.idx_path}: {count} lines")
 
     @classmethod
     def main(cls) -> None:
-        """The program: a file and its index, which is beside it where it is not named."""
+        """The program: a file and its index, by default beside it."""
         parser = argparse.ArgumentParser(description=f"Writes an index for `fn.readers.{cls.reader}`.")
         parser.add_argument("file")
         parser.add_argument("index", nargs="?")

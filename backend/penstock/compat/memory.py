@@ -38,12 +38,12 @@ def _checked_growth(factor: float) -> float:
 
 
 def SetHostBufferGrowthFactor(factor: float) -> None:
-    """How much larger a buffer on the host becomes than it must."""
+    """The growth factor of host buffers."""
     _settings.host_growth = _checked_growth(factor)
 
 
 def SetDeviceBufferGrowthFactor(factor: float) -> None:
-    """How much larger a buffer on a GPU becomes than it must."""
+    """The growth factor of GPU buffers."""
     _settings.device_growth = _checked_growth(factor)
 
 
@@ -54,7 +54,7 @@ def SetBufferGrowthFactor(factor: float) -> None:
 
 
 def SetHostBufferShrinkThreshold(threshold: float) -> None:
-    """Below which part of its size a buffer on the host shrinks."""
+    """The fraction of its size below which a host buffer shrinks."""
     if not 0 <= threshold <= 1:
         raise ValueError(f"Shrink threshold must be between 0 (never shrink) and 1 (always shrink), got {threshold:g}.")
     _settings.host_shrink = float(threshold)
@@ -89,7 +89,7 @@ def PreallocatePinnedMemory(bytes: int) -> None:
 
 
 def ReleaseUnusedMemory() -> None:
-    """Gives free memory of the GPUs' pools back."""
+    """Releases the free memory of the GPUs' pools."""
     try:
         cupy = require_cupy()
     except RuntimeError:

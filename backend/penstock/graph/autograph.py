@@ -1,7 +1,7 @@
 """Rewrites graph-defining functions so that `if`, `and`, `or`, `not` and ternaries work on nodes.
 
-A function's source is parsed, each such construct is replaced by a call of :mod:`penstock.graph.branching`, and the
-result is compiled with the file name and the line numbers of the original, so that errors point at the user's lines.
+The source of a function is parsed, each such construct replaced by a call of :mod:`penstock.graph.branching`, and the
+result compiled with the original's file name and line numbers, so that errors point to the user's lines.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _T = TypeVar("_T", bound=Callable[..., Any])
 
 
 class Tools:
-    """What rewritten functions call, under one name that no user's variable has."""
+    """The functions that rewritten code calls, under a name that no user's variable has."""
 
     if_statement = staticmethod(branching.if_statement)
     ternary = staticmethod(branching.ternary)
@@ -45,18 +45,18 @@ class Tools:
 
     @staticmethod
     def callee(function: Any) -> Any:
-        """A function that is about to be called, rewritten too where it is the user's own."""
+        """A function about to be called; rewritten if it is the user's own."""
         return convert(function) if _is_users_own(function) else function
 
 
 def convert(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with its conditionals rewritten; itself, where there is no source to rewrite."""
+    """The function with its conditionals rewritten; itself, if there is no source to rewrite."""
     if isinstance(function, MethodType):
         return MethodType(convert(function.__func__), function.__self__)
     if not isinstance(function, FunctionType) or is_exempt(function):
         return function
     if _TOOLS in function.__code__.co_freevars:
-        # It was defined inside a function that was rewritten.
+        # It was defined inside a rewritten function.
         return function
     code = _converted_code(function.__code__)
     if code is None:
@@ -80,12 +80,12 @@ def is_exempt(function: Any) -> bool:
 
 
 def is_converted(function: Any) -> bool:
-    """Whether a function was defined inside of one that was rewritten."""
+    """Whether a function was defined inside a rewritten one."""
     return _FACTORY in getattr(function, "__qualname__", "")
 
 
 def explain(error: Exception) -> None:
-    """Puts the user's own lines that led to an error into its message, where the error is one that has a plain message."""
+    """Adds the user's lines that led to an error to its message, if that is a plain string."""
     if type(error).__str__ not in (Exception.__str__, BaseException.__str__) or len(error.args) != 1:
         return
     lines = [
@@ -117,7 +117,7 @@ def _is_users_own(function: Any) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _converted_code(code: CodeType) -> CodeType | None:
-    """The rewritten code of a function, or None where its source cannot be had or has nothing to rewrite."""
+    """The rewritten code of a function, or None if its source is not available or needs no rewriting."""
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         return None
     definition = _definition_of(code)
@@ -125,7 +125,7 @@ def _converted_code(code: CodeType) -> CodeType | None:
         return None
     rewritten = _rewrite(definition)
     free = [*code.co_freevars, _TOOLS]
-    # Inside a factory, the names that the function closes over are free again when it is compiled.
+    # Inside a factory, the variables of the function's closure are free again when it is compiled.
     factory = ast.FunctionDef(
         name=_FACTORY,
         args=_no_arguments([ast.arg(arg=name) for name in free]),
@@ -140,7 +140,7 @@ def _converted_code(code: CodeType) -> CodeType | None:
 
 
 def _under_users_name(code: CodeType, name: str) -> CodeType:
-    """The code with the parts that became functions of their own named like the function that they were part of."""
+    """The code, with parts that became functions renamed to the function they were part of."""
     constants = tuple(
         _under_users_name(inner, name if inner.co_name.startswith("__penstock_") else inner.co_name)
         if isinstance(inner, CodeType)
@@ -156,7 +156,7 @@ def _find_code(outer: CodeType, name: str) -> CodeType:
 
 
 def _definition_of(code: CodeType) -> ast.FunctionDef | None:
-    """The function's definition, with the line numbers of its file; a lambda as a function of one statement."""
+    """The function's definition, with the line numbers of its file; a lambda becomes a function of one statement."""
     try:
         lines, first = inspect.getsourcelines(code)
         tree = _parsed("".join(lines))
@@ -184,7 +184,7 @@ def _definition_of(code: CodeType) -> ast.FunctionDef | None:
 
 
 def _lambdas_like(code: CodeType) -> list[ast.Lambda]:
-    """Of several lambdas in one statement, those at the code's very place, or at least with its parameters."""
+    """Of several lambdas in a statement, the ones at the code's position, or at least with its parameters."""
     tree = ast.parse("".join(linecache.getlines(code.co_filename)))
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
     count = code.co_argcount + code.co_kwonlyargcount
@@ -204,7 +204,7 @@ def _parsed(source: str) -> ast.Module | None:
     try:
         return ast.parse(source)
     except SyntaxError:
-        # A lambda in the middle of an expression that goes on: the text up to the last closing bracket may parse.
+        # For a lambda in the middle of an expression, the text up to the last closing bracket may parse.
         for end in range(len(source), 0, -1):
             if source[end - 1] in ")]}":
                 try:
@@ -246,7 +246,7 @@ def _rewrite(definition: ast.FunctionDef) -> ast.FunctionDef:
 
 
 def _declared(definition: ast.FunctionDef, kind: type[ast.Global] | type[ast.Nonlocal]) -> set[str]:
-    """The names that the function declares to be of another scope."""
+    """The names that the function declares `global` or `nonlocal`."""
     return {name for node in _walk_statements(definition.body) if isinstance(node, kind) for name in node.names}
 
 
@@ -271,7 +271,7 @@ _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
 def _walk_statements(statements: Iterable[ast.AST], stop: tuple[type, ...] = _OWN_SCOPE) -> Iterable[ast.AST]:
-    """All nodes below, without entering what has a scope of its own (or what ``stop`` names)."""
+    """All nodes below, except those in a scope of their own (or of the types in ``stop``)."""
     for statement in statements:
         yield statement
         if not isinstance(statement, stop):
@@ -279,17 +279,17 @@ def _walk_statements(statements: Iterable[ast.AST], stop: tuple[type, ...] = _OW
 
 
 def _has_return(statements: Iterable[ast.AST]) -> bool:
-    """Whether a `return` stands among the statements or in their ifs, but not in loops, which cannot be rewritten."""
+    """Whether there is a `return` among the statements or in their ifs; loops cannot be rewritten."""
     return any(isinstance(node, ast.Return) for node in _walk_statements(statements, _OWN_SCOPE + _LOOPS))
 
 
 def _returns_inside_if(body: Iterable[ast.AST]) -> bool:
-    """Whether an `if` returns early, so that the statements behind it must move into its branches."""
+    """Whether an `if` returns early, so that the statements after it must move into its branches."""
     return any(isinstance(node, ast.If) and _has_return([node]) for node in body)
 
 
 def _return_once(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The same statements with one result that is assigned on each way, instead of early returns."""
+    """The same statements, assigning one result on each path instead of returning early."""
     for index, statement in enumerate(body):
         if isinstance(statement, ast.Return):
             value = statement.value or ast.Constant(None)
@@ -303,7 +303,7 @@ def _return_once(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _cannot_be_function(statement: ast.If) -> bool:
-    """Whether an `if` holds what cannot move into a function: `return`, `break`, `continue`, `yield` and the like."""
+    """Whether an `if` holds what cannot move into a function: `return`, `break`, `continue`, `yield` and so on."""
     if any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) for n in _walk_statements([statement])):
         return True
     return any(isinstance(n, (ast.Break, ast.Continue)) for n in _walk_statements([statement], _OWN_SCOPE + _LOOPS))
@@ -316,7 +316,7 @@ def _targets(statements: Iterable[ast.AST]) -> Iterable[ast.expr]:
 
 
 def _bound_names(statements: Iterable[ast.AST]) -> set[str]:
-    """The variables that statements bind; those of comprehensions are their own."""
+    """The variables that statements bind, except those of comprehensions."""
     names: set[str] = set()
     inside: set[int] = set()
     for node in _walk_statements(statements):
@@ -343,7 +343,7 @@ def _assigned_in_ifs(body: Iterable[ast.AST]) -> set[str]:
 
 
 def _places(statements: Iterable[ast.AST]) -> dict[str, ast.expr]:
-    """The attributes and constant items that statements assign, by their source text."""
+    """The attributes and constant items that statements assign, by source text."""
     places: dict[str, ast.expr] = {}
     for target in _targets(statements):
         if isinstance(target, ast.Attribute) or (
@@ -354,12 +354,12 @@ def _places(statements: Iterable[ast.AST]) -> dict[str, ast.expr]:
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Replaces the constructs inside of one function.
+    """Replaces the constructs inside one function.
 
     Args:
-        assigned: variables that ifs assign; they are shared between the function and its branches.
-        maybe_unset: those that may have no value when they are read.
-        global_names: those that are the module's.
+        assigned: variables assigned in ifs, which the function shares with its branches.
+        maybe_unset: those that may be unset when read.
+        global_names: variables of the module.
     """
 
     def __init__(self, assigned: set[str], maybe_unset: set[str], global_names: set[str]) -> None:
@@ -369,7 +369,7 @@ class _Rewriter(ast.NodeTransformer):
         self._count = 0
 
     def rewrite_all(self, statements: Iterable[ast.stmt]) -> list[ast.stmt]:
-        """The statements, rewritten; one may become several."""
+        """The rewritten statements; one may become several."""
         result: list[ast.stmt] = []
         for statement in statements:
             rewritten = self.visit(statement)
@@ -392,7 +392,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Delete(self, node: ast.Delete) -> Any:
-        # A variable that branches share stays a variable of theirs: it only loses its value.
+        # A variable shared by branches must stay one: deleting it only unsets its value.
         emptied = [target for target in node.targets if isinstance(target, ast.Name) and target.id in self._maybe_unset]
         node.targets = [target for target in node.targets if target not in emptied]
         made = [_assign(target.id, _tool("undefined", ast.Constant(target.id))) for target in emptied]
@@ -439,7 +439,7 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if node.value is None or not isinstance(node.target, ast.Name):
             return node
-        # A variable that is shared between functions cannot be annotated.
+        # A variable shared between functions cannot be annotated.
         return ast.copy_location(ast.Assign([node.target], node.value), node)
 
     def visit_While(self, node: ast.While) -> ast.AST:
@@ -467,7 +467,7 @@ class _Rewriter(ast.NodeTransformer):
         functions = [_name(f"__penstock_{kind}_{number}") for kind in ("if", "else", "get", "set")]
         call = ast.Expr(_tool("if_statement", test, *functions, names))
         result: list[ast.AST] = [*made, call]
-        # What is made stands on the line of `if` alone: a call of several lines would be reported on its last one.
+        # The replacement has the line of `if` only: a call of several lines would be reported on its last.
         place = ast.Pass(
             lineno=node.lineno, col_offset=node.col_offset, end_lineno=node.lineno, end_col_offset=node.col_offset
         )

@@ -1,6 +1,6 @@
-"""What `if`, `and`, `or`, `not` and ternaries mean for nodes: both sides are traced, and each sample takes its own.
+"""`if`, `and`, `or`, `not` and ternaries on nodes: both sides are traced, and each sample takes its own.
 
-The functions of :mod:`penstock.graph.autograph` are rewritten to call these.
+:mod:`penstock.graph.autograph` rewrites functions to call these.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from penstock.graph.origin import capture
 from penstock.graph.scope import current_scope
 from penstock.graph.values import is_constant
 
-# The variable that holds what a rewritten function is going to return.
+# The variable for the return value of a rewritten function.
 RESULT = "__penstock_result__"
 _INCONSISTENT = (
     "Encountered inconsistent outputs out of the `if/else` control flow statement. Variables need to be initialized in every "
@@ -24,10 +24,10 @@ _INCONSISTENT = (
 
 
 class Unusable:
-    """Stands for a variable that has no value here; reading it raises.
+    """Stands for a variable without a value; reading it raises.
 
     Args:
-        error: what reading raises.
+        error: to raise.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -35,19 +35,19 @@ class Unusable:
 
 
 def undefined(name: str) -> Unusable:
-    """A variable that was not assigned yet."""
+    """A variable that is not assigned yet."""
     return Unusable(UnboundLocalError(f"local variable '{name}' is used before it is assigned"))
 
 
-def load(value: Any) -> Any:
-    """A variable's value, when it is read."""
+def load(value: object) -> Any:
+    """A variable's value when read."""
     if isinstance(value, Unusable):
         raise value.error
     return value
 
 
-def probe(getter: Callable[[], Any], name: str) -> Any:
-    """The value of an attribute or item, or an :class:`Unusable` where there is none."""
+def probe(getter: Callable[[], object], name: str) -> Any:
+    """The value of an attribute or item, or an :class:`Unusable` if there is none."""
     try:
         return getter()
     except (AttributeError, KeyError, IndexError, NameError):
@@ -64,14 +64,14 @@ def _conditions() -> ConditionStack:
 
 
 def if_statement(
-    condition: Any,
+    condition: object,
     body: Callable[[], None],
     orelse: Callable[[], None],
-    get_state: Callable[[], tuple[Any, ...]],
-    set_state: Callable[[tuple[Any, ...]], None],
+    get_state: Callable[[], tuple[object, ...]],
+    set_state: Callable[[tuple[object, ...]], None],
     names: Sequence[str],
 ) -> None:
-    """An `if` statement; the variables that its branches assign are handed in and out by ``get_state`` and ``set_state``."""
+    """An `if` statement; ``get_state`` and ``set_state`` access the variables that its branches assign."""
     if not isinstance(condition, DataNode):
         body() if condition else orelse()
         return
@@ -92,8 +92,8 @@ def if_statement(
     )
 
 
-def _trace_sides(condition: DataNode, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Branch:
-    """Runs both sides with the branch open on each."""
+def _trace_sides(condition: DataNode, if_true: Callable[[], object], if_false: Callable[[], object]) -> Branch:
+    """Traces both sides, each inside its branch."""
     conditions = _conditions()
     predicate = conditions.enter_branch(condition)
     if predicate.device != "cpu":
@@ -111,7 +111,7 @@ def _trace_sides(condition: DataNode, if_true: Callable[[], Any], if_false: Call
     return branch
 
 
-def _merged_variable(branch: Branch, name: str, true: Any, false: Any, original: Any) -> Any:
+def _merged_variable(branch: Branch, name: str, true: object, false: object, original: object) -> object:
     if true is original and false is original:
         return original
     if name == RESULT and (true is None) != (false is None):
@@ -129,11 +129,11 @@ def _merged_variable(branch: Branch, name: str, true: Any, false: Any, original:
         return Unusable(error)
 
 
-def merge(branch: Branch, name: str, true: Any, false: Any) -> Any:
-    """What a variable is after the branches: nodes are merged, in tuples, lists and dictionaries too.
+def merge(branch: Branch, name: str, true: object, false: object) -> Any:
+    """The value of a variable after the branches: nodes are merged, also inside tuples, lists and dictionaries.
 
     Raises:
-        ValueError: the two values are nested differently.
+        ValueError: the two values have different structures.
         TypeError: they are neither nodes nor constants.
     """
     if true is false and not isinstance(true, (DataNode, tuple, list, dict)):
@@ -151,7 +151,7 @@ def merge(branch: Branch, name: str, true: Any, false: Any) -> Any:
     return _merge_nodes(branch, true, false)
 
 
-def _merge_nested(branch: Branch, name: str, true: Any, false: Any) -> Any:
+def _merge_nested(branch: Branch, name: str, true: Any, false: Any) -> object:
     if type(true) is not type(false) or len(true) != len(false):
         raise _divergent(name, true, false)
     if isinstance(true, dict):
@@ -164,7 +164,7 @@ def _merge_nested(branch: Branch, name: str, true: Any, false: Any) -> Any:
     return type(true)(items)
 
 
-def _divergent(name: str, true: Any, false: Any) -> ValueError:
+def _divergent(name: str, true: object, false: object) -> ValueError:
     return ValueError(
         "Divergent data found in different branches of `if/else` control flow statement. Variables in all code paths are merged "
         "into common output batches. The values assigned to a given variable need to have the same nesting structure in every "
@@ -182,7 +182,7 @@ def _keys(true: Any, false: Any) -> str:
     )
 
 
-def _structure(value: Any) -> str:
+def _structure(value: object) -> str:
     if isinstance(value, (tuple, list, dict)):
         return f"a {type(value).__name__} of {len(value)}"
     return "None" if value is None else "a single value"
@@ -201,7 +201,7 @@ def _merge_nodes(branch: Branch, true: Any, false: Any) -> DataNode:
     if "gpu" in (parts[0].device, parts[1].device):
         parts = [part if part.device == "gpu" else part.on_device("gpu") for part in parts]
     if conditions.branches:
-        # The parts lie deeper than any open branch: as inputs of the merge they must not be split again.
+        # The parts are deeper than any open branch: as inputs of the merge they must not be split again.
         around = conditions.branches[-1]
         assert around.side is not None
         around.produced[around.side].update(part.name for part in parts)
@@ -209,7 +209,7 @@ def _merge_nodes(branch: Branch, true: Any, false: Any) -> DataNode:
     return call_operator("_conditional__Merge", parts, given, device=parts[0].device, sites=branch.sites)
 
 
-def ternary(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Any:
+def ternary(condition: object, if_true: Callable[[], object], if_false: Callable[[], object]) -> Any:
     """``a if condition else b``."""
     if not isinstance(condition, DataNode):
         return if_true() if condition else if_false()
@@ -218,7 +218,7 @@ def ternary(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], A
     return merge(branch, "the conditional expression", *values)
 
 
-def negation(value: Any) -> Any:
+def negation(value: object) -> Any:
     """``not value``."""
     if not isinstance(value, DataNode):
         return not value
@@ -230,16 +230,16 @@ def negation(value: Any) -> Any:
     return call_operator("_conditional__Not_", (value,), {})
 
 
-def conjunction(left: Any, right: Callable[[], Any]) -> Any:
-    """``left and right``; the right side is traced for the samples for which the left one is true."""
+def conjunction(left: object, right: Callable[[], object]) -> Any:
+    """``left and right``; the right side is traced for samples for which the left one is true."""
     if not isinstance(left, DataNode):
         return left and right()
     left = _validated(left, "and", "left")
     return ternary(left, lambda: _validated(right(), "and", "right"), lambda: left)
 
 
-def disjunction(left: Any, right: Callable[[], Any]) -> Any:
-    """``left or right``; the right side is traced for the samples for which the left one is false."""
+def disjunction(left: object, right: Callable[[], object]) -> Any:
+    """``left or right``; the right side is traced for samples for which the left one is false."""
     if not isinstance(left, DataNode):
         return left or right()
     left = _validated(left, "or", "left")
@@ -247,9 +247,9 @@ def disjunction(left: Any, right: Callable[[], Any]) -> Any:
 
 
 def comparison_chain(
-    left: Any, comparisons: Sequence[Callable[[Any, Any], Any]], operands: Sequence[Callable[[], Any]]
+    left: object, comparisons: Sequence[Callable[[object, object], object]], operands: Sequence[Callable[[], object]]
 ) -> Any:
-    """``left < a < b``: each comparison with the one before, joined by `and`; every operand is looked at once."""
+    """``left < a < b``: comparisons joined by `and`; each operand is evaluated once."""
     right = operands[0]()
     result = comparisons[0](left, right)
     if len(operands) == 1:
@@ -257,7 +257,7 @@ def comparison_chain(
     return conjunction(result, lambda: comparison_chain(right, comparisons[1:], operands[1:]))
 
 
-def _validated(value: Any, name: str, side: str) -> Any:
+def _validated(value: object, name: str, side: str) -> object:
     node = value if isinstance(value, DataNode) else constant_node(value)
     if node.device != "cpu":
         raise RuntimeError(
@@ -269,7 +269,7 @@ def _validated(value: Any, name: str, side: str) -> Any:
     )
 
 
-def refuse_loop(condition: Any) -> Any:
+def refuse_loop(condition: object) -> Any:
     """The condition of a `while` loop, which cannot be a node."""
     if isinstance(condition, DataNode):
         _refuse()

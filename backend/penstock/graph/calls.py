@@ -1,4 +1,4 @@
-"""Calling an operator while a pipeline is being defined: checks what the user gave and makes the nodes."""
+"""Calls of operators while a pipeline is being defined: checks the arguments and makes the nodes."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def call_operator(
     payload: Any = None,
     sites: tuple[CallSite, ...] | None = None,
 ) -> Any:
-    """Adds an operator to the graph that is being defined.
+    """Adds an operator to the graph being defined.
 
     Args:
         operator: its schema, or the schema's name.
         inputs: nodes, values that become constants, or lists of nodes (multiple input sets).
-        arguments: by name; those that are None count as not given.
-        device: by default ``gpu`` where an input is on the GPU, else ``cpu``.
+        arguments: by name; None counts as not given.
+        device: by default ``gpu`` if an input is on the GPU, otherwise ``cpu``.
         name: of the instance.
-        display: how messages call it.
+        display: the operator's name in messages.
         payload: see :class:`~penstock.graph.nodes.OpNode`.
-        sites: the user's lines that messages name; by default those that are being executed.
+        sites: the user's lines, for messages; by default the current ones.
 
     Returns:
-        The output, or the list of outputs where there are several; for multiple input sets lists of those.
+        The output, or the list of outputs if there are several; lists of these for multiple input sets.
     """
     schema = find_schema(operator) if isinstance(operator, str) else operator
     display = display or f"penstock.fn.{schema.fn_path}"
@@ -90,19 +90,19 @@ def call_operator(
 
 
 def constant_node(
-    value: Any,
+    value: object,
     dtype: DALIDataType | None = None,
     shape: Sequence[int] | int | None = None,
     layout: str | None = None,
     device: str = "cpu",
     name: str | None = None,
-    **arguments: Any,
+    **arguments: object,
 ) -> DataNode:
-    """A node that gives the same tensor for every sample.
+    """A node with the same tensor for every sample.
 
     Args:
-        value: a number, or an array or flat sequence of them; what is out of the type's range is clamped.
-        dtype: of the result; by default that of the value, where 64-bit values of Python and numpy become 32-bit.
+        value: a number, or an array or flat sequence of them; values out of the type's range are clamped.
+        dtype: of the result; by default the value's, with 64-bit values of Python and numpy becoming 32-bit.
         shape: of the result; a single value is repeated.
         name: of the operator.
     """
@@ -111,17 +111,17 @@ def constant_node(
     return node
 
 
-def to_node(value: Any, device: str = "cpu") -> DataNode:
+def to_node(value: object, device: str = "cpu") -> DataNode:
     """``value`` as a node: itself, or a constant."""
     return value if isinstance(value, DataNode) else constant_node(value, device=device)
 
 
-def _check_name(name: Any) -> None:
+def _check_name(name: object) -> None:
     if name is not None and not isinstance(name, str):
         raise TypeError(f"The name of an operator must be a string, got {name!r}")
 
 
-def _choose_device(device: str | None, inputs: Sequence[Any]) -> str:
+def _choose_device(device: str | None, inputs: Sequence[object]) -> str:
     if device is not None:
         if not isinstance(device, str):
             raise RuntimeError(f'Invalid type of argument "device": expected a string, got {device!r}')
@@ -146,7 +146,7 @@ def _warn_if_deprecated(schema: Schema, display: str) -> None:
 
 
 def _migration_note(old: str, new: str) -> str:
-    """Why an operator has another name now."""
+    """A note on why an operator was renamed."""
     if old.startswith("experimental."):
         return "\nIt was moved out of the experimental phase and is a regular operator now."
     family = new.partition(".")[0]
@@ -180,11 +180,11 @@ def _input_sets(inputs: list[Any], device: str, schema: Schema, display: str) ->
     return [list(row) for row in zip(*columns)] if columns else [[]]
 
 
-def _is_input_set(item: Any) -> bool:
+def _is_input_set(item: object) -> bool:
     return isinstance(item, list) and bool(item) and all(isinstance(node, DataNode) for node in item)
 
 
-def _promoted(item: Any, index: int, device: str, schema: Schema, display: str) -> DataNode:
+def _promoted(item: object, index: int, device: str, schema: Schema, display: str) -> DataNode:
     if isinstance(item, DataNode):
         return item
     if not is_constant(item):
@@ -192,7 +192,7 @@ def _promoted(item: Any, index: int, device: str, schema: Schema, display: str) 
             f"when calling operator `{display}`: expected inputs of type 'DataNode', list of 'DataNode' or convertible to "
             f"constant nodes. Received input `{index}` of type '{type(item).__name__}'."
         )
-    # What may be on the CPU stays there: its values are known without asking the GPU.
+    # It can stay on the CPU, where its values are available without a copy from the GPU.
     on_gpu = device == "gpu" and schema.input(index).device in ("", "any")
     return constant_node(item, device="gpu" if on_gpu else "cpu")
 
@@ -214,14 +214,14 @@ def _check_input_devices(schema: Schema, device: str, inputs: Sequence[DataNode]
 
 
 def split_arguments(
-    schema: Schema, arguments: dict[str, Any], display: str
+    schema: Schema, arguments: dict[str, object], display: str
 ) -> tuple[dict[str, DataNode], dict[str, Any]]:
-    """What the user gave for arguments, as nodes (computed in the graph) and as converted constants."""
+    """The given arguments as nodes (computed in the graph) and converted constants."""
     nodes: dict[str, DataNode] = {}
     constants: dict[str, Any] = {}
     for argument, value in _current_arguments(schema, arguments, display):
         if isinstance(value, np.ndarray) and (value.size != 1 or value.ndim > 1) and argument.type != "object":
-            # An array is data of its own type, as if it came from the graph; one of a single element is a number.
+            # An array is data of its own type, like data from the graph; one with a single element is a number.
             value = constant_node(value)
         if isinstance(value, DataNode):
             if not argument.tensor:
@@ -240,8 +240,8 @@ def split_arguments(
     return nodes, constants
 
 
-def _current_arguments(schema: Schema, arguments: dict[str, Any], display: str) -> Iterable[tuple[Argument, Any]]:
-    """The arguments that were given, deprecated names replaced by those that took their place."""
+def _current_arguments(schema: Schema, arguments: dict[str, object], display: str) -> Iterable[tuple[Argument, object]]:
+    """The given arguments, with deprecated names replaced."""
     for key, value in arguments.items():
         if value is None:
             continue

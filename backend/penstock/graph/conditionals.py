@@ -1,4 +1,4 @@
-"""The branches that are open while a pipeline with conditionals is being defined."""
+"""The open branches while a pipeline with conditionals is being defined."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Key = tuple[str, str]
 
 @dataclass(eq=False)
 class Branch:
-    """One `if` statement whose branches are being traced.
+    """An `if` statement whose branches are being traced.
 
     Attributes:
-        predicate: decides which samples go where.
+        predicate: decides which samples go to which branch.
         side: the branch that is open: True, False, or None between the branches.
-        splits: of the nodes used inside, the parts for True and False.
-        sites: the user's lines that lead to the statement, for messages.
-        produced: names of what each branch's own operators made, so that it is not split again.
+        splits: of the nodes used inside: the parts for True and False.
+        sites: the user's lines of the statement, for messages.
+        produced: names of the nodes made inside each branch, which are not split again.
     """
 
     predicate: DataNode
@@ -38,7 +38,7 @@ class ConditionStack:
         self.branches: list[Branch] = []
 
     def enter_branch(self, node: DataNode) -> DataNode:
-        """The part of ``node`` that the samples of the open branches have."""
+        """The part of ``node`` with the samples of the open branches."""
         level = self._level_of(node)
         for branch in self.branches[level:]:
             assert branch.side is not None
@@ -46,12 +46,12 @@ class ConditionStack:
         return node
 
     def branch_batch(self) -> DataNode | None:
-        """The innermost open branch's part of its own predicate; None outside of branches."""
+        """The innermost open branch's part of its own predicate; None outside branches."""
         open_branches = [branch for branch in self.branches if branch.side is not None]
         return self.enter_branch(open_branches[-1].predicate) if open_branches else None
 
     def _level_of(self, node: DataNode) -> int:
-        """How many of the open branches the node lies in already."""
+        """How many of the open branches the node is already in."""
         for level in range(len(self.branches), 0, -1):
             branch = self.branches[level - 1]
             if branch.side is not None and node.name in branch.produced[branch.side]:
@@ -70,7 +70,7 @@ class ConditionStack:
         return branch.splits[key]
 
     def outside(self, branch: Branch, operator: str, inputs: Any, arguments: dict[str, Any]) -> Any:
-        """Calls an operator as if just before ``branch`` was entered."""
+        """Calls an operator as if just before entering ``branch``."""
         inner = self.branches
         self.branches = inner[: inner.index(branch)]
         try:
@@ -80,9 +80,9 @@ class ConditionStack:
             self.branches = inner
 
     def register(self, op: OpNode) -> None:
-        """Notes where a new operator's outputs lie: in the innermost branch that any of its inputs comes from.
+        """Records the branch of a new operator's outputs: the innermost of its inputs.
 
-        An operator without inputs gives whole batches: it lies outside of all branches and is split where it is used.
+        An operator without inputs makes whole batches: it is outside all branches and is split where it is used.
         """
         inputs = list(op.all_inputs())
         level = max((self._level_of(node) for node in inputs), default=0)

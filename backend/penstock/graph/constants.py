@@ -1,4 +1,4 @@
-"""Constants as users write them: numbers that take part in arithmetic, and nodes that give the same tensor for each sample."""
+"""Constants as users write them: numbers for arithmetic, and nodes with the same tensor for each sample."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from penstock.data_types import DALIDataType, NamedEnum, ScalarConstant
 from penstock.graph.calls import constant_node
 
-_CTYPES_SCALAR = ctypes._SimpleCData  # private: the only base that ctypes' numbers have
+_CTYPES_SCALAR = ctypes._SimpleCData  # private: the only common base of ctypes' numbers
 
 
 def ConstantNode(device: str | None, value: Any, dtype: Any, shape: Any, layout: str | None, **kwargs: Any) -> Any:
-    """A graph node that gives the same tensor for every sample."""
+    """A graph node with the same tensor for every sample."""
     return constant_node(value, dtype=dtype, shape=shape, layout=layout, device=device or "cpu", **kwargs)
 
 
-def _is_scalar_value(value: Any) -> bool:
+def _is_scalar_value(value: object) -> bool:
     if isinstance(value, NamedEnum):
         return False
     if isinstance(value, (bool, int, float, np.number, np.bool_)):
@@ -26,22 +26,22 @@ def _is_scalar_value(value: Any) -> bool:
     return (isinstance(value, np.ndarray) and not value.ndim) or isinstance(value, _CTYPES_SCALAR)
 
 
-def _is_scalar_shape(shape: Any) -> bool:
+def _is_scalar_shape(shape: object) -> bool:
     return shape is None or shape == 1 or tuple(shape if isinstance(shape, (list, tuple)) else (shape,)) in ((), (1,))
 
 
 def Constant(
-    value: Any,
+    value: object,
     dtype: DALIDataType | None = None,
-    shape: Any = None,
+    shape: object = None,
     layout: str | None = None,
     device: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Wraps a constant for use in a pipeline.
 
-    A scalar without shape, layout or device becomes a :class:`ScalarConstant`, which takes part in arithmetic;
-    anything else (lists, numpy arrays, scalars with a shape) becomes a node that gives that tensor for every sample.
+    A scalar without shape, layout or device becomes a :class:`ScalarConstant`, which takes part in arithmetic; anything
+    else (lists, numpy arrays, scalars with a shape) becomes a node with that tensor for every sample.
     """
     if device is None and not kwargs and _is_scalar_shape(shape) and layout is None and _is_scalar_value(value):
         return ScalarConstant(value, dtype)

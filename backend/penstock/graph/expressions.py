@@ -1,4 +1,4 @@
-"""Arithmetic, comparison, mathematical functions, indexing: the operators that Python's own syntax makes."""
+"""Arithmetic, comparison, mathematical functions and indexing: the operators behind Python's syntax."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.kernels.expression import SYMBOLS
 
 
 class NewAxis:
-    """Inserts a dimension of extent 1 where it stands in an index: ``node[:, newaxis]``, ``node[newaxis("F")]``.
+    """A new dimension of extent 1 in an index: ``node[:, newaxis]``, ``node[newaxis("F")]``.
 
     Args:
         name: the dimension's letter in the layout; without it the result has no layout.
@@ -44,7 +44,7 @@ def _type_word(dtype: DALIDataType) -> str:
 
 
 def apply(function: str, *operands: Any) -> DataNode:
-    """The node that computes ``function`` (a name of the wire format's expressions) of nodes and constants."""
+    """The node that applies ``function`` (a name in the wire format's expressions) to nodes and constants."""
     operands = tuple(_as_operand(operand, index, function) for index, operand in enumerate(operands))
     if all(isinstance(operand, ScalarConstant) for operand in operands):
         raise ValueError(
@@ -75,7 +75,7 @@ def apply(function: str, *operands: Any) -> DataNode:
     return call_operator("_ArithmeticGenericOp", nodes, arguments, device=device, display=f"penstock.math.{function}")
 
 
-def _as_operand(value: Any, index: int, function: str) -> Any:
+def _as_operand(value: object, index: int, function: str) -> object:
     """A node, a scalar constant, or data for a constant node."""
     if isinstance(value, (DataNode, ScalarConstant)):
         return value
@@ -131,7 +131,7 @@ def subscript(node: Any, index: Any) -> DataNode:
     return call_operator("ExpandDims", (result,), given, device=node.device)
 
 
-def _index_arguments(item: Any, axis: int) -> dict[str, Any]:
+def _index_arguments(item: object, axis: int) -> dict[str, object]:
     if item is None:
         return {}
     if item is Ellipsis:
@@ -145,7 +145,7 @@ def _index_arguments(item: Any, axis: int) -> dict[str, Any]:
     return {f"at_{axis}": _index_value(item)}
 
 
-def _index_value(value: Any) -> Any:
+def _index_value(value: object) -> object:
     if isinstance(value, DataNode):
         return value
     if isinstance(value, ScalarConstant):
@@ -158,7 +158,7 @@ def _index_value(value: Any) -> Any:
 
 
 class _Operators:
-    """Python's operators on nodes as operators of the graph that is being defined."""
+    """Python's operators on nodes, as operators of the graph being defined."""
 
     apply = staticmethod(apply)
     subscript = staticmethod(subscript)

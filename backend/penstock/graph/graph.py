@@ -1,4 +1,4 @@
-"""The whole of a pipeline's graph: its operators in the order in which they run."""
+"""A pipeline's graph: its operators in the order they run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Graph:
 
     Args:
         outputs: the pipeline's outputs.
-        sinks: further nodes to be computed, for the sake of side effects.
+        sinks: further nodes to compute, for their side effects.
 
     Attributes:
-        operators: each after those that it depends on.
+        operators: each after those it depends on.
     """
 
     def __init__(self, outputs: Sequence[DataNode], sinks: Sequence[DataNode] = ()) -> None:
@@ -32,17 +32,17 @@ class Graph:
         return to_svg(self.operators, self.outputs)
 
     def logical_ids(self) -> dict[OpNode, int]:
-        """A number for each operator; instances made by one call on multiple input sets share theirs."""
+        """A number for each operator; instances of one call with multiple input sets share theirs."""
         numbers: dict[object, int] = {}
         return {op: numbers.setdefault(op.group, len(numbers)) for op in self.operators}
 
     def uses_gpu(self) -> bool:
-        """Whether anything runs or is wanted on a GPU."""
+        """Whether any operator runs, or any output is wanted, on a GPU."""
         nodes = [*self.outputs, *(node for op in self.operators for node in op.all_inputs())]
         return any(op.device != "cpu" for op in self.operators) or any(node.device == "gpu" for node in nodes)
 
     def verify(self) -> None:
-        """Raises RuntimeError for what can be known to be wrong before anything runs."""
+        """Raises RuntimeError for errors that can be found before anything runs."""
         self._check_names()
         for op in self.operators:
             verify_operator(op)
@@ -59,7 +59,7 @@ class Graph:
 
 
 def _in_order(wanted: Iterable[DataNode]) -> list[OpNode]:
-    """Depth first from what is wanted, inputs before users; without recursion, for graphs may be deep."""
+    """Depth first from the outputs, inputs before users; iterative, since graphs may be deep."""
     order: list[OpNode] = []
     done: set[OpNode] = set()
     for node in wanted:
@@ -85,7 +85,7 @@ def _in_order(wanted: Iterable[DataNode]) -> list[OpNode]:
 
 
 def verify_operator(op: OpNode) -> None:
-    """Raises RuntimeError where a required argument is missing, or the operator does not run, or not on its device."""
+    """Raises RuntimeError if a required argument is missing, or the operator does not run on its device."""
     _check_required(op)
     if op.schema.absent:
         raise RuntimeError(f"The operator `{op.display_name}` is not available: {op.schema.absent}.")

@@ -14,36 +14,36 @@ from penstock.schema import Schema
 
 
 class SupportsArray(Protocol):
-    """Whatever numpy can take: its own arrays, those of PyTorch, of JAX."""
+    """Anything that numpy can convert: its own arrays, PyTorch's, JAX's."""
 
     def __array__(self) -> Any:
         """The data as an array."""
         ...
 
 
-# What stands for a constant node where an operator takes data.
+# The payload of a constant node, where an operator takes data.
 TensorLike = SupportsArray | Sequence[float] | float
 
 
 @dataclass(eq=False)
 class OpNode:
-    """One operator in a graph.
+    """An operator in a graph.
 
     Attributes:
-        schema: what it is.
+        schema: of the operator.
         name: unique in the pipeline; also names its outputs.
         device: ``cpu``, ``gpu`` or ``mixed``.
         inputs: the positional inputs.
-        argument_inputs: the arguments that the graph computes.
-        arguments: the constant arguments that the user gave, converted by the schema.
-        outputs: the data that it produces.
-        display_name: how messages call it, e.g. ``penstock.fn.crop``.
-        named: the user chose the name.
-        group: equal for the instances that one call with multiple input sets made.
+        argument_inputs: the arguments computed in the graph.
+        arguments: the constant arguments, converted by the schema.
+        outputs: the nodes it produces.
+        display_name: its name in messages, e.g. ``penstock.fn.crop``.
+        named: whether the user chose the name.
+        group: shared by the instances of one call with multiple input sets.
         sites: where the user called it.
-        payload: what belongs to it and is no argument: a callback, a source.
-        detached: it was called outside of any pipeline.
-        steps: the operators that it stands for, where a pass has put it in their place.
+        payload: data that is not an argument: a callback, a source.
+        detached: called outside any pipeline.
+        steps: the operators it stands for, if a pass inserted it.
     """
 
     schema: Schema
@@ -64,7 +64,7 @@ class OpNode:
     def __post_init__(self) -> None:
         if self.group is None:
             self.group = self
-        # A string argument ``layout``, a ``dtype`` and so on tell users of the node what it holds, not the graph.
+        # A string argument ``layout``, a ``dtype`` and so on describe the node to its users, not to the graph.
         count = self.schema.count_outputs(self.arguments, len(self.inputs))
         device = "cpu" if self.device == "cpu" else "gpu"
         names = [self.name] if count == 1 else [f"{self.name}[{i}]" for i in range(count)]
@@ -87,9 +87,9 @@ class OpNode:
 
 
 class DataNode(Expression):
-    """What an operator produces: a batch, once the pipeline runs.
+    """The output of an operator: a batch, once the pipeline runs.
 
-    Supports arithmetic, comparison, indexing and slicing, which make further operators.
+    Supports arithmetic, comparison, indexing and slicing, which add further operators.
 
     Attributes:
         name: unique in the pipeline, equal on both devices.
@@ -123,11 +123,11 @@ class DataNode(Expression):
         return DataNode(self.name, device, self.source, self.index, self.ndim, self.dtype, self.layout)
 
     def gpu(self) -> DataNode:
-        """The same data on the GPU; it is copied there if it is not produced there."""
+        """The same data on the GPU, copied if it is produced elsewhere."""
         return self if self.device == "gpu" else self._split_first().on_device("gpu")
 
     def cpu(self) -> DataNode:
-        """The same data on the CPU; it is copied there if it is not produced there."""
+        """The same data on the CPU, copied if it is produced elsewhere."""
         return self if self.device == "cpu" else self._split_first().on_device("cpu")
 
     def _split_first(self) -> DataNode:
@@ -139,7 +139,7 @@ class DataNode(Expression):
 
     __repr__ = __str__
 
-    # Not iterable although there is `__getitem__`: the extents of the data are known only when the pipeline runs.
+    # Not iterable in spite of `__getitem__`: extents are known only when the pipeline runs.
     __iter__ = None
 
     def __bool__(self) -> NoReturn:

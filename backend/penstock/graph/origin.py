@@ -1,4 +1,4 @@
-"""Where in the user's code an operator was called: captured cheaply at each call, spelled out only for an error."""
+"""Where the user called an operator: captured cheaply at each call, formatted only for errors."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class CallSite(NamedTuple):
 def capture(stop: CodeType | None) -> tuple[CallSite, ...]:
     """The user's frames from the graph-defining function (called by ``stop``) to here, outermost first."""
     sites = []
-    frame = sys._getframe(1)  # private: ten times as fast as inspect.stack(), and a call of an operator takes it
+    frame = sys._getframe(1)  # private: ten times faster than inspect.stack(), and done for each call of an operator
     while frame is not None and frame.f_code is not stop:
         code = frame.f_code
         if not code.co_filename.startswith(_PACKAGE):
             sites.append(CallSite(code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None and stop is None:
-        # Outside of a graph-defining function the caller's line is the only one that tells anything.
+        # Outside a graph-defining function only the caller's line is of use.
         del sites[1:]
     return tuple(reversed(sites))
 

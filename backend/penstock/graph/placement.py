@@ -1,4 +1,4 @@
-"""Moving a graph off the GPU."""
+"""Moves a graph off the GPU."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from penstock.graph.nodes import DataNode, OpNode
 
 
 def on_cpu(graph: Graph) -> Graph:
-    """The graph with all operators on the CPU: those of the GPU, and those that take data there (``mixed``).
+    """The graph with all operators on the CPU, including ``mixed`` ones.
 
     Raises:
-        DeviceError: some operators run on a GPU alone.
+        DeviceError: some operators run on the GPU only.
     """
     stuck = [op for op in graph.operators if "cpu" not in op.schema.devices]
     if stuck:

@@ -1,4 +1,4 @@
-"""The scope in which operators are being called: who numbers them and which branches are open."""
+"""The scope in which operators are called: it numbers them and knows the open branches."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ class Conditions(Protocol):
     """The open branches of a pipeline with conditionals."""
 
     def enter_branch(self, node: DataNode) -> DataNode:
-        """The part of ``node`` that the samples of the open branches have."""
+        """The part of ``node`` with the samples of the open branches."""
 
     def branch_batch(self) -> DataNode | None:
-        """A node that has a sample for each one in the open branches; None outside of branches."""
+        """A node with one sample for each in the open branches; None outside branches."""
 
     def register(self, op: OpNode) -> None:
-        """Notes where a new operator's outputs lie."""
+        """Records the branch of a new operator's outputs."""
 
 
 class Scope:
-    """What the calls inside one pipeline's definition share.
+    """The state shared by the calls in one pipeline's definition.
 
     Attributes:
         tracer: the code that calls the user's graph-defining function; frames above it are not the user's.
-        conditions: the open branches, where conditionals are enabled.
-        sinks: operators that stay although no output depends on them.
-        debug: evaluates operators as they are called, where the pipeline runs in debug mode.
-        detached: operators are called outside of any pipeline, and may become part of several.
+        conditions: the open branches, if conditionals are enabled.
+        sinks: operators kept although no output depends on them.
+        debug: evaluates operators as they are called, in debug mode.
+        detached: operators are called outside any pipeline, and may become part of several.
     """
 
     def __init__(self, detached: bool = False) -> None:
@@ -43,19 +43,19 @@ class Scope:
         self.debug: Any = None
 
     def next_name(self, class_name: str) -> str:
-        """A name for an operator that the user did not name."""
+        """A name for an operator without one."""
         return f"__{class_name.lstrip('_')}_{'detached_' if self.detached else ''}{next(self._counter)}"
 
     def enter_branch(self, node: DataNode) -> DataNode:
-        """The node as it is seen inside the open branches."""
+        """The node as seen inside the open branches."""
         return node if self.conditions is None else self.conditions.enter_branch(node)
 
     def branch_batch(self) -> DataNode | None:
-        """A node that has a sample for each one in the open branches; None outside of branches."""
+        """A node with one sample for each in the open branches; None outside branches."""
         return None if self.conditions is None else self.conditions.branch_batch()
 
     def register(self, op: OpNode) -> None:
-        """Notes a new operator; raises RuntimeError where it is to be preserved and there is no pipeline that could do so."""
+        """Records a new operator; raises RuntimeError if it must be preserved and there is no pipeline to do so."""
         if self is _outside and op.arguments.get("preserve"):
             raise no_current_pipeline(op.display_name)
         if self.conditions is not None:
@@ -76,7 +76,7 @@ def scope_stack() -> list[Scope]:
 
 
 def no_current_pipeline(display: str) -> RuntimeError:
-    """The error of an operator that needs to know its pipeline when it is called."""
+    """The error for an operator that must be called inside a pipeline's definition."""
     return RuntimeError(
         f"Current Pipeline not set! `{display}`, as an operator with side-effects, must be used where a pipeline is being "
         "defined: inside `define_graph` or a `pipeline_def`, in a `with pipeline:` block, or after `Pipeline.push_current`."
@@ -84,6 +84,6 @@ def no_current_pipeline(display: str) -> RuntimeError:
 
 
 def current_scope() -> Scope:
-    """The innermost open scope, or the one of operators that are called outside of any pipeline."""
+    """The innermost open scope, or that of operators called outside any pipeline."""
     scopes = scope_stack()
     return scopes[-1] if scopes else _outside

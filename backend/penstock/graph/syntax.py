@@ -1,6 +1,6 @@
-"""What Python's operators and brackets do on nodes: each becomes an operator of the graph.
+"""Python's operators and brackets on nodes: each becomes an operator of the graph.
 
-How that operator is called is known further down, in :mod:`penstock.graph.expressions`, which defines the syntax.
+:mod:`penstock.graph.expressions`, which is further down, knows how to call it and provides the syntax.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ Node = TypeVar("Node", bound="Expression")
 
 
 class Syntax(Protocol):
-    """Makes the operators that stand for Python's."""
+    """Makes the operators for Python's syntax."""
 
-    def apply(self, function: str, *operands: Any) -> Any:
-        """The node that computes ``function``, a name of the wire format's expressions."""
+    def apply(self, function: str, *operands: object) -> Any:
+        """The node that applies ``function``, a name in the wire format's expressions."""
 
-    def subscript(self, node: Any, index: Any) -> Any:
+    def subscript(self, node: object, index: object) -> Any:
         """The node for ``node[index]``."""
 
     def call(self, operator: str, node: Any, arguments: dict[str, Any], device: str) -> Any:
-        """The output of an operator on one node."""
+        """The output of an operator with one input."""
 
-    def enter_branch(self, node: Any) -> Any:
-        """The node as it is seen inside the open branches."""
+    def enter_branch(self, node: object) -> Any:
+        """The node as seen inside the open branches."""
 
 
 _defined: list[Syntax] = []
 
 
 def define(syntax: Syntax) -> None:
-    """Says what makes the operators."""
+    """Sets the syntax."""
     _defined[:] = [syntax]
 
 
 def syntax() -> Syntax:
-    """What makes the operators."""
+    """The syntax."""
     return _defined[0]
 
 
@@ -66,50 +66,50 @@ _UFUNCS = {
 
 
 class Expression:
-    """The part of a node that Python's operators and brackets reach."""
+    """The part of a node that Python's operators and brackets use."""
 
     __slots__ = ()
 
-    def __add__(self: Node, other: Any) -> Node:
+    def __add__(self: Node, other: object) -> Node:
         return syntax().apply("add", self, other)
 
-    def __radd__(self: Node, other: Any) -> Node:
+    def __radd__(self: Node, other: object) -> Node:
         return syntax().apply("add", other, self)
 
-    def __sub__(self: Node, other: Any) -> Node:
+    def __sub__(self: Node, other: object) -> Node:
         return syntax().apply("sub", self, other)
 
-    def __rsub__(self: Node, other: Any) -> Node:
+    def __rsub__(self: Node, other: object) -> Node:
         return syntax().apply("sub", other, self)
 
-    def __mul__(self: Node, other: Any) -> Node:
+    def __mul__(self: Node, other: object) -> Node:
         return syntax().apply("mul", self, other)
 
-    def __rmul__(self: Node, other: Any) -> Node:
+    def __rmul__(self: Node, other: object) -> Node:
         return syntax().apply("mul", other, self)
 
-    def __pow__(self: Node, other: Any) -> Node:
+    def __pow__(self: Node, other: object) -> Node:
         return syntax().apply("pow", self, other)
 
-    def __rpow__(self: Node, other: Any) -> Node:
+    def __rpow__(self: Node, other: object) -> Node:
         return syntax().apply("pow", other, self)
 
-    def __truediv__(self: Node, other: Any) -> Node:
+    def __truediv__(self: Node, other: object) -> Node:
         return syntax().apply("fdiv", self, other)
 
-    def __rtruediv__(self: Node, other: Any) -> Node:
+    def __rtruediv__(self: Node, other: object) -> Node:
         return syntax().apply("fdiv", other, self)
 
-    def __floordiv__(self: Node, other: Any) -> Node:
+    def __floordiv__(self: Node, other: object) -> Node:
         return syntax().apply("div", self, other)
 
-    def __rfloordiv__(self: Node, other: Any) -> Node:
+    def __rfloordiv__(self: Node, other: object) -> Node:
         return syntax().apply("div", other, self)
 
-    def __mod__(self: Node, other: Any) -> Node:
+    def __mod__(self: Node, other: object) -> Node:
         return syntax().apply("mod", self, other)
 
-    def __rmod__(self: Node, other: Any) -> Node:
+    def __rmod__(self: Node, other: object) -> Node:
         return syntax().apply("mod", other, self)
 
     def __neg__(self: Node) -> Node:
@@ -121,59 +121,59 @@ class Expression:
     def __abs__(self: Node) -> Node:
         return syntax().apply("abs", self)
 
-    def __eq__(self: Node, other: Any) -> Node:  # type: ignore[override]
+    def __eq__(self: Node, other: object) -> Node:  # type: ignore[override]
         return syntax().apply("eq", self, other)
 
-    def __ne__(self: Node, other: Any) -> Node:  # type: ignore[override]
+    def __ne__(self: Node, other: object) -> Node:  # type: ignore[override]
         return syntax().apply("neq", self, other)
 
-    def __lt__(self: Node, other: Any) -> Node:
+    def __lt__(self: Node, other: object) -> Node:
         return syntax().apply("lt", self, other)
 
-    def __le__(self: Node, other: Any) -> Node:
+    def __le__(self: Node, other: object) -> Node:
         return syntax().apply("leq", self, other)
 
-    def __gt__(self: Node, other: Any) -> Node:
+    def __gt__(self: Node, other: object) -> Node:
         return syntax().apply("gt", self, other)
 
-    def __ge__(self: Node, other: Any) -> Node:
+    def __ge__(self: Node, other: object) -> Node:
         return syntax().apply("geq", self, other)
 
-    def __and__(self: Node, other: Any) -> Node:
+    def __and__(self: Node, other: object) -> Node:
         return syntax().apply("bitand", self, other)
 
-    def __rand__(self: Node, other: Any) -> Node:
+    def __rand__(self: Node, other: object) -> Node:
         return syntax().apply("bitand", other, self)
 
-    def __or__(self: Node, other: Any) -> Node:
+    def __or__(self: Node, other: object) -> Node:
         return syntax().apply("bitor", self, other)
 
-    def __ror__(self: Node, other: Any) -> Node:
+    def __ror__(self: Node, other: object) -> Node:
         return syntax().apply("bitor", other, self)
 
-    def __xor__(self: Node, other: Any) -> Node:
+    def __xor__(self: Node, other: object) -> Node:
         return syntax().apply("bitxor", self, other)
 
-    def __rxor__(self: Node, other: Any) -> Node:
+    def __rxor__(self: Node, other: object) -> Node:
         return syntax().apply("bitxor", other, self)
 
     def __invert__(self: Node) -> Node:
         return syntax().apply("bitnot", self)
 
-    def __lshift__(self: Node, other: Any) -> Node:
+    def __lshift__(self: Node, other: object) -> Node:
         return syntax().apply("lshift", self, other)
 
-    def __rlshift__(self: Node, other: Any) -> Node:
+    def __rlshift__(self: Node, other: object) -> Node:
         return syntax().apply("lshift", other, self)
 
-    def __rshift__(self: Node, other: Any) -> Node:
+    def __rshift__(self: Node, other: object) -> Node:
         return syntax().apply("rshift", self, other)
 
-    def __rrshift__(self: Node, other: Any) -> Node:
+    def __rrshift__(self: Node, other: object) -> Node:
         return syntax().apply("rshift", other, self)
 
     def __array_ufunc__(self: Node, ufunc: Any, method: str, *operands: Any, **options: Any) -> Node:
-        """What numpy calls for ``number + node`` where the number is its own: it is taken for Python's, as in DALI."""
+        """Called by numpy for ``number + node`` with a number of its own, which is treated as Python's, as in DALI."""
         left, function = operands[0], _UFUNCS.get(ufunc)
         if function is None or method != "__call__" or options or operands[1:] != (self,) or np.ndim(left):
             raise TypeError(
@@ -182,10 +182,10 @@ class Expression:
             )
         return syntax().apply(function, left.item(), self)
 
-    # Nodes are compared into nodes, and found in dictionaries by identity.
+    # Comparison makes nodes; dictionaries find nodes by identity.
     __hash__ = object.__hash__
 
-    def __getitem__(self: Node, index: Any) -> Node:
+    def __getitem__(self: Node, index: object) -> Node:
         return syntax().subscript(self, index)
 
     def shape(self: Node, *, dtype: DALIDataType | None = None, device: str = "cpu") -> Node:

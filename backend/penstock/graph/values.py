@@ -1,4 +1,4 @@
-"""Which values can be constants of a graph, and what the operator that gives them is told."""
+"""Which values can be constants of a graph, and the arguments of the operator that holds them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from penstock.data_types import (
 _FLOATING = (FLOAT, FLOAT16, FLOAT64)
 
 
-def is_constant(value: Any) -> bool:
+def is_constant(value: object) -> bool:
     """Whether a value can become an input: numbers, arrays, flat sequences of numbers, constants."""
     if isinstance(value, (bool, int, float, np.number, np.ndarray, ScalarConstant)):
         return True
@@ -39,9 +39,12 @@ def is_constant(value: Any) -> bool:
 
 
 def constant_arguments(
-    value: Any, dtype: DALIDataType | None = None, shape: Sequence[int] | int | None = None, layout: str | None = None
+    value: object,
+    dtype: DALIDataType | None = None,
+    shape: Sequence[int] | int | None = None,
+    layout: str | None = None,
 ) -> dict[str, Any]:
-    """The arguments of the operator ``Constant`` that gives ``value``; as for :func:`~penstock.graph.calls.constant_node`."""
+    """The arguments of the operator ``Constant`` for ``value``; as for :func:`~penstock.graph.calls.constant_node`."""
     if isinstance(value, ScalarConstant):
         dtype, value = dtype or value.dtype, value.value
     if isinstance(value, (list, tuple)):

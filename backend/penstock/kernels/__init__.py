@@ -1,1 +1,1 @@
-"""Code that two or more operators share: plans on numpy level here, numba kernels in `cpu`, CUDA kernels in `cuda`."""
+"""Code shared by two or more operators: plans in numpy here, numba kernels in `cpu`, CUDA kernels in `cuda`."""

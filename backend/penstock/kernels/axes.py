@@ -1,4 +1,4 @@
-"""Naming dimensions: by index or by the layout's letters."""
+"""Selecting dimensions by index or by the layout's letters."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from collections.abc import Sequence
 def resolve_axes(
     axes: Sequence[int] | None, axis_names: str | None, layout: str, ndim: int, repeated: bool = False
 ) -> list[int] | None:
-    """The indices of the dimensions that a user named; None where none was given.
+    """The indices of the given dimensions; None if none is given.
 
     Args:
         axes: indices; negative ones count from the end.
-        axis_names: letters of the layout; they go before ``axes``.
+        axis_names: letters of the layout; they take precedence over ``axes``.
         layout: of the data.
         ndim: of the data.
-        repeated: a dimension may be named more than once.
+        repeated: allow a dimension to be given more than once.
 
     Raises:
         RuntimeError: the layout has no such letter.
         IndexError: there is no such dimension.
-        ValueError: a dimension is named twice.
+        ValueError: a dimension is given twice.
     """
     if axis_names:
         missing = [name for name in axis_names if name not in layout]
@@ -47,7 +47,7 @@ def resolve_axis(axis: int, ndim: int) -> int:
 
 
 def spatial_axes(layout: str, ndim: int) -> list[int]:
-    """The dimensions along which filters run: all but channels and frames, which come first, and channels behind.
+    """The dimensions that filters run along: all except leading channels and frames, and trailing channels.
 
     Raises:
         RuntimeError: channels or frames are between the others, or there are none or more than three others.
@@ -72,5 +72,5 @@ def spatial_axes(layout: str, ndim: int) -> list[int]:
 
 
 def image_view(shape: Sequence[int], axis: int) -> tuple[int, int, int, int]:
-    """The shape (planes, height, width, inner) of the same elements, where ``axis`` is the height's dimension."""
+    """The shape (planes, height, width, inner) of the same elements, if ``axis`` is the height's dimension."""
     return math.prod(shape[:axis]), shape[axis], shape[axis + 1], math.prod(shape[axis + 2 :])

@@ -1,8 +1,8 @@
-"""Names of what lies beyond an image's border."""
+"""Names of border modes."""
 
 from __future__ import annotations
 
-# What OpenCV calls them; a|abc repeats the edge, b|abc mirrors without repeating it.
+# In OpenCV's terms; a|abc repeats the edge, b|abc mirrors without repeating it.
 BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic of axis-aligned boxes: left, top, right, bottom (and more such pairs of corners in more dimensions)."""
+"""Arithmetic on axis-aligned boxes: left, top, right, bottom (or starts and ends in more dimensions)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def volumes(boxes: np.ndarray) -> np.ndarray:
 
 
 def intersections(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Areas (volumes) that each of ``boxes`` shares with each of ``others``, of shape (boxes, others)."""
+    """The intersection areas (volumes) of each of ``boxes`` with each of ``others``, of shape (boxes, others)."""
     ndim = boxes.shape[1] // 2
     starts = np.maximum(boxes[:, None, :ndim], others[None, :, :ndim])
     ends = np.minimum(boxes[:, None, ndim:], others[None, :, ndim:])
@@ -20,7 +20,7 @@ def intersections(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def overlaps(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Intersection over union of each of ``boxes`` with each of ``others``; 0 where both are empty."""
+    """Intersection over union of each of ``boxes`` with each of ``others``; 0 if both are empty."""
     shared = intersections(boxes, others)
     united = volumes(boxes)[:, None] + volumes(others)[None] - shared
     return np.divide(shared, united, out=np.zeros_like(shared), where=shared > 0)

@@ -1,7 +1,7 @@
-"""Matrices of colour changes.
+"""Colour matrices.
 
-Hue and saturation turn and scale the chroma plane of YIQ (the NTSC system's); YCbCr is that of ITU-R BT.601 in studio
-range: Y from 16 to 235, Cb and Cr from 16 to 240.
+Hue and saturation rotate and scale the chroma plane of YIQ (NTSC); YCbCr is ITU-R BT.601 in studio range: Y from 16 to
+235, Cb and Cr from 16 to 240.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from penstock.data_types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32
 _YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
 _FROM_YIQ = np.linalg.inv(_YIQ)
 LUMA = np.array([0.299, 0.587, 0.114])
-# The same as integers over 2^15 that add up to one, as images of uint8 are made grey.
+# The same as integers over 2^15 that sum to one, as uint8 images are converted to grey.
 COARSE_LUMA = (np.int32(9798), np.int32(19235), np.int32(3735))
 TO_YCBCR = np.array([[65.481, 128.553, 24.966], [-37.797, -74.203, 112.0], [112.0, -93.786, -18.214]]) / 255
 YCBCR_OFFSET = np.array([16.0, 128.0, 128.0])
@@ -23,7 +23,7 @@ FROM_YCBCR = np.linalg.inv(TO_YCBCR)
 
 
 def hue_saturation_value(hue: float, saturation: float, value: float) -> np.ndarray:
-    """The matrix that turns hue by degrees, and scales saturation and value."""
+    """The matrix that rotates the hue by degrees, and scales saturation and value."""
     angle = math.radians(hue)
     c, s = math.cos(angle), math.sin(angle)
     turn = np.array([[1, 0, 0], [0, c, s], [0, -s, c]])
@@ -40,5 +40,5 @@ _HALF = {UINT8: 128.0, INT8: 64.0, UINT16: 2.0**15, INT16: 2.0**14, UINT32: 2.0*
 
 
 def half_range(dtype: DALIDataType) -> float:
-    """The middle of a type's range of non-negative values; 0.5 for floating point."""
+    """The middle of a type's non-negative range; 0.5 for floating point."""
     return _HALF.get(dtype, 0.5)

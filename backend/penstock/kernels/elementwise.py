@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-# Innermost loops shorter than this cost more than what they compute.
+# For inner loops shorter than this, numpy's overhead dominates.
 _SHORT = 1024
 
 
 def _in(out: np.ndarray) -> dict[str, Any]:
-    """Arguments of a numpy function that computes in the result's type, converting operands piece by piece."""
+    """Arguments of a ufunc that computes in the result's type, converting operands in chunks."""
     return {"out": out, "dtype": out.dtype, "casting": "unsafe"}
 
 
@@ -21,7 +21,7 @@ def _converted(operands: Sequence[np.ndarray], out: np.ndarray) -> list[np.ndarr
 
 
 def _divide(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """Integers truncate toward zero; floating point is divided plainly."""
+    """Integer division truncates toward zero."""
     if out.dtype.kind == "f":
         np.divide(a, b, **_in(out))
         return
@@ -38,7 +38,7 @@ def _may_be_negative(operand: np.ndarray) -> bool:
 
 
 def _modulo(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """The remainder with the sign of the dividend."""
+    """The remainder has the sign of the dividend."""
     if out.dtype.kind != "f":
         _refuse_zero(b)
     np.fmod(a, b, **_in(out))
@@ -50,7 +50,7 @@ def _refuse_zero(divisor: np.ndarray) -> None:
 
 
 def _power(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """Integers stay integers; a negative exponent gives 0."""
+    """Integers stay integers; a negative exponent yields 0."""
     if out.dtype.kind == "i":
         negative = b < 0
         np.power(a, np.where(negative, 0, b).astype(out.dtype), **_in(out))
@@ -68,7 +68,7 @@ def _maximum(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 
 
 def _chosen(a: np.ndarray, b: np.ndarray, out: np.ndarray, plain: Any, ignoring_nan: Any, compare: Any) -> None:
-    """Where ``compare`` holds, ``a``, else ``b``; so NaN on either side gives ``b``."""
+    """``a`` where ``compare`` holds, otherwise ``b``; so NaN on either side yields ``b``."""
     if out.dtype.kind != "f":
         plain(a, b, **_in(out))
     elif b.size == 1 and not np.isnan(b).any():
@@ -87,7 +87,7 @@ def _rsqrt(a: np.ndarray, out: np.ndarray) -> None:
     np.sqrt(a, **_in(out))
     np.divide(1, out, out=out)
     if out.dtype == np.float32:
-        # What the reciprocal square root instruction and one step of Newton's method make of zero.
+        # The result of the reciprocal square root instruction plus one Newton step for zero.
         np.copyto(out, np.nan, where=a == 0)
 
 
@@ -143,7 +143,7 @@ _FUNCTIONS: dict[str, Callable[..., None]] = {
     "acosh": _ufunc(np.arccosh),
     "atanh": _ufunc(np.arctanh),
 }
-_COMPARISONS: dict[str, Any] = {
+_COMPARISONS: dict[str, object] = {
     "eq": np.equal,
     "neq": np.not_equal,
     "lt": np.less,
@@ -154,7 +154,7 @@ _COMPARISONS: dict[str, Any] = {
 
 
 def evaluate(function: str, operands: Sequence[np.ndarray], out: np.ndarray) -> None:
-    """Computes ``function`` of broadcast operands into ``out``, whose dtype is the type of the result.
+    """Computes ``function`` of broadcast operands into ``out``, whose dtype is the result's type.
 
     Raises:
         ValueError: integers are divided by zero.
@@ -170,9 +170,9 @@ def evaluate(function: str, operands: Sequence[np.ndarray], out: np.ndarray) -> 
 
 
 def _with_long_loops(operands: Sequence[np.ndarray], out: np.ndarray) -> tuple[Sequence[np.ndarray], np.ndarray]:
-    """The same arrays with inner dimensions joined where that makes a short innermost loop long.
+    """The same arrays with inner dimensions merged, if that makes a short inner loop long.
 
-    Operands that are broadcast along the joined dimensions (a value for each channel, say) are repeated along them.
+    Operands broadcast along the merged dimensions (a value for each channel, say) are repeated along them.
     """
     if out.size <= _SHORT or out.ndim < 2 or out.shape[-1] >= _SHORT or not out.flags.c_contiguous:
         return operands, out
@@ -202,7 +202,7 @@ def _shifted(function: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _compare(comparison: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """By value, also where one operand is uint64 and the other signed, which no common integer type holds."""
+    """By value, even for uint64 and a signed type, which have no common integer type."""
     if {a.dtype.kind, b.dtype.kind} == {"u", "i"} and np.uint64 in (a.dtype, b.dtype):
         if a.dtype.kind == "i":
             negative, sign = a < 0, comparison(-1, 0)
@@ -218,9 +218,9 @@ def _compare(comparison: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> 
 
 
 def folded(function: np.ufunc, data: np.ndarray, axes: tuple[int, ...], **options: Any) -> Any:
-    """The elements along ``axes`` joined by ``function``, one dimension after the other.
+    """Reduces the elements along ``axes`` by ``function``, one dimension at a time.
 
-    The outermost goes first: loops over what is inside of it are long, where those over a few channels would be short.
+    The outermost goes first: its inner loops are long, unlike those over a few channels.
     """
     for gone, axis in enumerate(sorted(axes)):
         data = function.reduce(data, axis=axis - gone, **options)

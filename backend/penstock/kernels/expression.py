@@ -1,4 +1,4 @@
-"""Arithmetic expressions as saved pipelines have them: parsing, and the types of results."""
+"""Arithmetic expressions in saved pipelines: parsing, and result types."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ ARITY = {
     **dict.fromkeys((*KEEPING_UNARY, *FLOATING_UNARY), 1),
     "clamp": 3,
 }
-# How Python writes them.
+# Python's spelling.
 SYMBOLS = {
     "add": "+",
     "sub": "-",
@@ -96,7 +96,7 @@ SYMBOLS = {
     "lshift": "<<",
     "rshift": ">>",
 }
-# bool with bool gives sense only to these.
+# For two booleans, only these are defined.
 _BOOL_PAIRS = ("mul", "bitand", "bitor", "bitxor", "lshift", "rshift", *COMPARISONS)
 
 
@@ -113,7 +113,7 @@ class Operand:
 
     @property
     def is_real(self) -> bool:
-        """Whether a constant is among the real ones, which are numbered apart from the integer ones."""
+        """Whether a constant is one of the real ones, which are numbered separately from the integers."""
         return self.dtype in _FLOATING
 
 
@@ -132,7 +132,7 @@ _CONSTANT = re.compile(r"\$(\d+):(\w+)")
 
 @functools.lru_cache(maxsize=1024)
 def parse(description: str) -> Expression:
-    """The expression of a description such as ``add(&0 $0:int32)``; raises RuntimeError where it is none."""
+    """The expression of a description such as ``add(&0 $0:int32)``; raises RuntimeError for an invalid one."""
     match = _WHOLE.fullmatch(description)
     if match is None:
         raise RuntimeError(f"'{description}' is no expression of one function, such as add(&0 &1)")
@@ -159,7 +159,7 @@ def _operand(word: str, description: str) -> Operand:
 
 
 def promote(left: DALIDataType, right: DALIDataType) -> DALIDataType:
-    """The type in which two operands meet: floating point wins; mixed signs take the next wider signed type."""
+    """The common type of two operands: floating point wins; mixed signs take the next wider signed type."""
     for dtype in (FLOAT64, FLOAT, FLOAT16):
         if dtype in (left, right):
             return dtype
@@ -173,7 +173,7 @@ def promote(left: DALIDataType, right: DALIDataType) -> DALIDataType:
 
 
 def result_type(function: str, types: tuple[DALIDataType, ...]) -> DALIDataType:
-    """The type of a function's result; raises RuntimeError where the function does not take such operands."""
+    """The type of a function's result; raises RuntimeError for unsupported operands."""
     for side, dtype in zip(("Left operand", "Right operand"), types):
         if dtype in ENUM_TYPES:
             raise RuntimeError(f"{side} data type not supported by `{function}`: {dtype_name(dtype)}")

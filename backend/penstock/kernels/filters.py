@@ -1,8 +1,8 @@
 """Resampling filters as tables: for each output position, the first input position and the weights from there on.
 
-Filters of distance d: linear ``1 - |d|``; cubic: Catmull and Rom's spline (a = -0.5; Keys, "Cubic convolution interpolation
-for digital image processing", 1981); Lanczos with three lobes (Duchon, "Lanczos filtering", 1979); Gaussian
-``exp(-4 d^2)``. Cubic, Lanczos and Gaussian are read from tables of 32 entries a unit, linearly interpolated.
+Filters of distance d: linear ``1 - |d|``; cubic: Catmull-Rom spline (a = -0.5; Keys, "Cubic convolution interpolation
+for digital image processing", 1981); Lanczos with three lobes (Duchon, "Lanczos filtering", 1979); Gaussian ``exp(-4
+d^2)``. Cubic, Lanczos and Gaussian are tables with 32 entries per unit, linearly interpolated.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from penstock.kernels.resize_shapes import AxisPlan
 
 _PER_UNIT = 32
 _NO_TABLE = np.empty(0)
-# In the place of the first taps, where they follow from the filter's radius.
+# Instead of the first taps, if they follow from the filter's radius.
 _COMPUTED = np.empty(0, np.int64)
-# The widest filters have this radius, in samples: beyond, nothing but the edges would tell.
+# The largest radius of a filter, in samples: beyond it only the edges would matter.
 MAX_SUPPORT = 65536.0
 SUPPORT = {
     DALIInterpType.INTERP_LINEAR: 1.0,
@@ -66,7 +66,7 @@ TABULATED = {
 
 @functools.cache
 def tabulated(kind: DALIInterpType) -> np.ndarray:
-    """A filter's values at distances from 0 on, 32 a unit, and two zeros behind them."""
+    """A filter's values at distances from 0 on, 32 per unit, followed by two zeros."""
     count = int(SUPPORT[kind]) * _PER_UNIT
     values = TABULATED[kind](np.arange(count + 1) / _PER_UNIT).astype(np.float32).astype(np.float64)
     return np.append(values, (0.0, 0.0))
@@ -74,14 +74,14 @@ def tabulated(kind: DALIInterpType) -> np.ndarray:
 
 @functools.lru_cache(maxsize=256)
 def nearest(plan: AxisPlan, last: bool, outputs: range | None = None) -> np.ndarray:
-    """The nearest input position of each output position, or of those named; int32.
+    """The nearest input position of each output position, or of selected ones; int32.
 
     Args:
         plan: the axis.
-        last: it is the width; those above it are rounded in another way.
-        outputs: the output positions that are wanted; None: all.
+        last: whether it is the width; other axes are rounded differently.
+        outputs: selected output positions; None: all.
     """
-    # In single precision, in these orders: where a centre falls on an edge between pixels, that decides.
+    # In single precision, in this order: it decides when a centre falls on an edge between pixels.
     start, half = np.float32(plan.start), np.float32(0.5)
     step = (np.float32(plan.end) - start) / np.float32(plan.size_out)
     if last:
@@ -96,13 +96,13 @@ def nearest(plan: AxisPlan, last: bool, outputs: range | None = None) -> np.ndar
 
 @functools.lru_cache(maxsize=256)
 def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range | None = None) -> Taps:
-    """The filter for one axis; what lies outside of the input is read from its edge.
+    """The filter for one axis; positions outside the input read its edge.
 
     Args:
         plan: the axis.
         kind: of filter; not INTERP_NN.
         antialias: widen the filter when the axis shrinks.
-        outputs: the output positions that are wanted; None: all.
+        outputs: selected output positions; None: all.
     """
     from penstock.kernels.cpu.taps import fill_taps
 
@@ -134,9 +134,9 @@ def taps(plan: AxisPlan, kind: DALIInterpType, antialias: bool, outputs: range |
 
 
 def _gaussian_window(plan: AxisPlan, width: float, outputs: range) -> tuple[np.ndarray, int]:
-    """The first tap of each output position, and how many there are.
+    """The first tap of each output position, and the number of taps.
 
-    The filter does not end in zeros, and of two taps right at its ends one is taken: rounding in single precision, in
+    The filter does not end in zeros, and of two taps right at its ends one is used: rounding in single precision, in
     this order, decides which.
     """
     from penstock.kernels.cpu.tables import gaussian_window

@@ -1,4 +1,4 @@
-"""Affine maps of points and pixels, and the canvases that rotated images need."""
+"""Affine transforms of points and pixels, and the canvases of rotated images."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def about_centres(rotations: np.ndarray, sizes_in: np.ndarray, sizes_out: np.nda
 
 
 def inverted(matrix: np.ndarray) -> np.ndarray:
-    """The inverse of an affine matrix [M|t]; raises ValueError where there is none."""
+    """The inverse of an affine matrix [M|t]; raises ValueError if it is singular."""
     linear, translation = matrix[:, :-1].astype(np.float32), matrix[:, -1].astype(np.float32)
     try:
         inverse = np.linalg.inv(linear.astype(np.float64)).astype(np.float32)
@@ -76,7 +76,7 @@ def inverted(matrix: np.ndarray) -> np.ndarray:
 
 
 def affine(linear: np.ndarray, centre: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
-    """The matrix [M|t] that applies ``linear`` and leaves ``centre`` (default: the origin) where it is; float32."""
+    """The matrix [M|t] that applies ``linear`` about ``centre`` (default: the origin); float32."""
     linear = linear.astype(np.float32)
     if centre is None:
         return np.column_stack([linear, np.zeros(len(linear), np.float32)])
@@ -86,7 +86,7 @@ def affine(linear: np.ndarray, centre: Sequence[float] | np.ndarray | None = Non
 
 def composed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """The matrix [M|t] that applies ``first``, then ``second``."""
-    # With the last row of the homogeneous matrix, so that infinities spread as they do in the reference.
+    # With the last row of the homogeneous matrix, so that infinities spread as in DALI.
     row = np.zeros((1, first.shape[1]), first.dtype)
     row[0, -1] = 1
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""What `cat` and `stack` have in common: checks of the inputs and the shape of the output."""
+"""Shared by `cat` and `stack`: checks of the inputs, and the output's shape."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.tensors import TensorList
 
 
 def common_type(inputs: Sequence[TensorList]) -> DALIDataType:
-    """The inputs' type; raises RuntimeError where they differ."""
+    """The inputs' type; raises RuntimeError if they differ."""
     types = [batch.dtype for batch in inputs]
     for index, dtype in enumerate(types):
         if dtype != types[0]:
@@ -21,7 +21,7 @@ def common_type(inputs: Sequence[TensorList]) -> DALIDataType:
 
 
 def common_rank(inputs: Sequence[TensorList]) -> int:
-    """The inputs' number of dimensions; raises RuntimeError where they differ."""
+    """The inputs' number of dimensions; raises RuntimeError if they differ."""
     ranks = {batch.ndim() for batch in inputs}
     if len(ranks) > 1:
         raise RuntimeError(
@@ -32,7 +32,7 @@ def common_rank(inputs: Sequence[TensorList]) -> int:
 
 
 def joined_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[int, ...]:
-    """The extents of samples joined along ``axis``; raises RuntimeError where they differ elsewhere."""
+    """The extents of samples joined along ``axis``; raises RuntimeError if they differ elsewhere."""
     first = shapes[0]
     for shape in shapes:
         if shape[:axis] + shape[axis + 1 :] != first[:axis] + first[axis + 1 :]:

@@ -1,4 +1,4 @@
-"""How audio samples of integer types stand for numbers between -1 and 1, and back.
+"""Conversion between integer audio samples and numbers between -1 and 1.
 
 Silence is 0 in signed types and the middle of the range in unsigned ones.
 """
@@ -11,7 +11,7 @@ _HALF = np.float32(0.5)
 
 
 def to_unit(samples: np.ndarray, unsigned: bool = False) -> np.ndarray:
-    """Samples as float32 in [-1, 1]; where they are for an ``unsigned`` type, in [0, 1]."""
+    """Samples as float32 in [-1, 1]; in [0, 1] for an ``unsigned`` type."""
     if samples.dtype.kind == "f":
         unit = samples.astype(np.float32, copy=False)
     else:
@@ -22,7 +22,7 @@ def to_unit(samples: np.ndarray, unsigned: bool = False) -> np.ndarray:
 
 
 def from_unit(unit: np.ndarray, out: np.ndarray) -> None:
-    """The reverse of :func:`to_unit`, rounding and saturating; for unsigned types ``unit`` is in [0, 1]."""
+    """The inverse of :func:`to_unit`, rounding and saturating; for unsigned types ``unit`` is in [0, 1]."""
     from penstock.kernels.cpu.convert import cast
 
     if out.dtype.kind == "f":

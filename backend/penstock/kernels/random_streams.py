@@ -1,7 +1,6 @@
-"""Where random numbers come from: seeds, the streams of samples, shuffles. Needs nothing but numpy.
+"""The sources of random numbers: seeds, per-sample streams, shuffles. Needs numpy only.
 
-The rules are DALI's (and, below them, those of the GNU C++ library), so that a pipeline with a seed draws the same
-numbers here and there:
+The rules are DALI's (and, below them, the GNU C++ library's), so that a seeded pipeline draws the same numbers:
 
 - the pipeline's seed is spread by ``std::seed_seq``; each random operator without a seed takes the next word;
 - an operator's seed is the key of its Philox generator; each sample of each batch has a stream of its own;
@@ -33,10 +32,10 @@ __all__ = [
 _WORD = 0xFFFFFFFF
 _SEED_SLOTS = 1024
 SAMPLE_STRIDE = 65537
-"""From the stream of a sample to that of the next."""
+"""The stride between the streams of samples."""
 
 CROP_KEY = np.uint64(0x012345678ABCDEFE)
-"""What the key of a random window's stream is XORed with."""
+"""XORed with the key of a random window's stream."""
 
 
 class Stream(NamedTuple):
@@ -44,7 +43,7 @@ class Stream(NamedTuple):
 
     Attributes:
         key: the operator's seed.
-        stream: the upper half of the counter: tells samples and batches apart.
+        stream: the upper half of the counter: distinguishes samples and batches.
         start: position of the first draw.
     """
 
@@ -54,12 +53,12 @@ class Stream(NamedTuple):
 
 
 def sample_stream(seed: int, produced: int, index: int) -> Stream:
-    """The stream of sample ``index`` of a batch, before which the operator has produced ``produced`` samples."""
+    """The stream of sample ``index`` of a batch, after ``produced`` samples of the operator."""
     return Stream(_uint64(seed), _uint64(produced + SAMPLE_STRIDE * index))
 
 
 def stream_from_state(state: np.ndarray, index: int) -> Stream:
-    """The stream of sample ``index`` where the graph gives the generator's state.
+    """The stream of sample ``index``, if the generator's state is computed in the graph.
 
     ``state`` is uint32[7]: low and high words of the key, of the block's counter, and of the stream; then the phase.
     """
@@ -109,10 +108,10 @@ def _mixed(word: int) -> int:
 
 
 def seed_slots(pipeline_seed: int) -> list[int]:
-    """The seeds that random operators without a seed of their own take, in graph order, from a pipeline's seed.
+    """The seeds that random operators without their own take, in graph order, from a pipeline's seed.
 
-    Readers count; operators with a seed do not; instances of one call on several input sets share the first one's
-    seed but take up a slot each.
+    Readers count; operators with a seed do not; instances of one call on several input sets share the first one's seed
+    but take a slot each.
     """
     return seed_sequence(pipeline_seed, _SEED_SLOTS).tolist()
 
@@ -123,7 +122,7 @@ def seed_slots(pipeline_seed: int) -> list[int]:
 def mersenne_twister(seed: int) -> Iterator[int]:
     """The endless output of ``std::mt19937(seed)``."""
     generator = np.random.MT19937()
-    generator._legacy_seeding(seed & _WORD)  # private: std::mt19937's seeding, which numpy has no public name for
+    generator._legacy_seeding(seed & _WORD)  # private: numpy has no public name for std::mt19937's seeding
     while True:
         yield from generator.random_raw(1024).tolist()
 
@@ -140,7 +139,7 @@ def philox(stream: Stream) -> Iterator[int]:
 
 
 def bounded(draws: Iterator[int], bound: int) -> int:
-    """A number in [0, bound) from 32-bit draws, without bias (Lemire's method)."""
+    """An unbiased number in [0, bound) from 32-bit draws (Lemire's method)."""
     product = next(draws) * bound
     if product & _WORD < bound:
         threshold = (2**32 - bound) % bound
@@ -150,9 +149,9 @@ def bounded(draws: Iterator[int], bound: int) -> int:
 
 
 def std_shuffle(count: int, draws: Iterator[int]) -> list[int]:
-    """The order into which ``std::shuffle`` brings 0 ... count-1, from 32-bit draws.
+    """The order that ``std::shuffle`` puts 0 ... count-1 in, from 32-bit draws.
 
-    While two positions fit into one draw, it takes them from one.
+    As long as two positions fit into one draw, it takes both from one.
     """
     order = list(range(count))
     if count * count > _WORD:
@@ -175,7 +174,7 @@ def _swap(order: list[int], i: int, j: int) -> None:
 
 
 class MinimalStandard:
-    """``std::minstd_rand0`` seeded by ``std::seed_seq{seed}``: what readers pick from their buffer with.
+    """``std::minstd_rand0`` seeded by ``std::seed_seq{seed}``, which readers use to pick from their buffer.
 
     Attributes:
         state: the generator's state; part of a reader's checkpoint.

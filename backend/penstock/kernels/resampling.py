@@ -1,4 +1,4 @@
-"""Resampling of audio, as the operators that change sample rates share it."""
+"""Audio resampling, shared by the operators that change sample rates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def lobes_of_quality(quality: float) -> int:
-    """How many zeros of the sinc the filter reaches to each side: 3 for quality 0, 16 for 50, 64 for 100.
+    """The zeros of the sinc on each side of the filter: 3 for quality 0, 16 for 50, 64 for 100.
 
     Raises:
         RuntimeError: the quality is not between 0 and 100.
@@ -30,7 +30,7 @@ def resample_signal(signal: np.ndarray, scale: float, length: int, lobes: int) -
 
 @cache
 def filter_table(lobes: int) -> np.ndarray:
-    """The filter of so many lobes to each side."""
+    """The filter with so many lobes on each side."""
     from penstock.kernels.cpu.audio import sinc_table
 
     return sinc_table(lobes)

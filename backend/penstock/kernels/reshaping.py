@@ -1,4 +1,4 @@
-"""The shapes that reshaping gives."""
+"""The shapes of reshaped samples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Shape = tuple[int, ...]
 
 
 def check_extents(shape: Sequence[int] | None) -> None:
-    """Raises RuntimeError for a constant shape with an extent of 0, which only a shape from the graph may have."""
+    """Raises RuntimeError for a constant shape with an extent of 0, which only a computed shape may have."""
     if shape is not None and 0 in shape:
         raise RuntimeError(f"Extent of 0 is illegal; got: {_extents_text(shape)}")
 
@@ -25,13 +25,13 @@ def reshaped(
 
     Args:
         shape: of the input.
-        wanted: extents of the output; one may be negative: what is left. None: those of ``src_dims``.
-        relative: ``wanted`` are factors of the extents of the corresponding input dimensions.
-        src_dims: the input dimension that each output extent comes from; -1: none, of extent 1.
-        volume: of the output in elements, where it is not the input's.
+        wanted: extents of the output; a negative one is inferred. None: those of ``src_dims``.
+        relative: ``wanted`` are factors of the corresponding input extents.
+        src_dims: the input dimension of each output extent; -1: none, of extent 1.
+        volume: of the output in elements, if it is not the input's.
 
     Raises:
-        RuntimeError: the volumes differ, or extents do not come out as whole numbers.
+        RuntimeError: the volumes differ, or extents are not whole numbers.
     """
     total = math.prod(shape) if volume is None else volume
     base = list(shape) if src_dims is None else [_source_extent(shape, dim) for dim in src_dims]

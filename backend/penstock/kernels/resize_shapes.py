@@ -96,12 +96,14 @@ def plan_axes(
     from penstock.kernels.cpu.axis_plans import fill_axis_plans
 
     sizes, starts, ends = np.empty(shapes.shape, np.int64), np.empty(shapes.shape), np.empty(shapes.shape)
+    region_starts, region_ends = (_NONE, _NONE) if region is None else region
     unusable = fill_axis_plans(
         shapes,
         requested,
         MODES.index(mode),
         np.array(most, np.float64) if most else _NO_LIMITS,
-        *((_NONE, _NONE) if region is None else region),
+        region_starts,
+        region_ends,
         bool(relative),
         bool(subpixel_scale),
         ROUNDINGS.index(rounding),

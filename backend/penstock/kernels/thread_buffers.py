@@ -1,4 +1,4 @@
-"""Memory that a thread keeps from sample to sample."""
+"""Memory that a thread reuses from sample to sample."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 
 class ThreadBuffers:
-    """A buffer for each thread, as large as the largest array that the thread has asked for."""
+    """One buffer per thread, as large as the largest array requested so far."""
 
     def __init__(self) -> None:
         self._local = threading.local()
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        """This thread's buffer, as an array of ``shape``; its contents are undefined."""
+        """This thread's buffer as an uninitialized array of ``shape``."""
         size = math.prod(shape) * dtype.itemsize
         held = getattr(self._local, "held", None)
         if held is None or held.size < size:

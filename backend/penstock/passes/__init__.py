@@ -1,4 +1,4 @@
-"""How a graph is improved before it runs: one ordered list of named rewrites, none of which changes a result."""
+"""Improves graphs before they run: an ordered list of named rewrites, none of which changes a result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Applied:
     Attributes:
         name: of the pass.
         before, after: the graph.
-        changes: in the order in which they were made.
+        changes: in the order they were made.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Applied:
 
 
 def ordered_passes() -> dict[str, Pass]:
-    """The passes by name, in the order in which they run."""
+    """The passes by name, in the order they run."""
     from penstock.passes.decode_regions import decode_regions
     from penstock.passes.fold_constants import fold_constants
     from penstock.passes.fuse import fuse
@@ -44,11 +44,11 @@ def ordered_passes() -> dict[str, Pass]:
 
 
 def chosen_passes(names: Sequence[str] | None) -> dict[str, Pass]:
-    """The passes of these names, in the order in which they run; None: all.
+    """The passes of these names, in the order they run; None: all.
 
     Raises:
-        TypeError: ``names`` is no list of names.
-        ValueError: there is no pass of such a name.
+        TypeError: ``names`` is not a list of names.
+        ValueError: there is no pass with such a name.
     """
     known = ordered_passes()
     if names is None:
@@ -64,7 +64,7 @@ def chosen_passes(names: Sequence[str] | None) -> dict[str, Pass]:
 
 
 def apply_passes(graph: Graph, names: Sequence[str] | None = None) -> Iterator[Applied]:
-    """Runs the passes one after the other, and tells what each did."""
+    """Runs the passes in turn, yielding what each did."""
     for name, rewrite in chosen_passes(names).items():
         before = graph
         graph, changes = rewrite(before)

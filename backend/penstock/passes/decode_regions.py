@@ -1,4 +1,4 @@
-"""Decodes only the region of each image that is used."""
+"""Decodes only the regions of images that are used."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from penstock.passes.rewriting import Rewritten
 
 
 def decode_regions(graph: Graph) -> Rewritten:
-    """The graph in which a decoder and the windows behind it are one, where the whole image is used for nothing else."""
+    """The graph with each decoder fused with the window taken of its image, if the whole image is not used otherwise."""
     return fuse_composed(graph, "fuse", only_windows=True)

@@ -1,4 +1,4 @@
-"""Computes once, at build, what depends on constants alone."""
+"""Computes everything that depends only on constants once, at build."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.tensors import TensorListCPU
 
 
 def fold_constants(graph: Graph) -> Rewritten:
-    """The graph in which CPU operators that see only constants are constants themselves."""
+    """The graph with CPU operators of constants replaced by constants."""
     values: dict[str, TensorListCPU] = {}
     folded: dict[str, DataNode] = {}
     changes: list[Change] = []
@@ -19,10 +19,10 @@ def fold_constants(graph: Graph) -> Rewritten:
         try:
             outputs = _evaluate(op, values)
         except Exception:
-            # It fails when the pipeline runs too, and is reported there with its place in the pipeline.
+            # It will fail when the pipeline runs, too, and is reported there with its source line.
             continue
         if any(len(batch) != 1 for batch in outputs):
-            # A part of a split batch: how many samples it has is not a constant's to say.
+            # Part of a split batch, whose number of samples is not constant.
             continue
         for node, batch in zip(op.outputs, outputs):
             values[node.name] = batch

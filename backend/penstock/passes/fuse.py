@@ -1,4 +1,4 @@
-"""Replaces operators in a row by one that does what all do, where the data between them is used for nothing else."""
+"""Replaces chains of operators by one fused operator, if the data between them is not used otherwise."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from penstock.schema.image_chain import ChainOperator, PixelSource
 
 
 def fuse(graph: Graph) -> Rewritten:
-    """The graph in which operators that have one operator for all of them are that operator."""
+    """The graph with chains fused."""
     listed = fuse_listed(graph, "fuse")
     composed = fuse_composed(listed.graph, "fuse")
     return Rewritten(composed.graph, listed.changes + composed.changes)
 
 
 def fuse_listed(graph: Graph, by: str) -> Rewritten:
-    """The graph with each chain that some fused operator of the pass ``by`` lists; longer chains go first."""
+    """The graph with each chain listed by a fused operator of the pass ``by`` replaced; longer chains first."""
     chains = {s.name: s.fuses for s in all_schemas() if s.fuses and s.fused_by == by}
     rules = sorted(chains, key=lambda name: len(chains[name]), reverse=True)
     changes: list[Change] = []
     while True:
         uses = _uses(graph)
         replacements = {}
-        # From the outputs on, so that a chain is found by its end.
+        # From the outputs backwards, as a chain is found from its end.
         for op in reversed(graph.operators):
             able = (rule for rule in rules if op.device in find_schema(rule).devices)
             found = ((rule, _listed_chain(chains[rule], op, uses)) for rule in able)
@@ -45,12 +45,12 @@ def fuse_listed(graph: Graph, by: str) -> Rewritten:
 
 
 def fuse_composed(graph: Graph, by: str, only_windows: bool = False) -> Rewritten:
-    """The graph with each chain, as long as can be, of operators that the fused operator of the pass ``by`` composes.
+    """The graph with each maximal chain that the fused operator of the pass ``by`` can compose replaced.
 
     Args:
-        graph: what is improved.
+        graph: to improve.
         by: the name of the pass.
-        only_windows: only sources of pixels with the windows that are taken of them.
+        only_windows: only pixel sources with the windows taken of them.
     """
     rule = next(schema for schema in all_schemas() if schema.fuses == () and schema.fused_by == by)
     uses = _uses(graph)
@@ -69,7 +69,7 @@ def fuse_composed(graph: Graph, by: str, only_windows: bool = False) -> Rewritte
 
 
 def _uses(graph: Graph) -> Counter[str]:
-    """How often something needs each node, by its name."""
+    """The number of uses of each node, by name."""
     return Counter(node.name for node in _all_uses(graph))
 
 
@@ -81,7 +81,7 @@ def _all_uses(graph: Graph) -> Iterable[DataNode]:
 
 
 def _listed_chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[str]) -> list[OpNode]:
-    """The operators of a chain that ends with ``last``; empty where there is none, or something speaks against it."""
+    """The operators of a chain that ends with ``last``; empty if there is none, or it cannot be fused."""
     chain: list[OpNode] = []
     op: OpNode | None = last
     for allowed in reversed(names):
@@ -99,21 +99,21 @@ def _can_be_left_out(op: OpNode) -> bool:
 
 
 def _feeds_only(op: OpNode, into: OpNode, uses: Counter[str]) -> bool:
-    """Whether what an operator makes is the first input of another one, and nothing else needs it."""
+    """Whether the output of ``op`` is the first input of ``into``, and is not used otherwise."""
     between = into.inputs[0]
     return between.source is op and uses[between.name] == 1 and between.device == op.outputs[0].device
 
 
 @dataclass(frozen=True)
 class _Link:
-    """An operator in a chain, which may be a chain that was fused before."""
+    """An operator in a chain, which may itself be a fused chain."""
 
     node: OpNode
     operators: tuple[Operator, ...]
 
 
 def _composed_chain(rule: Schema, last: OpNode, uses: Counter[str], only_windows: bool) -> list[_Link]:
-    """The longest chain that ends with ``last``; none where it is of one operator, or of no use."""
+    """The longest chain that ends with ``last``; empty if it has one operator only, or would gain nothing."""
     kind = cast(type[FusedOperator], operator_class(rule.name))
     chain: list[_Link] = []
     op: OpNode | None = last
@@ -142,9 +142,10 @@ def _fits(kind: type[FusedOperator], operator: Operator, is_first: bool, only_wi
 
 
 def _windows_follow(source: Sequence[Operator], chain: Sequence[_Link]) -> bool:
-    """Whether a window is taken of what a source of pixels makes.
+    """Whether a window is taken of a pixel source's output.
 
-    Then the pass before decodes windows, one after the other: in turns with what follows, that took 10 % longer.
+    In that case the previous pass decodes all windows first: interleaved with the rest of the chain, that took 10 %
+    longer.
     """
     following = [*source[1:], *(operator for link in chain for operator in link.operators)]
     return bool(following) and _takes_windows(following[0])
@@ -160,7 +161,7 @@ def _change(chain: Sequence[OpNode], fused: OpNode) -> Change:
 
 
 def _fused(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
-    """The operator that does what all of ``chain`` do; None where one of them refuses its arguments, or it does."""
+    """The operator that replaces ``chain``; None if it, or one of the chain, rejects its arguments."""
     steps: list[OpNode] = []
     operators: list[Operator] = []
     arguments: dict[str, DataNode] = {}
@@ -190,7 +191,7 @@ def _fused(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
 
 
 def _arguments(op: OpNode, position: int, with_inputs: bool) -> dict[str, DataNode]:
-    """What a fused operator takes as arguments for one of its operators, or for several that were fused before."""
+    """The arguments that a fused operator takes for one of its operators, or for several already fused."""
     if op.steps:
         return {
             fused_argument(position + place, name): node
@@ -203,9 +204,9 @@ def _arguments(op: OpNode, position: int, with_inputs: bool) -> dict[str, DataNo
 
 
 def _operators(op: OpNode) -> tuple[Operator, ...]:
-    """The operators that a node stands for; none where it refuses its arguments.
+    """The operators that a node stands for; none if it rejects its arguments.
 
-    It refuses them when the plan is made too, and is reported there with its place in the pipeline.
+    It will reject them when the plan is made, too, and is reported there with its source line.
     """
     if op.steps:
         return tuple(op.payload[1])

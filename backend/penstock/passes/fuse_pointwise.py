@@ -1,4 +1,4 @@
-"""Takes chains of operators that compute element by element through memory once."""
+"""Computes chains of elementwise operators in one sweep over memory."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from penstock.passes.rewriting import Rewritten
 
 
 def fuse_pointwise(graph: Graph) -> Rewritten:
-    """The graph in which chains of pointwise operators on the CPU, as long as they can be, are one operator each."""
+    """The graph with each maximal chain of pointwise operators on CPU fused."""
     return fuse_composed(graph, "fuse_pointwise")

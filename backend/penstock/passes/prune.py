@@ -1,4 +1,4 @@
-"""Drops the operators that no output needs and that have no effect of their own."""
+"""Drops operators that no output needs and that have no side effects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from penstock.passes.rewriting import Change, Rewritten
 
 
 def prune(graph: Graph) -> Rewritten:
-    """The same outputs, from no more operators than they need."""
+    """The same outputs, computed without unneeded operators."""
     kept = [node for node in graph.sinks if node.source is not None and node.source.preserved]
     pruned = Graph(graph.outputs, kept)
     left = set(pruned.operators)

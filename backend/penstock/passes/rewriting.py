@@ -1,4 +1,4 @@
-"""Replacing nodes in a graph, and telling what was replaced."""
+"""Replaces nodes in a graph, and records the changes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from penstock.graph import DataNode, Graph, OpNode
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that a pass did.
+    """One change made by a pass.
 
     Attributes:
-        what: in one word: ``pruned``, ``folded``, ``shared``, ``fused``.
-        operators: those that are gone.
-        into: what does their work now, or None.
-        exceptions: the data for which they run one by one all the same.
+        what: one word: ``pruned``, ``folded``, ``shared``, ``fused``.
+        operators: those removed.
+        into: the operator that replaces them, or None.
+        exceptions: the data for which the fused operators still run step by step.
     """
 
     what: str
@@ -35,16 +35,16 @@ def _called(op: OpNode) -> str:
 
 
 class Rewritten(NamedTuple):
-    """A graph behind a pass, and what the pass changed."""
+    """A rewritten graph, and the changes."""
 
     graph: Graph
     changes: tuple[Change, ...] = ()
 
 
 def with_replacements(graph: Graph, replacements: Mapping[str, DataNode]) -> Graph:
-    """The graph in which each use of a node named by a key of ``replacements``, on either device, is a use of its value.
+    """The graph in which uses of a node named by a key of ``replacements``, on either device, use its value.
 
-    Operators that use none of them, even indirectly, stay the very same objects.
+    Operators that do not depend on a replaced node are the same objects.
     """
     renewed: dict[OpNode, OpNode] = {}
 

@@ -1,10 +1,9 @@
-"""Computes once what several operators would compute alike."""
+"""Computes common subexpressions once."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from enum import Enum
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,9 @@ from penstock.tensors import TensorCPU
 
 
 def share_common(graph: Graph) -> Rewritten:
-    """The graph in which operators that are equal, with equal arguments and inputs, are one.
+    """The graph with equal operators (same arguments, same inputs) merged.
 
-    Outputs stay apart: the user may write into one of them.
+    Outputs stay separate: the user may write to them.
     """
     firsts: dict[Hashable, OpNode] = {}
     shared: dict[str, DataNode] = {}
@@ -35,7 +34,7 @@ def share_common(graph: Graph) -> Rewritten:
 
 
 def _identity(op: OpNode, shared: dict[str, DataNode]) -> Hashable | None:
-    """What is equal for operators that give equal results; None where two of them must not become one."""
+    """A key that is equal for operators with equal results; None if they must not be merged."""
     schema = op.schema
     if schema.random or schema.stateful or op.preserved:
         return None
@@ -57,23 +56,23 @@ def _identity(op: OpNode, shared: dict[str, DataNode]) -> Hashable | None:
 
 
 def _frozen_payload(op: OpNode) -> Hashable:
-    """A constant's tensor; raises TypeError for what an operator calls or reads."""
+    """A constant's tensor; raises TypeError for anything that is called or read."""
     if not op.schema.constant or not isinstance(op.payload, TensorCPU):
         raise TypeError(f"the payload of {op.name} is not compared")
     return op.payload.dtype, op.payload.layout(), _frozen(np.asarray(op.payload))
 
 
-def _frozen(value: Any) -> Hashable:
-    """A value of an argument as something that only an equal value of the same type equals.
+def _frozen(value: object) -> Hashable:
+    """An argument's value as a key that equals only equal values of the same type.
 
     Raises:
-        TypeError: it is of a kind of which that is not known.
+        TypeError: there is no key for values of this kind.
     """
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         return value.dtype.str, value.shape, value.tobytes()
     if isinstance(value, (list, tuple)):
         return tuple(_frozen(item) for item in value)
     if value is None or isinstance(value, (bool, int, float, str, bytes, Enum, np.number, np.bool_)):
-        # As text: 0.0 and -0.0, 1 and True are equal values and different arguments.
+        # As text, since 0.0 and -0.0, or 1 and True, are equal values but different arguments.
         return type(value), repr(value)
     raise TypeError(f"a {type(value).__name__} is not compared")

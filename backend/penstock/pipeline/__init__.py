@@ -1,4 +1,4 @@
-"""The pipeline, and the decorator that makes one of a function."""
+"""The pipeline, and the decorator that makes one from a function."""
 
 from penstock.graph.nodes import DataNode
 from penstock.pipeline import experimental

@@ -1,4 +1,4 @@
-"""Which pipeline is being defined, or runs, on this thread: the one to which operators that are called belong."""
+"""The pipeline that is being defined, or runs, on this thread: operators called now belong to it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from penstock.graph import Scope, scope_stack
 _local = threading.local()
 
 
-def _pipelines() -> list[Callable[[], Any]]:
+def _pipelines() -> list[Callable[[], object]]:
     if not hasattr(_local, "pipelines"):
         _local.pipelines = []
     return _local.pipelines
 
 
-def push(reference: Callable[[], Any], scope: Scope) -> None:
-    """Makes a pipeline, which ``reference`` gives, the current one until :func:`pop`."""
+def push(reference: Callable[[], object], scope: Scope) -> None:
+    """Makes a pipeline, returned by ``reference``, the current one until :func:`pop`."""
     _pipelines().append(reference)
     scope_stack().append(scope)
 
 
 def pop() -> None:
-    """Ends what :func:`push` began."""
+    """Undoes :func:`push`."""
     _pipelines().pop()
     scope_stack().pop()
 
@@ -36,10 +36,10 @@ def innermost() -> Any:
 
 
 class AsCurrent:
-    """Makes a pipeline the current one for the Python functions that it calls, without keeping it alive.
+    """Makes a pipeline the current one for Python functions it calls, without keeping it alive.
 
     Args:
-        reference: gives the pipeline.
+        reference: returns the pipeline.
         scope: of its definition.
     """
 

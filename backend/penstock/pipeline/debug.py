@@ -1,4 +1,4 @@
-"""Pipelines whose operators run as they are called, so that the user's program can look at the data in between."""
+"""Debug mode: operators run as they are called, so that the user's program can inspect the data."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _Key = tuple[Any, ...]
 
 
 class DataNodeDebug(DataNode):
-    """What an operator gave, together with its data.
+    """The output of an operator, with its data.
 
-    It can be used wherever a node can: in arithmetic, comparisons, indexing, as an input or an argument.
+    It can be used like a node: in arithmetic, comparisons, indexing, as an input or an argument.
 
     Args:
         node: of the graph.
@@ -45,7 +45,7 @@ class DataNodeDebug(DataNode):
         return self._batch
 
     def shape(self) -> list[tuple[int, ...]]:  # type: ignore[override]
-        """The extents of each sample: plain numbers here, rather than a node."""
+        """The extents of each sample, as numbers rather than a node."""
         return self._batch.shape()
 
     def on_device(self, device: str) -> DataNodeDebug:
@@ -59,15 +59,15 @@ class DataNodeDebug(DataNode):
 
 
 class DebugPipeline(Pipeline):
-    """A pipeline whose function is called anew for each batch, and whose operators run as they are called.
+    """A pipeline whose function is called for each batch, and whose operators run as they are called.
 
-    An operator keeps its state, its position in a data set for example, from one batch to the next. It is known by the
-    line that calls it, and by how often that line called it before in the same batch. Random operators draw the same
-    numbers as in an ordinary pipeline of the same seed, if they are called in the order of its graph.
+    Operators keep their state, such as a position in a data set, from batch to batch. An operator is identified by the
+    line that calls it, and by how often that line has called it in the same batch. Random operators draw the same
+    numbers as in an ordinary pipeline with the same seed, if called in the order of its graph.
 
     Args:
         function: the graph-defining function.
-        arguments, keywords: what it is called with.
+        arguments, keywords: of its call.
         conditionals: ``if`` on a node chooses per sample.
         settings: of :class:`Pipeline`.
     """
@@ -86,13 +86,13 @@ class DebugPipeline(Pipeline):
         self._steps: dict[_Key, Step] = {}
         self._known: list[OpNode] = []
         self._own_sources: dict[_Key, Source] = {}
-        self._fed: dict[str, deque[tuple[Any, str | None]]] = defaultdict(deque)
+        self._fed: dict[str, deque[tuple[object, str | None]]] = defaultdict(deque)
         self._output_count = 0
         self._begin_batch()
 
     def _begin_batch(self) -> None:
         self._calls: Counter[_Key] = Counter()
-        self._fetched: dict[Source, Iterator[tuple[Any, str | None]]] = {}
+        self._fetched: dict[Source, Iterator[tuple[object, str | None]]] = {}
         self._current_size: int | None = None
 
     @property
@@ -106,7 +106,7 @@ class DebugPipeline(Pipeline):
         return self._output_count
 
     def build(self) -> None:
-        """Makes the pipeline ready; the function is not called before the first run."""
+        """Makes the pipeline ready; the function is first called in the first run."""
         if self._session.executor is not None:
             return
         self.settings.check()
@@ -119,23 +119,23 @@ class DebugPipeline(Pipeline):
     def feed_input(
         self,
         data_node: str | DataNode,
-        data: Any,
+        data: object,
         layout: str | None = None,
-        cuda_stream: Any = None,
+        cuda_stream: object = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Keeps a batch for the external source of that name; see :meth:`Pipeline.feed_input`."""
+        """Keeps a batch for the external source with that name; see :meth:`Pipeline.feed_input`."""
         self._fed[data_node.name if isinstance(data_node, DataNode) else data_node].append((data, layout))
 
     def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> tuple[Any, ...]:
-        """Calls the function, whose operators run meanwhile, and returns the outputs, one tensor list each.
+        """Calls the function, which runs the operators, and returns the outputs, one tensor list each.
 
         Args:
             cuda_stream: the stream on which GPU outputs will be used; the call waits for them in any case.
             pipeline_inputs: batches for external sources, by name.
 
         Raises:
-            StopIteration: a source is at its end; :meth:`reset` begins the next epoch.
+            StopIteration: a source is at its end; :meth:`reset` starts the next epoch.
             OperatorError: an operator failed; raised from the line that called it.
         """
         self.build()
@@ -156,7 +156,7 @@ class DebugPipeline(Pipeline):
         self._session.check_outputs(outputs)
         return outputs
 
-    def _evaluate_function(self) -> tuple[Any, ...]:
+    def _evaluate_function(self) -> tuple[object, ...]:
         self._begin_batch()
         scope = self._definition.scope = Scope()
         scope.tracer, scope.debug = trace.__code__, self
@@ -171,16 +171,16 @@ class DebugPipeline(Pipeline):
             return tuple(self._data_of(node) for node in nodes)
 
     def schedule_run(self) -> NoReturn:
-        """Not possible: nothing is prepared ahead in debug mode."""
+        """Not possible: debug mode does not prefetch."""
         raise RuntimeError("Batches cannot be scheduled in debug mode: call `run`.")
 
     # -- operators, as they are called -------------------------------------------------------------------------------
 
     def adopt(self, inputs: Sequence[Any]) -> list[Any]:
-        """The positional inputs of a call, where batches of foreign libraries become data: arrays, lists of arrays."""
+        """The positional inputs of a call, with batches of other libraries (arrays, lists of arrays) converted."""
         return [self._adopted(item) if _is_foreign_batch(item) else item for item in inputs]
 
-    def _adopted(self, data: Any) -> DataNodeDebug:
+    def _adopted(self, data: object) -> DataNodeDebug:
         executor = self.executor
         with executor.on_device():
             batch = to_batch(data, None, executor.max_batch_size, executor.host_pool)
@@ -188,7 +188,7 @@ class DebugPipeline(Pipeline):
         return DataNodeDebug(DataNode(self._scope.next_name("data"), device), batch, self._move)
 
     def evaluate(self, op: OpNode) -> list[DataNodeDebug]:
-        """Runs an operator that was called just now, and returns its outputs."""
+        """Runs a newly called operator, and returns its outputs."""
         verify_operator(op)
         if op.device != "cpu":
             self._need_gpu()
@@ -205,7 +205,7 @@ class DebugPipeline(Pipeline):
         return [DataNodeDebug(node, batch, self._move) for node, batch in zip(op.outputs, batches)]
 
     def _step_of(self, op: OpNode, key: _Key) -> Step:
-        """The running operator of the same call in the batch before, or a new one."""
+        """The operator of the same call in the previous batch, or a new one."""
         inputs, arguments, outputs = len(op.inputs), len(op.argument_inputs), len(op.outputs)
         known = self._steps.get(key)
         if known is None:
@@ -233,7 +233,7 @@ class DebugPipeline(Pipeline):
         return step
 
     def _key_of(self, op: OpNode) -> _Key:
-        """The call, as it will be known in the next batch."""
+        """A key that identifies the call in the next batch."""
         line = (op.schema.name, op.device, op.sites, op.name if op.named else None)
         self._calls[line] += 1
         return (*line, self._calls[line])
@@ -257,8 +257,8 @@ class DebugPipeline(Pipeline):
             )
         self._current_size = size
 
-    def _fetch(self, called: Source, key: _Key) -> Iterator[tuple[Any, str | None]]:
-        """The outputs of a source for this batch; it was made by the same call in the first batch."""
+    def _fetch(self, called: Source, key: _Key) -> Iterator[tuple[object, str | None]]:
+        """The outputs of a source for this batch; the same call in the first batch created it."""
         if called not in self._fetched:
             source = self._own_sources.get(key)
             if source is None:
@@ -293,12 +293,12 @@ class DebugPipeline(Pipeline):
 
 
 def _is_same(known: OpNode, op: OpNode) -> bool:
-    """Whether an operator that was made for one node can run another."""
+    """Whether an operator made for one node can run another."""
     same_inputs = known.argument_inputs.keys() == op.argument_inputs.keys()
     return same_inputs and known.arguments == op.arguments
 
 
-def _is_foreign_batch(item: Any) -> bool:
+def _is_foreign_batch(item: object) -> bool:
     if isinstance(item, (DataNode, str, bytes)):
         return False
     if isinstance(item, TensorList):

@@ -1,33 +1,32 @@
-"""`pipeline_def`: makes a pipeline factory of a function that calls operators."""
+"""`pipeline_def`: makes a pipeline factory from a function that calls operators."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from penstock.errors import did_you_mean
 from penstock.graph.autograph import convert, exempt, explain, is_exempt
 from penstock.graph.conditionals import ConditionStack
-from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.pipeline import CONSTRUCTOR, Pipeline, check_settings
 
-# DALI's name: tools look for it.
+# DALI's name, which tools look for.
 _DEFINITION = "_is_pipeline_def"
 _T = TypeVar("_T", bound=Callable[..., Any])
-_CONSTRUCTOR = [p for p in inspect.signature(Pipeline.__init__).parameters if p != "self"]
 
 
 class UnexpectedArgumentError(TypeError, AssertionError):
-    """A keyword argument that belongs neither to the graph-defining function nor to the pipeline's constructor."""
+    """A keyword argument of neither the graph-defining function nor the pipeline's constructor."""
 
 
 def pipeline_def(
     fn: Callable[..., Any] | None = None, *, enable_conditionals: bool = False, **pipeline_kwargs: Any
 ) -> Any:
-    """Decorator: calling the function gives a :class:`Pipeline` whose graph is what the function's operator calls make.
+    """Decorator: calling the function returns a :class:`Pipeline` of the operators that it calls.
 
-    The keyword arguments are those of :class:`Pipeline`; they can be given here, and overridden at the call.
+    The keyword arguments are those of :class:`Pipeline`; a call can override them.
 
     Args:
         fn: the graph-defining function; returns the outputs (a node or a tuple of nodes).
@@ -50,7 +49,7 @@ def pipeline_def(
             conditionals = conditionals_enabled(function, kwargs, enable_conditionals)
             constructor, own = split_keywords(function, kwargs)
             settings = pipeline_kwargs | constructor
-            _check_settings(settings)
+            check_settings(settings)
             pipeline = Pipeline(**settings)
             if not conditionals:
                 pipeline.define_by(function, args, own)
@@ -73,20 +72,22 @@ def mark_definition(factory: _T) -> _T:
     return factory
 
 
-def is_definition(value: Any) -> bool:
+def is_definition(value: object) -> bool:
     """Whether a value is a function decorated with :func:`pipeline_def`."""
     return bool(getattr(value, _DEFINITION, False))
 
 
-def conditionals_enabled(function: Callable[..., Any], keywords: dict[str, Any], default: bool) -> bool:
-    """What a call of the pipeline's factory says about conditionals; the word is taken out of its keyword arguments."""
+def conditionals_enabled(function: Callable[..., object], keywords: dict[str, object], default: bool) -> bool:
+    """Whether a call of the factory enables conditionals; removes the word from its keyword arguments."""
     if "enable_conditionals" in inspect.signature(function).parameters:
         return bool(keywords.get("enable_conditionals", default))
     return bool(keywords.pop("enable_conditionals", default))
 
 
-def split_keywords(function: Callable[..., Any], keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The keyword arguments of a call as those of the pipeline's constructor and those of the function."""
+def split_keywords(
+    function: Callable[..., object], keywords: dict[str, object]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The keyword arguments of a call, divided into the pipeline constructor's and the function's."""
     parameters = inspect.signature(function).parameters
     for parameter in parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -97,29 +98,22 @@ def split_keywords(function: Callable[..., Any], keywords: dict[str, Any]) -> tu
     own: dict[str, Any] = {}
     for name, value in keywords.items():
         if name in parameters:
-            if name in _CONSTRUCTOR:
+            if name in CONSTRUCTOR:
                 print(f"Warning: the argument `{name}` shadows a Pipeline constructor argument of the same name.")
             own[name] = value
-        elif name in _CONSTRUCTOR:
+        elif name in CONSTRUCTOR:
             constructor[name] = value
         else:
             raise UnexpectedArgumentError(
                 f"`{name}` is neither an argument of the function `{function.__name__}` nor of Pipeline."
-                f"{did_you_mean(name, [*parameters, *_CONSTRUCTOR])} "
+                f"{did_you_mean(name, [*parameters, *CONSTRUCTOR])} "
                 f"The function takes: {', '.join(parameters) or 'none'}."
             )
     return constructor, own
 
 
-def _check_settings(settings: Mapping[str, Any]) -> None:
-    """Raises TypeError for what is no argument of a pipeline, as the call would, which knows no similar ones."""
-    for name in settings:
-        if name not in _CONSTRUCTOR:
-            raise TypeError(f"Pipeline has no argument '{name}'.{did_you_mean(name, _CONSTRUCTOR)}")
-
-
-def do_not_convert(func: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Decorator: conditionals inside ``func`` are plain Python even where a pipeline has them enabled."""
+def do_not_convert(func: Callable[..., object] | None = None) -> Callable[..., Any]:
+    """Decorator: conditionals inside ``func`` stay plain Python even in pipelines that enable conditionals."""
     if func is None:
         return do_not_convert
     if is_definition(func):

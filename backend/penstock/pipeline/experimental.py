@@ -20,14 +20,14 @@ def pipeline_def(
     debug: bool = False,
     **pipeline_kwargs: Any,
 ) -> Any:
-    """Decorator like :func:`penstock.pipeline_def`, with one more argument, which can be given at the call as well.
+    """Decorator like :func:`penstock.pipeline_def`, with one more argument, which can also be given at the call.
 
     Args:
         fn: the graph-defining function.
         enable_conditionals: ``if`` on a node chooses per sample.
-        debug: call the function anew for each batch, and run each operator as it is called. Then a node has its data
-            (``node.get()``, ``node.shape()``), operators take arrays and lists of arrays as batches, and an error comes
-            from the line that caused it. It is slow: for looking, not for training.
+        debug: call the function for each batch, and run each operator as it is called. Nodes then have data
+            (``node.get()``, ``node.shape()``), operators accept arrays and lists of arrays as batches, and errors come
+            from the line that caused them. Slow: for inspection, not for training.
 
     >>> @pipeline_def(batch_size=2, num_threads=1, debug=True)
     ... def doubled():
@@ -42,7 +42,7 @@ def pipeline_def(
         ordinary = definition.pipeline_def(enable_conditionals=enable_conditionals, **pipeline_kwargs)(function)
 
         @functools.wraps(function)
-        def create_pipeline(*args: Any, **kwargs: Any) -> Any:
+        def create_pipeline(*args: object, **kwargs: object) -> Any:
             if not kwargs.pop("debug", debug):
                 return ordinary(*args, **kwargs)
             conditionals = definition.conditionals_enabled(function, kwargs, enable_conditionals)

@@ -1,4 +1,4 @@
-"""The pipeline: a graph of operators that is defined once and run batch after batch."""
+"""The pipeline: a graph of operators, defined once and run batch after batch."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import html
 import inspect
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from penstock.data_types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPIType
+from penstock.errors import did_you_mean
 from penstock.graph import DataNode, Graph, Scope
 from penstock.graph.conditionals import ConditionStack
 from penstock.graph.drawing import to_svg
@@ -35,40 +36,42 @@ from penstock.schema.registry import load_package
 from penstock.storage import Files
 from penstock.tensors import cuda
 
-# Seconds that a pipeline that nobody holds any more waits for the batch which it is running.
+# Seconds that an abandoned pipeline waits for its current batch.
 _FINALIZER_TIMEOUT = 1.0
 
 
 class Pipeline:
-    """A graph of operators with all that it needs to run.
+    """A graph of operators, with everything needed to run it.
 
     Args:
-        batch_size: the most samples in a batch.
+        batch_size: the largest number of samples in a batch.
         num_threads: CPU threads.
-        device_id: the GPU; None: the current one where the graph uses a GPU, else none.
-        seed: of the random operators; None: another at each build.
-        exec_pipelined, exec_async: batches are prepared ahead of the consumer; False: each when it is asked for.
-        prefetch_queue_depth: how many batches ahead; ``{"cpu_size": x, "gpu_size": y}`` is taken as the greater of both.
+        device_id: the GPU; None: the current one if the graph uses a GPU, otherwise none.
+        seed: of the random operators; None: a new one at each build.
+        exec_pipelined, exec_async: prefetch batches ahead of the consumer; False: compute each on request.
+        prefetch_queue_depth: batches to prefetch; for ``{"cpu_size": x, "gpu_size": y}`` the greater of both.
         bytes_per_sample: a hint on buffer sizes; buffers grow as needed.
-        set_affinity: bind the threads to CPU cores (``DALI_AFFINITY_MASK``, a comma-separated list, chooses which).
+        set_affinity: bind threads to CPU cores (``DALI_AFFINITY_MASK``, a comma-separated list, selects which).
         enable_memory_stats: count the bytes of each operator's outputs, for :meth:`executor_statistics`.
-        enable_checkpointing: allow :meth:`checkpoint`.
-        checkpoint: what :meth:`checkpoint` gave, to continue from there.
+        enable_checkpointing: enable :meth:`checkpoint`.
+        checkpoint: returned by :meth:`checkpoint`, to continue from there.
         py_num_workers, py_start_method, py_callback_pickler: worker processes of parallel external sources.
-        output_dtype, output_ndim, output_layout: what the outputs must be: one for all, or one for each.
-        passes: names of the passes that improve the graph, for looking into what one does: they change no result. None:
-            all; an empty list: none. ``penstock inspect`` lists them. It is not part of what is saved.
-        max_pixels: the most pixels (height x width) of an encoded image, or of a video's frames; None: any number. A sample
-            with more is an error (:class:`~penstock.errors.LimitError`), of that sample alone where failures are isolated. An
-            image counts as a whole, also where only a window of it is decoded.
-        max_bytes: the most bytes that one sample may decode to, in the decoder's output type: an image as a whole, a video's
-            wanted frames, a recording before and after it is resampled, an inflated or an NPY array.
-        max_frames: the most frames that may be wanted of a video, and the most samples (moments x channels) of a recording.
-        isolate_decoders: which formats are decoded in worker processes, where a file that kills its decoder fails alone:
-            ``all``, those whose decoders cannot be trusted (``auto``: all but JPEG, PNG, WebP, BMP, PNM, WAV of plain samples and
-            FLAC), or ``none`` (but for kinds of files that are known to end the process). It is not part of what is saved.
-        confined_to: the only folders, and beginnings of remote paths, in which operators touch files; relative paths start
-            from the first. None: any. It is not part of what is saved.
+        output_dtype, output_ndim, output_layout: requirements on the outputs: one for all, or one for each.
+        passes: names of the passes that improve the graph, for examining one; they never change a result. None: all; an
+            empty list: none. ``penstock inspect`` lists them. Not saved.
+        max_pixels: the largest number of pixels (height x width) of an encoded image, or of a video's frames; None: any
+            number. A larger sample is an error (:class:`~penstock.errors.LimitError`), of that sample only if failures
+            are isolated. An image counts as a whole, even if only a window of it is decoded.
+        max_bytes: the largest number of bytes that one sample may decode to, in the decoder's output type: a whole
+            image, the requested frames of a video, a recording before and after resampling, an inflated or an NPY
+            array.
+        max_frames: the largest number of frames requested of a video, and of samples (frames x channels) of a
+            recording.
+        isolate_decoders: which formats to decode in worker processes, where a file that crashes its decoder fails
+            alone: ``all``, those with untrusted decoders (``auto``: all but JPEG, PNG, WebP, BMP, PNM, WAV of plain
+            samples and FLAC), or ``none`` (except kinds of files known to crash the process). Not saved.
+        confined_to: the only folders, and prefixes of remote paths, in which operators may access files; relative paths
+            start from the first. None: any. Not saved.
 
     >>> from penstock import fn
     >>> with Pipeline(batch_size=2, num_threads=1) as pipe:
@@ -165,7 +168,7 @@ class Pipeline:
 
     @property
     def max_batch_size(self) -> int | None:
-        """The most samples in a batch."""
+        """The largest number of samples in a batch."""
         return self.settings.batch_size
 
     @property
@@ -180,57 +183,57 @@ class Pipeline:
 
     @property
     def seed(self) -> int | None:
-        """The seed that the user gave, or None."""
+        """The seed given by the user, or None."""
         return self.settings.seed
 
     @property
     def exec_pipelined(self) -> bool:
-        """Whether batches are prepared ahead, CPU's and GPU's work in stages."""
+        """Whether batches are prefetched, with CPU and GPU work in stages."""
         return self.settings.exec_pipelined
 
     @property
     def exec_async(self) -> bool:
-        """Whether batches are prepared in the background."""
+        """Whether batches are prefetched in the background."""
         return self.settings.exec_async
 
     @property
     def exec_dynamic(self) -> bool | None:
-        """As it was given, or True where that is the default: pipelined, asynchronous, with one queue depth."""
+        """The executor type, or True for the default: pipelined, asynchronous, with one queue depth."""
         return self.settings.exec_dynamic
 
     @property
     def exec_separated(self) -> bool:
-        """Whether the queue depths of CPU and GPU were given apart."""
+        """Whether separate queue depths were given for CPU and GPU."""
         return self.settings.exec_separated
 
     @property
     def stream_policy(self) -> StreamPolicy | None:
-        """How streams are given to operators, as given; one stream serves them all."""
+        """The stream policy, which has no effect: there is one stream."""
         return self.settings.stream_policy
 
     @property
     def concurrency(self) -> OperatorConcurrency | None:
-        """Which operators may run side by side, as given; they run in order."""
+        """The operator concurrency, which has no effect: operators run in order."""
         return self.settings.concurrency
 
     @property
     def passes(self) -> tuple[str, ...] | None:
-        """The names of the passes that were chosen, in the order in which they run; None: all run."""
+        """The names of the selected passes, in the order they run; None: all run."""
         return self.settings.passes
 
     @property
     def max_pixels(self) -> int | None:
-        """The most pixels of an encoded image, or of a video's frames; None: any number."""
+        """The largest number of pixels of an encoded image, or of a video's frames; None: any number."""
         return self.settings.limits.pixels
 
     @property
     def max_bytes(self) -> int | None:
-        """The most bytes that one sample may decode to; None: any number."""
+        """The largest number of bytes that one sample may decode to; None: any number."""
         return self.settings.limits.bytes
 
     @property
     def max_frames(self) -> int | None:
-        """The most frames of a video, or samples of a recording; None: any number."""
+        """The largest number of frames of a video, or samples of a recording; None: any number."""
         return self.settings.limits.frames
 
     @property
@@ -250,17 +253,17 @@ class Pipeline:
 
     @property
     def prefetch_queue_depth(self) -> int | dict[str, int]:
-        """Batches prepared ahead, as given."""
+        """The prefetch queue depth, as given."""
         return self.settings.prefetch_queue_depth
 
     @property
     def cpu_queue_size(self) -> int:
-        """How many batches of the CPU's are prepared ahead."""
+        """The number of batches prefetched on CPU."""
         return self.settings.depths[0]
 
     @property
     def gpu_queue_size(self) -> int:
-        """How many batches of the GPU's are prepared ahead."""
+        """The number of batches prefetched on GPU."""
         return self.settings.depths[1]
 
     @property
@@ -270,7 +273,7 @@ class Pipeline:
 
     @property
     def enable_memory_stats(self) -> bool:
-        """Whether :meth:`executor_statistics` has something to tell."""
+        """Whether :meth:`executor_statistics` is available."""
         return self.settings.enable_memory_stats
 
     @property
@@ -315,12 +318,12 @@ class Pipeline:
 
     @staticmethod
     def push_current(pipeline: Pipeline) -> None:
-        """Operators that are called from now on belong to ``pipeline``, until :meth:`pop_current`."""
+        """Makes operators called from now on belong to ``pipeline``, until :meth:`pop_current`."""
         current.push(lambda: pipeline, pipeline._scope)
 
     @staticmethod
     def pop_current() -> None:
-        """Ends what :meth:`push_current` began."""
+        """Undoes :meth:`push_current`."""
         current.pop()
 
     def __enter__(self) -> Pipeline:
@@ -338,16 +341,16 @@ class Pipeline:
         """Overridden by subclasses: called before each batch, to feed its inputs."""
 
     def set_outputs(self, *output_data_nodes: Any) -> None:
-        """Chooses what each run returns."""
+        """Sets the outputs of each run."""
         self._definition.set_outputs(output_data_nodes)
 
     def add_sink(self, edge: DataNode) -> None:
-        """Has ``edge`` computed at each run, although it is no output."""
+        """Computes ``edge`` in each run, although it is no output."""
         self._scope.sinks.append(edge)
 
     @property
     def graph(self) -> Graph:
-        """The graph as it was defined."""
+        """The graph as defined."""
         return self._definition.graph(self, self.define_graph)
 
     @property
@@ -356,43 +359,43 @@ class Pipeline:
 
     def define_by(
         self,
-        function: Callable[..., Any],
-        arguments: Sequence[Any] = (),
-        keywords: dict[str, Any] | None = None,
+        function: Callable[..., object],
+        arguments: Sequence[object] = (),
+        keywords: dict[str, object] | None = None,
         conditions: ConditionStack | None = None,
     ) -> None:
-        """Defines the graph by a call of the user's function; conditionals are traced where there are ``conditions``."""
+        """Defines the graph by calling the user's function; traces conditionals if there are ``conditions``."""
         self._definition.trace(self, function, arguments, keywords, conditions)
 
     def move_to_cpu(self) -> None:
-        """Places all operators on the CPU, before the pipeline is built: those of the GPU, and ``mixed`` ones.
+        """Moves all operators to the CPU, including ``mixed`` ones; before the pipeline is built.
 
-        What is computed there may differ by what the two devices' kernels differ by.
+        Results may differ by as much as the kernels of the two devices differ.
 
         Raises:
-            DeviceError: some operators run on a GPU alone.
+            DeviceError: some operators run on the GPU only.
         """
         self._definition.move_to_cpu(self.graph)
         self.settings.device_id = None
 
     def set_missing(self, *, batch_size: int, num_threads: int) -> None:
-        """Sets what the pipeline was made without; to be called before it is built."""
+        """Provides settings that the pipeline was made without; before it is built."""
         self.settings.batch_size = batch_size if self.settings.batch_size is None else self.settings.batch_size
         self.settings.num_threads = num_threads if self.settings.num_threads is None else self.settings.num_threads
 
     def tighten_limits(self, max_pixels: int | None, max_bytes: int | None, max_frames: int | None) -> None:
-        """Allows no more than these of what is decoded, nor more than it did; to be called before it is built."""
+        """Tightens the limits on decoded data; before the pipeline is built."""
         self.settings.limits = self.settings.limits.tightened(Limits(max_pixels, max_bytes, max_frames))
 
     # -- building --------------------------------------------------------------------------------------------------
 
     def build(self) -> None:
-        """Makes the pipeline ready to run: verifies the graph, improves it, prepares what the operators need.
+        """Makes the pipeline ready to run: verifies and improves the graph, and prepares the operators.
 
         Raises:
             ValueError: batch size, thread count or queue depth are missing or out of range.
-            RuntimeError: the graph is wrong, or an operator refuses its arguments; the message names the user's line.
-            DeviceError: a GPU is wanted and none can be used.
+            RuntimeError: the graph is invalid, or an operator rejects its arguments; the message names the user's line.
+            DeviceError: a GPU is needed and none can be used.
         """
         session, settings = self._session, self.settings
         if session.executor is not None:
@@ -428,7 +431,7 @@ class Pipeline:
             self.settings.device_id = int(cupy.cuda.Device().id)
 
     def start_py_workers(self) -> None:
-        """Starts the worker processes of parallel external sources; done by :meth:`build` if not before."""
+        """Starts the worker processes of parallel external sources, unless left to :meth:`build`."""
         sources = self._session.sources if self._session.executor is not None else sources_of(self.graph)
         check_workers(sources, self.settings.py_num_workers)
         for source in sources:
@@ -437,8 +440,8 @@ class Pipeline:
                 start(self.settings)
 
     @property
-    def _py_pool(self) -> Any:
-        """The worker processes of parallel external sources, where some run: DALI's programs look after them by this name."""
+    def _py_pool(self) -> object:
+        """The running worker processes of parallel external sources, under DALI's name."""
         # Workers may be started before the pipeline is built.
         graph = self._definition.known_graph
         defined = [] if graph is None else sources_of(graph)
@@ -451,7 +454,7 @@ class Pipeline:
 
     @property
     def executor(self) -> Executor:
-        """What runs the pipeline; builds it first if need be."""
+        """Runs the pipeline; builds it first if needed."""
         self.build()
         executor = self._session.executor
         assert executor is not None
@@ -460,7 +463,7 @@ class Pipeline:
     # -- feeding ---------------------------------------------------------------------------------------------------
 
     def input_feed_count(self, input_name: str) -> int:
-        """How many batches an external source wants before the first run, for prefetching to be complete."""
+        """The number of batches that an external source needs before the first run to fill the prefetch queue."""
         self.build()
         self._session.feed_step(input_name)
         return max(self.settings.depths)
@@ -468,22 +471,22 @@ class Pipeline:
     def feed_input(
         self,
         data_node: str | DataNode,
-        data: Any,
+        data: object,
         layout: str | None = None,
-        cuda_stream: Any = None,
+        cuda_stream: object = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Gives an external source one batch, for a run to come.
+        """Feeds one batch to an external source.
 
         Args:
             data_node: the external source's name or node.
             data: an array whose first dimension is the batch, a list of samples, or a tensor list; on CPU or GPU.
             layout: of a sample.
-            cuda_stream: the stream on which GPU data was made.
+            cuda_stream: the stream of the GPU data.
 
         Raises:
             KeyError: there is no such source.
-            RuntimeError: the source has a callback, or the batch is too large or not of the declared type.
+            RuntimeError: the source has a callback, or the batch is too large or not as declared.
         """
         name = data_node.name if isinstance(data_node, DataNode) else data_node
         if not isinstance(name, str):
@@ -500,7 +503,7 @@ class Pipeline:
             pipeline_inputs: batches for external sources, by name (with ``prefetch_queue_depth=1``, or not pipelined).
 
         Raises:
-            StopIteration: a source is at its end; :meth:`reset` begins the next epoch.
+            StopIteration: a source is at its end; :meth:`reset` starts the next epoch.
             OperatorError: an operator failed.
         """
         self.build()
@@ -513,30 +516,30 @@ class Pipeline:
         for name, data in pipeline_inputs.items():
             self.feed_input(name, data)
         with self.running_through(PipelineAPIType.BASIC):
-            # The one executor all along: another thread may close the pipeline meanwhile.
+            # The same executor throughout: another thread may close the pipeline meanwhile.
             executor = self.executor
             self._session.schedule(executor, self.iter_setup)
             return self._session.take(executor, cuda_stream)
 
     def schedule_run(self) -> None:
-        """Begins the next batch (at first as many as are prefetched); its outputs come by :meth:`share_outputs`."""
+        """Starts the next batch (at first, as many as are prefetched); :meth:`share_outputs` returns its outputs."""
         self.build()
         with self.running_through(PipelineAPIType.SCHEDULED):
             self._session.schedule(self.executor, self.iter_setup)
 
     def outputs(self, cuda_stream: Any = None) -> tuple[Any, ...]:
-        """The outputs of the oldest batch that was begun and not yet returned."""
+        """The outputs of the oldest batch that was started and not yet returned."""
         with self.running_through(PipelineAPIType.SCHEDULED):
             self.release_outputs()
             return self._session.take(self._session.executor, cuda_stream)
 
-    def share_outputs(self, cuda_stream: Any = None) -> tuple[Any, ...]:
-        """The outputs of the oldest batch that was begun; call :meth:`release_outputs` when done with them."""
+    def share_outputs(self, cuda_stream: object = None) -> tuple[Any, ...]:
+        """The outputs of the oldest started batch; call :meth:`release_outputs` when done with them."""
         with self.running_through(PipelineAPIType.SCHEDULED):
             return self._session.take(self._session.executor, cuda_stream)
 
     def release_outputs(self) -> None:
-        """Ends the use of shared outputs. Memory here is reused only when nothing refers to it, so nothing is invalidated."""
+        """Ends the use of shared outputs. Memory is only reused when nothing refers to it, so nothing becomes invalid."""
         with self.running_through(PipelineAPIType.SCHEDULED):
             self.build()
 
@@ -553,11 +556,11 @@ class Pipeline:
         self.release_outputs()
 
     def running_through(self, api: PipelineAPIType) -> AbstractContextManager[None]:
-        """Refuses to mix the ways in which a pipeline is run; what is called inside is not looked at."""
+        """Rejects mixing the APIs for running a pipeline; calls inside are not checked."""
         return self._session.running_through(api)
 
     def enable_api_check(self, enable: bool) -> None:
-        """Whether mixing :meth:`run` with :meth:`schedule_run` is refused."""
+        """Whether mixing :meth:`run` with :meth:`schedule_run` is rejected."""
         self._session.enable_api_check(enable)
 
     def output_stream(self) -> Any:
@@ -566,11 +569,11 @@ class Pipeline:
         return None if stream is None else stream
 
     def reset(self) -> None:
-        """Begins the next epoch after StopIteration."""
+        """Starts the next epoch after StopIteration."""
         self._session.reset()
 
     def empty(self) -> bool:
-        """Whether no batch is on its way."""
+        """Whether no batch is in flight."""
         return self._session.empty
 
     # -- looking ---------------------------------------------------------------------------------------------------
@@ -581,7 +584,7 @@ class Pipeline:
         return "\n    ".join([self._heading(), *lines])
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """For notebooks."""
         graph = self._shown_graph()
         picture = "<p>Its graph is not defined yet.</p>" if graph is None else to_svg(graph.operators, graph.outputs)
         return f"<div><code>{html.escape(self._heading())}</code><br>{picture}</div>"
@@ -592,7 +595,7 @@ class Pipeline:
         return f"{type(self).__name__}({settings})"
 
     def _shown_graph(self) -> Graph | None:
-        """The graph, where looking at it calls nothing of the user's."""
+        """The graph, if it is available without calling the user's code."""
         return self._definition.graph_so_far()
 
     def epoch_size(self, name: str | None = None) -> Any:
@@ -612,8 +615,8 @@ class Pipeline:
     def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
         """Bytes of each operator's outputs: the sum of a batch and the largest sample.
 
-        They are counted where ``enable_memory_stats`` is set and ``exec_dynamic`` is not. Operators are called by their device
-        and name: ``CPU_resized``.
+        Counted if ``enable_memory_stats`` is set and ``exec_dynamic`` is not. Operators are named by device and name:
+        ``CPU_resized``.
         """
         self.build()
         if not self.settings.enable_memory_stats or self.settings.exec_dynamic:
@@ -621,7 +624,7 @@ class Pipeline:
         return memory_statistics(self.executor)
 
     def fusion_statistics(self) -> dict[str, dict[str, int]]:
-        """Whether fused operators ran fused: the number of samples that were, and of those run step by step, by reason.
+        """Whether fused operators ran fused: the number of samples fused, and run step by step, by reason.
 
         >>> pipe.fusion_statistics()  # doctest: +SKIP
         {'fused_image': {'fused': 62, 'frames': 2}}
@@ -630,11 +633,11 @@ class Pipeline:
         return self.executor.plan.fusion_statistics()
 
     def external_source_shm_statistics(self) -> dict[str, list[int]]:
-        """Bytes of each buffer in shared memory that the workers of parallel external sources hold."""
+        """Bytes of each shared-memory buffer of the workers of parallel external sources."""
         return self._session.shared_memory()
 
     def save_graph_to_dot_file(
-        self, filename: str, *, show_tensors: bool = False, show_ids: Any = None, use_colors: bool = False
+        self, filename: str, *, show_tensors: bool = False, show_ids: object = None, use_colors: bool = False
     ) -> None:
         """Writes the graph as a Graphviz file."""
         from penstock.serialize.dot import to_dot
@@ -648,8 +651,8 @@ class Pipeline:
 
     # -- saving ----------------------------------------------------------------------------------------------------
 
-    def serialize(self, define_graph: Any = None, filename: str | None = None) -> bytes:
-        """The pipeline in DALI's wire format, which DALI loads too; also written to ``filename`` if given."""
+    def serialize(self, define_graph: object = None, filename: str | None = None) -> bytes:
+        """The pipeline in DALI's wire format; also written to ``filename`` if given."""
         from penstock.serialize.dali_format import to_wire
 
         if define_graph is not None:
@@ -670,12 +673,12 @@ class Pipeline:
 
     @classmethod
     def deserialize(
-        cls, serialized_pipeline: bytes | None = None, filename: str | None = None, **kwargs: Any
+        cls, serialized_pipeline: bytes | None = None, filename: str | None = None, **kwargs: object
     ) -> Pipeline:
-        """The pipeline that was saved in DALI's wire format; keyword arguments override what it was saved with.
+        """The pipeline saved in DALI's wire format; keyword arguments override its settings.
 
-        How it is run is not taken from the file: batches are made when they are asked for, unless ``exec_pipelined`` or
-        ``exec_async`` is given. Keyword arguments that the constructor does not know are ignored.
+        Execution settings are not taken from the file: batches are computed on request, unless ``exec_pipelined`` or
+        ``exec_async`` is given. Unknown keyword arguments are ignored.
         """
         from penstock.serialize.dali_format import from_wire
 
@@ -692,7 +695,7 @@ class Pipeline:
         return pipeline
 
     def deserialize_and_build(self, serialized_pipeline: bytes) -> None:
-        """Makes this pipeline the one that was saved, and builds it; what was not set here is taken from there."""
+        """Makes this pipeline the saved one, and builds it; settings not given here are taken from the file."""
         from penstock.serialize.dali_format import load_graph
 
         saved = load_graph(serialized_pipeline, self)
@@ -709,27 +712,29 @@ class Pipeline:
             file.write(to_text(self.graph, self.settings))
 
     @classmethod
-    def load(cls, filename: str, *, allowed_modules: Sequence[str] = (), **kwargs: Any) -> Pipeline:
-        """The pipeline that :meth:`save` wrote.
+    def load(cls, filename: str, *, allowed_modules: Sequence[str] = (), **kwargs: object) -> Pipeline:
+        """The pipeline written by :meth:`save`.
 
         Args:
             filename: the JSON file.
             allowed_modules: modules (and their submodules) from which Python operators may be imported.
-            kwargs: override the settings that it was saved with.
+            kwargs: override the saved settings.
         """
         from penstock.serialize.readable_format import from_text
 
+        if cls is Pipeline:
+            check_settings(kwargs)
         with open(filename, encoding="utf-8") as file:
             return from_text(file.read(), cls, allowed_modules, kwargs)
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
     def checkpoint(self, filename: str | None = None, *, iterator: Any = None) -> bytes:
-        """The state from which another pipeline of the same graph continues with the next batch.
+        """The state from which another pipeline with the same graph continues with the next batch.
 
         Args:
-            filename: where it is written, too.
-            iterator: what an iterator over the pipeline wants to find again as :attr:`iterator_state`.
+            filename: also write it there.
+            iterator: the state of an iterator over the pipeline, restored as :attr:`iterator_state`.
 
         Raises:
             RuntimeError: the pipeline was not made with ``enable_checkpointing=True``.
@@ -746,7 +751,7 @@ class Pipeline:
 
     @property
     def iterator_state(self) -> Any:
-        """What an iterator left in the checkpoint from which the pipeline continues; None where there is nothing."""
+        """The state of an iterator in the checkpoint from which the pipeline continues; None if there is none."""
         return self._session.iterator_state
 
     def close(self) -> None:
@@ -754,16 +759,25 @@ class Pipeline:
         self._session.close()
 
     def __del__(self) -> None:
-        # Interpreter shutdown may have taken modules away already.
+        # Interpreter shutdown may have removed modules already.
         with contextlib.suppress(Exception):
-            # Not for ever: the garbage collection may have interrupted somebody who holds a lock that the batch waits for.
+            # Not forever: garbage collection may have interrupted the holder of a lock that the batch waits for.
             self._session.close(_FINALIZER_TIMEOUT)
 
 
-def _overriding(keywords: dict[str, Any]) -> dict[str, Any]:
-    """The settings that the keyword arguments of ``deserialize`` ask for."""
-    known = inspect.signature(Pipeline.__init__).parameters
-    settings = {name: value for name, value in keywords.items() if name in known}
+CONSTRUCTOR = tuple(name for name in inspect.signature(Pipeline.__init__).parameters if name != "self")
+
+
+def check_settings(settings: Iterable[str]) -> None:
+    """Raises TypeError for what is no argument of a pipeline, as the call would, which knows no similar ones."""
+    for name in settings:
+        if name not in CONSTRUCTOR:
+            raise TypeError(f"Pipeline has no argument '{name}'.{did_you_mean(name, CONSTRUCTOR)}")
+
+
+def _overriding(keywords: dict[str, Any]) -> dict[str, object]:
+    """The settings requested by the keyword arguments of ``deserialize``."""
+    settings = {name: value for name, value in keywords.items() if name in CONSTRUCTOR}
     if (settings.get("seed") or 0) < 0:
         _checked_seed(settings.pop("seed"))
     ahead = bool(settings.get("exec_async"))

@@ -1,4 +1,4 @@
-"""A pipeline that runs: what feeds its executor, and how far the consumer of its batches is."""
+"""The running state of a pipeline: what feeds its executor, and the consumer's position."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from penstock.runtime.sources import Source, fetch_all
 
 
 class Session:
-    """What a pipeline is while it runs. It outlives executors: who closed a pipeline can run it on.
+    """The state of a pipeline while it runs. It outlives executors: a closed pipeline can run again.
 
     Args:
         settings: of the pipeline.
 
     Attributes:
-        executor: what runs the batches; None before the pipeline is built and after it is closed.
-        sources: what the pipeline asks for data itself.
-        feeds: the steps that are fed, by name.
-        readers: the steps that read data sets, by name.
-        epoch: of the batches that are begun.
+        executor: runs the batches; None before the pipeline is built and after it is closed.
+        sources: those that the pipeline asks for data.
+        feeds: the steps to feed, by name.
+        readers: the readers, by name.
+        epoch: of the started batches.
         exhausted: a source is at its end.
-        position: where the consumer is: prefetching is ahead of it.
-        iterator_state: what an iterator left in the checkpoint from which the pipeline continues.
-        restored: it continues from a checkpoint.
+        position: of the consumer: prefetching is ahead of it.
+        iterator_state: the state of an iterator in the checkpoint from which the pipeline continues.
+        restored: whether it continues from a checkpoint.
     """
 
     def __init__(self, settings: PipelineSettings) -> None:
@@ -45,7 +45,7 @@ class Session:
         self.epoch = 0
         self.exhausted = False
         self.position = Position()
-        self.iterator_state: Any = None
+        self.iterator_state: object = None
         self.restored = False
         self._first_iteration = True
         self._to_consume = 0
@@ -55,7 +55,7 @@ class Session:
     # -- beginning and end -----------------------------------------------------------------------------------------
 
     def start(self, plan: Plan, depth: int) -> Executor:
-        """Makes the executor of a plan, which prepares so many batches ahead."""
+        """Makes the executor of a plan, with this prefetch depth."""
         settings = self.settings
         self.executor = Executor(
             plan,
@@ -70,13 +70,13 @@ class Session:
         return self.executor
 
     def keep_states(self, executor: Executor) -> None:
-        """Has everything keep the states that checkpoints are made of."""
+        """Makes everything keep the states needed for checkpoints."""
         executor.keep_states = True
         for step in self.readers.values():
             step.operator.keep_checkpoints()
 
     def close(self, timeout: float | None = None) -> None:
-        """Ends the threads and worker processes; a batch that is being run is waited for so many seconds."""
+        """Ends the threads and worker processes; waits so many seconds for the current batch."""
         executor, self.executor = self.executor, None
         if executor is not None:
             executor.close(timeout)
@@ -88,14 +88,14 @@ class Session:
     # -- feeding ---------------------------------------------------------------------------------------------------
 
     def feed_step(self, name: str) -> Any:
-        """The step that is fed under this name; raises KeyError where there is none."""
+        """The step with this name to feed; raises KeyError if there is none."""
         step = self.feeds.get(name)
         if step is None:
             raise KeyError(f'Could not find an input operator with name "{name}".{did_you_mean(name, self.feeds)}')
         return step
 
-    def feed_input(self, executor: Executor, name: str, data: Any, layout: str | None) -> None:
-        """Gives an external source a batch of the user's; raises RuntimeError where it has a callback."""
+    def feed_input(self, executor: Executor, name: str, data: object, layout: str | None) -> None:
+        """Feeds the user's batch to an external source; raises RuntimeError if it has a callback."""
         step = self.feed_step(name)
         if isinstance(step.node.payload, Source):
             raise RuntimeError(
@@ -104,14 +104,14 @@ class Session:
         feed(executor, step, data, layout, copy=not step.node.arguments.get("no_copy"))
 
     def feed_from_sources(self, executor: Executor) -> None:
-        """Gives external sources what their callbacks give for the next batch."""
+        """Feeds external sources with callbacks for the next batch."""
         for source, outputs in fetch_all(self.sources, executor.max_batch_size, self.epoch):
             for name, data, layout in zip(source.names, outputs, source.layouts):
                 if name in self.feeds:
                     feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
 
     def _has_data(self) -> bool:
-        """Whether every source that the user feeds has something for one more batch."""
+        """Whether every source that the user feeds has data for one more batch."""
         fed = (step for step in self.feeds.values() if not isinstance(step.node.payload, Source))
         return all(
             step.operator.pending_batch_size() is not None or step.node.arguments.get("blocking") for step in fed
@@ -120,7 +120,7 @@ class Session:
     # -- running ---------------------------------------------------------------------------------------------------
 
     def schedule(self, executor: Executor, before_batch: Callable[[], None]) -> None:
-        """Begins the next batch, at first as many as are prefetched; ``before_batch`` is called before each."""
+        """Starts the next batch (at first, as many as are prefetched); calls ``before_batch`` before each."""
         if not (self._first_iteration and self.settings.exec_pipelined):
             self._schedule_one(executor, before_batch)
             return
@@ -143,7 +143,7 @@ class Session:
         self._to_consume += 1
 
     def take(self, executor: Executor | None, cuda_stream: Any) -> tuple[Any, ...]:
-        """The outputs of the oldest batch that was begun; raises StopIteration where there is none."""
+        """The outputs of the oldest started batch; raises StopIteration if there is none."""
         if self._to_consume == 0 or executor is None:
             raise StopIteration
         self._to_consume -= 1
@@ -162,7 +162,7 @@ class Session:
         return tuple(result.outputs)
 
     def check_outputs(self, outputs: Sequence[Any]) -> None:
-        """Raises RuntimeError for outputs that are not what they were declared to be."""
+        """Raises RuntimeError for outputs that are not as declared."""
         settings, count = self.settings, len(outputs)
         declared = zip(
             outputs, settings.output_dtypes(count), settings.output_ndims(count), settings.output_layouts(count)
@@ -188,7 +188,7 @@ class Session:
             self._api_check = checked
 
     def running_through(self, api: PipelineAPIType) -> AbstractContextManager[None]:
-        """Refuses to mix the ways in which a pipeline is run; what is called inside is not looked at."""
+        """Rejects mixing the APIs for running a pipeline; calls inside are not checked."""
         if self._api_check:
             self._api = self._api or api
             if self._api != api:
@@ -196,11 +196,11 @@ class Session:
         return self._unchecked()
 
     def enable_api_check(self, enable: bool) -> None:
-        """Whether mixing the ways in which a pipeline is run is refused."""
+        """Whether mixing the APIs for running a pipeline is rejected."""
         self._api_check = enable
 
     def reset(self) -> None:
-        """Begins the next epoch, if this one is over."""
+        """Starts the next epoch, if this one is over."""
         if not self.exhausted:
             return
         self._first_iteration = True
@@ -213,13 +213,13 @@ class Session:
 
     @property
     def empty(self) -> bool:
-        """Whether no batch is on its way."""
+        """Whether no batch is in flight."""
         return self._to_consume == 0
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
     def reader_meta(self, name: str) -> dict[str, Any]:
-        """How the reader of this name shards and pads its data; raises RuntimeError where there is none."""
+        """The sharding and padding of the reader with this name; raises RuntimeError if there is none."""
         if name not in self.readers:
             raise RuntimeError(
                 f"Operator {name} not found or does not expose valid metadata.{did_you_mean(name, self.readers)} "
@@ -229,7 +229,7 @@ class Session:
         return meta
 
     def shared_memory(self) -> dict[str, list[int]]:
-        """Bytes of each buffer in shared memory that the workers of parallel external sources hold."""
+        """Bytes of each shared-memory buffer of the workers of parallel external sources."""
         statistics = [source.shared_memory() for source in self.sources if hasattr(source, "shared_memory")]
         return {
             "capacities": [size for capacities, _ in statistics for size in capacities],
@@ -239,7 +239,7 @@ class Session:
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
     def checkpoint(self, executor: Executor, iterator: Any) -> bytes:
-        """The state from which another pipeline of the same graph continues."""
+        """The state from which another pipeline with the same graph continues."""
         return save_checkpoint(executor.plan, self.position, iterator)
 
     def restore(self, executor: Executor, checkpoint: str | bytes) -> None:
@@ -252,13 +252,13 @@ class Session:
 
 
 def feed(executor: Executor, step: Any, data: Any, layout: str | None, copy: bool) -> None:
-    """Gives a step that is fed one batch."""
+    """Feeds one batch to a step."""
     with executor.on_device():
         step.operator.feed(to_batch(data, layout, executor.max_batch_size, executor.host_pool, copy))
 
 
 def memory_statistics(executor: Executor) -> dict[str, dict[str, list[int]]]:
-    """Bytes of each operator's outputs as DALI tells them: the sum of a batch and the largest sample."""
+    """Bytes of each operator's outputs in DALI's terms: the sum of a batch and the largest sample."""
     return {
         name: {
             "real_memory_size": [total],
@@ -271,7 +271,7 @@ def memory_statistics(executor: Executor) -> dict[str, dict[str, list[int]]]:
 
 
 def check_checkpointing(graph: Graph) -> None:
-    """Raises RuntimeError for operators whose state is not the pipeline's own; warns of sources whose state cannot be kept."""
+    """Raises RuntimeError for operators with state outside the pipeline; warns of sources whose state is not kept."""
     detached = [op.name for op in graph.operators if op.detached]
     if detached:
         raise RuntimeError(
@@ -290,7 +290,7 @@ def check_checkpointing(graph: Graph) -> None:
 
 
 def sources_of(graph: Graph) -> list[Source]:
-    """The sources of a graph that are asked for data, each once."""
+    """The sources of a graph with callbacks, each once."""
     found: list[Source] = []
     for op in graph.operators:
         if isinstance(op.payload, Source) and op.payload not in found:
@@ -299,7 +299,7 @@ def sources_of(graph: Graph) -> list[Source]:
 
 
 def warn_of_unused_outputs(sources: Sequence[Source], graph: Graph) -> None:
-    """Warns of sources of whose outputs the graph needs but some."""
+    """Warns of sources some of whose outputs are not used."""
     used = {op.name for op in graph.operators}
     for source in sources:
         unused = [str(index) for index, name in enumerate(source.names) if name not in used]

@@ -1,4 +1,4 @@
-"""How a pipeline comes to its graph: the user's function is called, and what it returns becomes the outputs."""
+"""How a pipeline gets its graph: from calling the user's function, whose results become the outputs."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ class Definition:
     """The graph of a pipeline, from the calls of operators to its outputs.
 
     Attributes:
-        scope: what these calls share.
-        outputs: what each run returns, as it was given; None: that is not known yet.
+        scope: shared by these calls.
+        outputs: of each run, as given; None: not known yet.
     """
 
     def __init__(self) -> None:
         self.scope = Scope()
         self.outputs: Sequence[object] | None = None
-        self._returned: Any = _NOT_DEFINED
+        self._returned: object = _NOT_DEFINED
         self._graph: Graph | None = None
 
     @property
     def known_graph(self) -> Graph | None:
-        """The graph, where it was asked for before."""
+        """The graph, if it was requested before."""
         return self._graph
 
     def graph_so_far(self) -> Graph | None:
-        """The graph as far as it is known without a call of the user's function, and without anything changed; for display."""
+        """The graph as far as it is known without calling the user's function or changing anything; for display."""
         if self._graph is not None:
             return self._graph
         outputs = self._returned if self.outputs is None else self.outputs
@@ -44,8 +44,8 @@ class Definition:
         nodes = [node for node in map(load, outputs) if isinstance(node, DataNode)]
         return Graph(nodes, self.scope.sinks) if nodes else None
 
-    def graph(self, pipeline: AbstractContextManager[Any], define_graph: Callable[[], Any]) -> Graph:
-        """The graph as it was defined; ``define_graph`` is called where nothing else defined it."""
+    def graph(self, pipeline: AbstractContextManager[object], define_graph: Callable[[], object]) -> Graph:
+        """The graph as defined; calls ``define_graph`` if nothing else defined it."""
         if self._graph is None:
             if self.outputs is None:
                 if self._returned is _NOT_DEFINED:
@@ -60,13 +60,13 @@ class Definition:
 
     def trace(
         self,
-        pipeline: AbstractContextManager[Any],
-        function: Any,
-        arguments: Sequence[Any] = (),
-        keywords: dict[str, Any] | None = None,
+        pipeline: AbstractContextManager[object],
+        function: object,
+        arguments: Sequence[object] = (),
+        keywords: dict[str, object] | None = None,
         conditions: ConditionStack | None = None,
     ) -> None:
-        """Defines the graph by a call of the user's function; what it returns is looked at when the graph is needed."""
+        """Defines the graph by calling the user's function; its result is checked when the graph is needed."""
         scope = self.scope
         scope.tracer, scope.conditions = trace.__code__, conditions
         try:
@@ -75,31 +75,31 @@ class Definition:
         finally:
             scope.tracer = scope.conditions = None
 
-    def _take_returned(self, outputs: Any) -> None:
-        """Takes what a pipeline_def's function returned."""
+    def _take_returned(self, outputs: object) -> None:
+        """Accepts the result of a pipeline_def's function."""
         if outputs is None or (isinstance(outputs, tuple) and not outputs):
             raise no_outputs()
         self.set_outputs(outputs if isinstance(outputs, tuple) else (outputs,))
 
-    def take_defined(self, outputs: Any) -> None:
-        """Takes what ``define_graph`` returned: there, a list is as good as a tuple."""
+    def take_defined(self, outputs: object) -> None:
+        """Accepts the result of ``define_graph``, which may also be a list."""
         outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         if not outputs:
             raise RuntimeError("The pipeline was defined with an incorrect number of outputs (0).")
         self.set_outputs(outputs)
 
     def set_outputs(self, outputs: Sequence[object]) -> None:
-        """Chooses what each run returns; what cannot be returned is refused when the graph is needed."""
+        """Sets the outputs of each run; invalid ones are rejected when the graph is needed."""
         self.outputs = outputs or None
         self._graph = None
 
     def move_to_cpu(self, graph: Graph) -> None:
-        """Places all operators of the graph as it was defined on the CPU."""
+        """Moves all operators of the defined graph to the CPU."""
         self._graph = on_cpu(graph)
 
 
 def no_outputs() -> NotImplementedError:
-    """The error of a pipeline of which nobody says what it gives."""
+    """The error for a pipeline without outputs."""
     return NotImplementedError(
         "The pipeline has no outputs: return them from the graph-defining function, override `define_graph`, or call "
         "`set_outputs`."
@@ -111,8 +111,8 @@ def trace(function: Any, *arguments: Any, **keywords: Any) -> Any:
     return function(*arguments, **keywords)
 
 
-def as_output(value: Any, index: int) -> DataNode:
-    """What a definition returned as its output of that index; raises TypeError where it can be none."""
+def as_output(value: object, index: int) -> DataNode:
+    """Output ``index`` of a definition's result; raises TypeError if it cannot be an output."""
     value = load(value)
     if isinstance(value, DataNode):
         return value

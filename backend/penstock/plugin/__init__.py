@@ -1,1 +1,1 @@
-"""Other people's frameworks: Triton, PyTorch, JAX and more. Each module loads its framework when it is imported."""
+"""Other frameworks: Triton, PyTorch, JAX and more. Importing a module loads its framework."""

@@ -1,4 +1,4 @@
-"""What the iterators of all frameworks share: when an epoch ends, what becomes of its last batch, resetting, checkpoints."""
+"""Shared by all frameworks' iterators: the end of an epoch, its last batch, resetting, checkpoints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class LastBatchPolicy(Enum):
-    """What becomes of the last batch of an epoch whose samples do not fill it.
+    """What happens to the last batch of an epoch if it is not full.
 
     For the samples 1 to 7 in batches of 2:
 
@@ -42,11 +42,11 @@ class LastBatchPolicy(Enum):
 
 
 class Epoch:
-    """An epoch that lasts until the pipeline itself is at its end; the base of those that are counted.
+    """An epoch that ends when the pipeline does; the base of counted epochs.
 
     Attributes:
-        counter: samples that were taken in this epoch; what was read ahead of it counts.
-        size: samples after which it is over; -1: the pipeline tells.
+        counter: samples taken in this epoch, including those read ahead of it.
+        size: the number of samples in the epoch; -1: until the pipeline ends.
     """
 
     size = -1
@@ -56,22 +56,22 @@ class Epoch:
 
     @property
     def over(self) -> bool:
-        """Whether all that belongs to the epoch was taken."""
+        """Whether everything in the epoch was taken."""
         return False
 
     @property
     def last_is_short(self) -> bool:
-        """Whether the batch that was taken last is to be dropped, for the epoch ended within it."""
+        """Whether the last batch taken must be dropped, because the epoch ended within it."""
         return False
 
     @property
     def next_is_short(self) -> bool:
-        """Whether the batch that would be taken next is one to be dropped."""
+        """Whether the next batch must be dropped."""
         return False
 
     @property
     def resettable(self) -> bool:
-        """Whether the next epoch may begin."""
+        """Whether the next epoch may start."""
         return True
 
     def advance(self) -> None:
@@ -79,32 +79,32 @@ class Epoch:
         self.counter += 1
 
     def within(self) -> list[int] | None:
-        """How many samples of the last batch of each pipeline belong to the epoch; None: all."""
+        """The number of samples of each pipeline's last batch within the epoch; None: all."""
         return None
 
     def kept(self) -> list[int] | None:
-        """As :meth:`within`, where the others are to be cut off."""
+        """Like :meth:`within`, if the others are to be cut off."""
         return None
 
     def begin_next(self) -> None:
-        """Goes over to the next epoch."""
+        """Advances to the next epoch."""
         self.counter = 0
 
     def __len__(self) -> int:
         return 0
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """The state for checkpoints."""
         return {"counter": self.counter}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continues from what :meth:`state` gave."""
+    def restore(self, state: dict[str, object]) -> None:
+        """Restores a :meth:`state`."""
         for name, value in state.items():
             setattr(self, name, value)
 
 
 class SizedEpoch(Epoch):
-    """An epoch of as many samples as the user says, over all pipelines together."""
+    """An epoch with a number of samples given by the user, over all pipelines together."""
 
     def __init__(self, size: int, batch_size: int, pipelines: int, policy: LastBatchPolicy, padded: bool) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ class SizedEpoch(Epoch):
         return [self._batch_size] * whole + ([rest] if rest else [])
 
     def begin_next(self) -> None:
-        # What a filled batch took from the next epoch is not taken again.
+        # Samples of the next epoch used to fill a batch are not taken again.
         reads_ahead = self._policy == LastBatchPolicy.FILL and not self._padded
         self.counter = self.counter % self.size if reads_ahead else 0
 
@@ -150,16 +150,16 @@ class SizedEpoch(Epoch):
 
 
 class ReaderEpoch(Epoch):
-    """An epoch of a reader's data set, of which each pipeline reads a shard.
+    """An epoch of a reader's data set, with a shard for each pipeline.
 
-    Shards differ by up to one sample and readers go on to the next shard after each epoch, so how far a pipeline read
-    into its next shard is counted for every shard.
+    Shards differ by up to one sample and readers advance to the next shard after each epoch, so the position read ahead
+    in the next shard is tracked for every shard.
 
     Args:
-        metas: what ``reader_meta`` tells of the reader of each pipeline.
+        metas: ``reader_meta`` of the reader of each pipeline.
 
     Raises:
-        AssertionError: the readers do not read the same data in the same way.
+        AssertionError: the readers do not agree on the data or how to read it.
     """
 
     def __init__(self, metas: Sequence[dict[str, Any]], batch_size: int, policy: LastBatchPolicy) -> None:
@@ -173,7 +173,8 @@ class ReaderEpoch(Epoch):
         self._shard_ids = [meta["shard_id"] for meta in metas]
         edges = [samples * shard // self._shards for shard in range(self._shards + 1)]
         self._sizes = [stop - start for start, stop in itertools.pairwise(edges)]
-        # The two lists turn with the shards where pipelines read ahead: entry i is of whoever began at shard i.
+        # Both lists rotate with the shards if pipelines read ahead: entry i belongs to the pipeline that started with
+        # shard i.
         self._current_sizes = list(self._sizes)
         self._ahead = [0] * self._shards
         if policy == LastBatchPolicy.DROP:
@@ -224,7 +225,7 @@ class ReaderEpoch(Epoch):
             self.counter = 0
 
     def _carry_over(self) -> None:
-        """Begins an epoch in which what the last batches of the one before took from it is not expected again."""
+        """Starts an epoch without the samples that the previous epoch's last batches took from it."""
         taken = self.counter - min(self._ahead)
         self._ahead = [ahead + taken - size for ahead, size in zip(self._ahead, self._current_sizes)]
         self.counter = min(self._ahead)
@@ -232,7 +233,7 @@ class ReaderEpoch(Epoch):
             self._turn()
         self.size = self._whole_batches(max(size - ahead for size, ahead in zip(self._current_sizes, self._ahead)))
         if self.size == 0:
-            # All of the epoch was read already: it is skipped.
+            # All of the epoch has been read already: it is skipped.
             self._ahead = [0] * self._shards
             self.counter = 0
             self._turn()
@@ -258,29 +259,29 @@ def _common(metas: Sequence[dict[str, Any]], key: str, what: str) -> Any:
 
 
 def _require(condition: Any, message: str) -> None:
-    # DALI's iterators refuse wrong arguments by assertions, which programs may catch.
+    # DALI's iterators reject wrong arguments by assertions, which programs may catch.
     if not condition:
         raise AssertionError(message)
 
 
 class BaseIterator:
-    """Takes batches from one or more pipelines; the frameworks' iterators say what becomes of them.
+    """Takes batches from one or more pipelines; the frameworks' iterators convert them.
 
     Args:
-        pipelines: one, or a list (one for each GPU), of equal batch size.
-        size: samples in an epoch, of all pipelines together. -1: an epoch ends when the pipeline's source does, or with
-            ``reader_name`` as the reader tells.
-        reader_name: the name of the reader in each pipeline that tells size, shards and padding.
-        auto_reset: ``"yes"`` or True: the next epoch begins by itself after StopIteration; ``"no"``, False or None:
-            :meth:`reset` begins it.
+        pipelines: one, or a list (one per GPU), with equal batch sizes.
+        size: samples in an epoch, of all pipelines together. -1: an epoch ends with the pipeline's source or, with
+            ``reader_name``, with the reader's epoch.
+        reader_name: the name of each pipeline's reader, which determines size, shards and padding.
+        auto_reset: ``"yes"`` or True: the next epoch starts automatically after StopIteration; ``"no"``, False or None:
+            :meth:`reset` starts it.
         fill_last_batch: deprecated: True is ``LastBatchPolicy.FILL``, False is ``PARTIAL``.
         last_batch_padded: with ``size``: the reader repeats its last sample in the last batch.
-        last_batch_policy: what becomes of a last batch that is not full.
-        prepare_first_batch: take the first batch at once.
+        last_batch_policy: what happens to a last batch that is not full.
+        prepare_first_batch: fetch the first batch at once.
 
     Raises:
         AssertionError: the arguments contradict each other.
-        ValueError: ``auto_reset`` or ``last_batch_policy`` is none of the above.
+        ValueError: ``auto_reset`` or ``last_batch_policy`` is not one of the above.
         RuntimeError: the pipelines have no data.
     """
 
@@ -336,9 +337,9 @@ class BaseIterator:
         self._fixed_batch_size = bool(reader_name) or size > 0
         self._ever_scheduled = False
         self._ever_consumed = False
-        self._first_batch: Any = None
+        self._first_batch: object = None
         self._prepare_checkpoints()
-        # Iterators after DALI's manner convert batches in a `__next__` of their own, and prepare the first one there.
+        # Iterators written for DALI convert batches in their own `__next__`, and fetch the first one there.
         if prepare_first_batch and type(self)._converted is not BaseIterator._converted:
             self._prepare_first_batch()
 
@@ -351,8 +352,8 @@ class BaseIterator:
 
     # -- what a framework fills in ---------------------------------------------------------------------------------
 
-    def _converted(self, outputs: list[tuple[Any, ...]]) -> Any:
-        """What the user gets for the pipelines' outputs."""
+    def _converted(self, outputs: list[tuple[object, ...]]) -> object:
+        """Converts the pipelines' outputs."""
         raise NotImplementedError
 
     def _trimmed(self, batch: Any, kept: Sequence[int]) -> Any:
@@ -373,7 +374,7 @@ class BaseIterator:
         """The next batch; StopIteration at the end of the epoch."""
         return next(self)
 
-    def _take_batch(self) -> Any:
+    def _take_batch(self) -> object:
         batch = self._converted(self._get_outputs())
         self._schedule_runs()
         self._advance_and_check_drop_last()
@@ -410,13 +411,13 @@ class BaseIterator:
                 pipe.schedule_run()
 
     def _advance_and_check_drop_last(self) -> None:
-        """Counts the batch that was taken; StopIteration where it is to be dropped."""
+        """Counts the batch taken; raises StopIteration if it must be dropped."""
         self._epoch.advance()
         if self._epoch.last_is_short:
             self._end_epoch()
 
-    def _remove_padded(self) -> tuple[Any, Any]:
-        """For each pipeline whether its last batch is to be cut, and how many samples of it stay; (False, -1): none is."""
+    def _remove_padded(self) -> tuple[object, object]:
+        """For each pipeline whether its last batch is cut, and the number of samples left; (False, -1): none is."""
         kept = self._epoch.kept()
         if kept is None:
             return False, -1
@@ -439,10 +440,10 @@ class BaseIterator:
                 ) from None
 
     def reset(self) -> None:
-        """Begins the next epoch; ignored, with a logged warning, before the end of the one that goes on."""
+        """Starts the next epoch; ignored, with a warning in the log, before the end of the current one."""
         epoch = self._epoch
         if epoch.next_is_short and not epoch.over:
-            # By the iterator's length the epoch is over, but its last batch, which is dropped, is still to be taken.
+            # By the iterator's length the epoch is over, but its last batch, which is dropped, has not been taken yet.
             self._get_outputs()
             self._schedule_runs()
             epoch.advance()
@@ -463,7 +464,7 @@ class BaseIterator:
 
     @property
     def size(self) -> int:
-        """Samples in the epoch; -1 where the pipeline's source tells."""
+        """Samples in the epoch; -1 if only the pipeline's source knows."""
         return self._epoch.size
 
     @property
@@ -475,7 +476,7 @@ class BaseIterator:
         return self._epoch.counter
 
     def __len__(self) -> int:
-        """Batches in the epoch; 0 where the pipeline's source tells when it is over."""
+        """Batches in the epoch; 0 if only the pipeline's source knows."""
         return len(self._epoch)
 
     # -- checkpoints -------------------------------------------------------------------------------------------------
@@ -488,7 +489,7 @@ class BaseIterator:
         if not self._enable_checkpointing:
             return
         self._restore_epoch()
-        # Preparing the first batch must not show in a checkpoint that is made before the user took it.
+        # Fetching the first batch must not show in a checkpoint made before the user takes it.
         self._initial_checkpoints = self._save()
 
     def _restore_epoch(self) -> None:
@@ -510,7 +511,7 @@ class BaseIterator:
         return [pipe.checkpoint(iterator=state) for pipe in self._pipes]
 
     def checkpoints(self) -> list[bytes]:
-        """The checkpoint of each pipeline, after the batch that was taken last.
+        """The checkpoint of each pipeline, after the last batch taken.
 
         Raises:
             ValueError: the pipelines were made without ``enable_checkpointing``.
@@ -520,13 +521,13 @@ class BaseIterator:
         return self._save() if self._ever_consumed else self._initial_checkpoints
 
 
-# The name that iterators of the user's own derive from in programs for DALI. They take batches by `_get_outputs`,
-# `_schedule_runs` and `_advance_and_check_drop_last`, and cut them by what `_remove_padded` tells.
+# The base class that iterators in programs for DALI derive from. They call `_get_outputs`, `_schedule_runs` and
+# `_advance_and_check_drop_last`, and cut batches according to `_remove_padded`.
 _DaliBaseIterator = BaseIterator
 
 
 def _as_flag(auto_reset: str | bool | None) -> bool:
-    # 1 and 0 are refused, as in DALI.
+    # 1 and 0 are rejected, as in DALI.
     if auto_reset is True or auto_reset == "yes":
         return True
     if auto_reset is False or auto_reset is None or auto_reset == "no":

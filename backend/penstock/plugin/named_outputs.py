@@ -1,4 +1,4 @@
-"""What the iterators of PyTorch and PaddlePaddle share: for each pipeline a dictionary of its outputs by name."""
+"""Shared by the iterators of PyTorch and PaddlePaddle: for each pipeline a dictionary of its outputs by name."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class NamedOutputsIterator(BaseIterator):
     """Gives batches as a list with one ``{name: data}`` for each pipeline; the frameworks' iterators say what the data are.
 
     Args:
-        pipelines: one, or a list (one for each GPU), of equal batch size.
-        output_map: names for the pipeline's outputs, in their order.
-        dynamic_shape: accepted and not needed: shapes may change from batch to batch.
+        pipelines: one, or a list (one per GPU), with equal batch sizes.
+        output_map: names for the pipeline's outputs, in order.
+        dynamic_shape: ignored: shapes may always change from batch to batch.
         size, reader_name, auto_reset, fill_last_batch, last_batch_padded, last_batch_policy, prepare_first_batch: see
             :class:`~penstock.plugin.base_iterator.BaseIterator`.
 
@@ -55,23 +55,23 @@ class NamedOutputsIterator(BaseIterator):
     # -- what a framework fills in ---------------------------------------------------------------------------------
 
     def _names(self, output_map: Sequence[Any]) -> list[str]:
-        """The names of the outputs, of what the user gave."""
+        """The names of the outputs, from the user's arguments."""
         return list(output_map)
 
-    def _data(self, pipe: Pipeline, name: str, batch: Any) -> Any:
-        """What the user gets for one output of a pipeline."""
+    def _data(self, pipe: Pipeline, name: str, batch: object) -> object:
+        """Converts one output of a pipeline."""
         raise NotImplementedError
 
-    def _first(self, count: int, data: Any) -> Any:
-        """The first samples of what the user gets."""
+    def _first(self, count: int, data: Any) -> object:
+        """The first samples of a converted output."""
         return data[:count]
 
     # -- what is the same for all ------------------------------------------------------------------------------------
 
-    def _converted(self, outputs: list[tuple[Any, ...]]) -> list[Batch]:
+    def _converted(self, outputs: list[tuple[object, ...]]) -> list[Batch]:
         return [self._batch(pipe, of_pipe) for pipe, of_pipe in zip(self._pipes, outputs)]
 
-    def _batch(self, pipe: Pipeline, outputs: tuple[Any, ...]) -> Batch:
+    def _batch(self, pipe: Pipeline, outputs: tuple[object, ...]) -> Batch:
         if len(outputs) < len(self.output_map):
             raise KeyError(self.output_map[len(outputs)])
         if len(outputs) > len(self.output_map):
@@ -88,7 +88,7 @@ class NamedOutputsIterator(BaseIterator):
 
 
 class DataAndLabels(NamedOutputsIterator):
-    """Mixed into a framework's iterator: one whose two outputs are called ``data`` and ``label``."""
+    """A mixin for iterators whose two outputs are called ``data`` and ``label``."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Iterators that give a pipeline's batches as PaddlePaddle tensors."""
+"""Iterators that return a pipeline's batches as PaddlePaddle tensors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["DALIClassificationIterator", "DALIGenericIterator", "LastBatchPolicy
 
 
 class DALIGenericIterator(NamedOutputsIterator):
-    """Gives batches as a list with one ``{name: paddle.Tensor}`` for each pipeline.
+    """Returns batches as a list with one ``{name: paddle.Tensor}`` for each pipeline.
 
-    Tensors have the batch as their first dimension. Samples of one output must be equal in shape, unless its entry of the output
-    map says that they are ragged: then the batch is a list of tensors, one for each sample.
+    A tensor's first dimension is the batch. Samples of one output must have equal shapes, unless its entry of the
+    output map says that they are ragged: then the batch is a list of tensors, one for each sample.
 
     Args:
-        pipelines: one, or a list (one for each GPU), of equal batch size.
-        output_map: names for the pipeline's outputs, in their order; or pairs of a name and the number of dimensions in which the
+        pipelines: one, or a list (one per GPU), with equal batch sizes.
+        output_map: names for the pipeline's outputs, in order; or pairs of a name and the number of dimensions in which
             samples differ (0: none).
 
     The other arguments are those of :class:`~penstock.plugin.named_outputs.NamedOutputsIterator`.
@@ -34,7 +34,7 @@ class DALIGenericIterator(NamedOutputsIterator):
         self._ragged = {name for name, levels in entries if levels}
         return [name for name, _ in entries]
 
-    def _data(self, pipe: Pipeline, name: str, batch: Any) -> Any:
+    def _data(self, pipe: Pipeline, name: str, batch: Any) -> object:
         return [_tensor(sample) for sample in batch] if name in self._ragged else _tensor(batch.as_tensor())
 
 
@@ -42,8 +42,8 @@ class DALIClassificationIterator(DataAndLabels, DALIGenericIterator):
     """A :class:`DALIGenericIterator` whose two outputs are called ``data`` and ``label``."""
 
 
-def feed_ndarray(dali_tensor: Any, arr: paddle.Tensor) -> paddle.Tensor:
-    """Copies a tensor of a pipeline (or a batch whose samples are equal in shape) into ``arr``, which it returns.
+def feed_ndarray(dali_tensor: object, arr: paddle.Tensor) -> paddle.Tensor:
+    """Copies a tensor of a pipeline (or a batch of equal shapes) to ``arr``, which it returns.
 
     Raises:
         AssertionError: shapes or types differ.
@@ -58,9 +58,9 @@ def feed_ndarray(dali_tensor: Any, arr: paddle.Tensor) -> paddle.Tensor:
 
 
 def _tensor(tensor: Any) -> paddle.Tensor:
-    """A copy: Paddle would not tell when it needs the pipeline's memory no more."""
+    """A copy: Paddle does not tell when it is done with the pipeline's memory."""
     return paddle.to_tensor(np.asarray(tensor.as_cpu()), place=_place(tensor))
 
 
-def _place(tensor: Any) -> Any:
+def _place(tensor: Any) -> object:
     return paddle.CPUPlace() if tensor.device_type == "cpu" else paddle.CUDAPlace(int(tensor.array.device.id))

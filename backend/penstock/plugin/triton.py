@@ -10,7 +10,7 @@ from penstock.pipeline.definition import is_definition
 _AUTOSERIALIZE = "_is_autoserialize"
 
 
-def autoserialize(dali_pipeline: Callable[..., Any]) -> Callable[..., Any]:
+def autoserialize(dali_pipeline: Callable[..., object]) -> Callable[..., Any]:
     """Decorator: marks the one pipeline of a file that the `penstock` backend is to serve.
 
     Args:
@@ -25,6 +25,6 @@ def autoserialize(dali_pipeline: Callable[..., Any]) -> Callable[..., Any]:
     return dali_pipeline
 
 
-def is_autoserialize(value: Any) -> bool:
+def is_autoserialize(value: object) -> bool:
     """Whether a pipeline's factory was marked by :func:`autoserialize`."""
     return bool(getattr(value, _AUTOSERIALIZE, False))

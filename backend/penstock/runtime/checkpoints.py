@@ -1,7 +1,7 @@
-"""Checkpoints: the state from which an equal pipeline continues with the next batch.
+"""Checkpoints: the state from which a pipeline continues with the next batch.
 
-A checkpoint is JSON: the position of the consumer (what was prefetched beyond it is made again), and what each operator
-with state had after the last batch that was taken. Nothing in it executes.
+A checkpoint is JSON: the consumer's position (batches prefetched beyond it are computed again), and the state of each
+stateful operator after the last batch taken. Nothing in it is executable.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ VERSION = 1
 
 @dataclass
 class Position:
-    """Where the consumer of a pipeline's batches is: what is prefetched is ahead of it.
+    """The consumer's position in the batches; prefetching is ahead of it.
 
     Attributes:
-        epoch: its number.
+        epoch: counted from 0.
         iteration: batches taken in the epoch.
-        batches: batches taken since the beginning.
-        states: of the operators, after the batch that was taken last; None: they are as before the first.
+        batches: batches taken since the start.
+        states: of the operators after the last batch taken; None: before the first.
     """
 
     epoch: int = 0
@@ -34,13 +34,13 @@ class Position:
     states: dict[str, Any] | None = None
 
 
-def save_checkpoint(plan: Plan, position: Position, iterator: Any = None) -> bytes:
+def save_checkpoint(plan: Plan, position: Position, iterator: object = None) -> bytes:
     """The checkpoint of a pipeline that keeps its operators' states.
 
     Args:
         plan: of the pipeline.
-        position: from which to continue.
-        iterator: what a plugin's iterator wants to have back.
+        position: where to continue.
+        iterator: state of a plugin's iterator.
     """
     document = {
         "format": FORMAT,
@@ -56,16 +56,16 @@ def save_checkpoint(plan: Plan, position: Position, iterator: Any = None) -> byt
 
 
 def checkpoint_seed(checkpoint: str | bytes, own: int | None) -> int:
-    """The seed of a pipeline that continues from a checkpoint: its own where it has one."""
+    """The seed of a pipeline that continues from a checkpoint; its own if it has one."""
     return _parsed(checkpoint)["seed"] if own is None else own
 
 
 def restore_checkpoint(plan: Plan, checkpoint: str | bytes) -> tuple[Position, Any]:
-    """Gives the operators the states that they had; tells where to continue, and what a plugin's iterator had saved.
+    """Restores the operators' states; returns the position and the state of a plugin's iterator.
 
     Raises:
-        UnsupportedVersionError: a later version of Penstock wrote it.
-        SerializationError: it is no checkpoint, or one of another pipeline.
+        UnsupportedVersionError: written by a later version of Penstock.
+        SerializationError: it is not a checkpoint, or belongs to another pipeline.
     """
     document = _parsed(checkpoint)
     operators = dict(plan.named_operators())

@@ -1,4 +1,4 @@
-"""Runs plans: one batch at a time, ahead of the consumer where that is wanted."""
+"""Runs plans, one batch at a time, optionally prefetching ahead of the consumer."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from penstock.tensors.cuda import require_cupy
 
 @dataclass
 class Result:
-    """What one run gave.
+    """The result of one run.
 
     Attributes:
-        outputs: one batch for each output of the pipeline; failed samples have size zero.
-        failures: errors by sample, where the run isolates them: an ``OperatorError``, or ``CancelledError``.
+        outputs: one batch for each output of the pipeline; failed samples are empty.
+        failures: errors by sample, if the run isolates them: an ``OperatorError``, or ``CancelledError``.
         ready: the CUDA event after which GPU outputs are valid.
-        states: of the operators after this run, where checkpoints are enabled.
-        taken: by the name of each operator that is fed, the ticket of the batch that it gave.
-        stopped: nobody wanted any of the samples any more: there are no outputs, and sources may not have run.
+        states: of the operators after this run, if checkpoints are enabled.
+        taken: for each input operator, the ticket of the batch it returned.
+        stopped: all samples were cancelled: there are no outputs, and some sources may not have run.
     """
 
     outputs: list[TensorList] = field(default_factory=list)
@@ -46,25 +46,25 @@ class Result:
 
 
 class Watch(Protocol):
-    """Watches over a run."""
+    """Observes a run."""
 
     def operator_ran(self, step: Step, seconds: float) -> None:
-        """An operator has run; it took the host so long (one on the GPU goes on there)."""
+        """Called after each operator, with the host's time for it (GPU work may still be in flight)."""
 
     def cancelled(self) -> Collection[int]:
-        """The samples that nobody wants any more; asked before each operator."""
+        """The cancelled samples; polled before each operator."""
 
 
-# Streams are never destroyed: results outlive their pipeline, and libraries free their memory in its stream's order.
-# That all are kept here matters where a pipeline is garbage in a cycle: its stream's finalizer would run with its own.
-_streams: list[Any] = []
-_idle_streams: dict[int, list[Any]] = {}
+# Streams are never destroyed: results outlive their pipeline, and libraries free memory in the order of its stream.
+# Keeping them here matters for a pipeline in a reference cycle, whose stream would be finalized with it.
+_streams: list[object] = []
+_idle_streams: dict[int, list[object]] = {}
 
 
-def _take_stream(cupy: Any, device_id: int) -> Any:
+def _take_stream(cupy: Any, device_id: int) -> object:
     """A CUDA stream of the current device that no pipeline uses."""
     try:
-        # Another thread may take the last one.
+        # Another thread may have taken the last one.
         return _idle_streams.get(device_id, []).pop()
     except IndexError:
         stream = cupy.cuda.Stream(non_blocking=True)
@@ -77,21 +77,21 @@ _prefetching: weakref.WeakSet[Executor] = weakref.WeakSet()
 
 @atexit.register
 def _finish_batches() -> None:
-    """Lets prefetching threads come to an end: one that is inside of a C++ library when the interpreter goes aborts it."""
+    """Ends prefetching threads: one inside a C++ library would abort the interpreter at its exit."""
     for executor in list(_prefetching):
         executor.finish(timeout=5)
 
 
 class Executor:
-    """Runs one plan, batch after batch.
+    """Runs a plan, batch after batch.
 
     Args:
         plan: what to run.
-        max_batch_size: the most samples in a batch, and the number where no source tells otherwise.
+        max_batch_size: the largest batch, and the batch size if no source sets one.
         num_threads: CPU threads.
         device_id: the GPU to use, or None.
-        depth: batches that are prepared ahead of the consumer, on a thread; 0: each is run when it is scheduled. A plan of which
-            the GPU does all work needs no thread: it is at work as soon as the batch is scheduled.
+        depth: batches prefetched by a thread, ahead of the consumer; 0: each runs when scheduled. A plan that runs
+            entirely on the GPU needs no thread: its work is asynchronous.
         affinity: CPU cores to bind threads to.
     """
 
@@ -121,15 +121,15 @@ class Executor:
         self.peak_bytes: dict[str, list[int]] = {}
         self.enable_memory_stats = False
         self.keep_states = False
-        # What is entered around each run: the pipeline makes itself the current one there.
-        self.run_context: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
+        # Entered around each run: makes the pipeline the current one.
+        self.run_context: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
 
     # -- ahead of the consumer -----------------------------------------------------------------------------------
 
     def schedule(self) -> None:
-        """Begins the next batch: on the prefetching thread, or at once where there is none.
+        """Starts the next batch: on the prefetching thread, or at once if there is none.
 
-        Where another thread has closed this executor meanwhile, the batch is a failure.
+        If another thread has closed this executor meanwhile, the batch fails.
         """
         if self._depth == 0:
             try:
@@ -154,38 +154,39 @@ class Executor:
             except BaseException as error:
                 self._results.put(error)
         if self._closed:
-            # Who waits on another thread for a batch that was dropped is not to wait for ever.
+            # A thread that waits for a dropped batch must not wait forever.
             self._results.put(_closed_meanwhile())
             self._release()
 
     def _run_when_ready(self) -> Result:
-        """Runs the next batch, as soon as the sources that are to be waited for have one."""
+        """Runs the next batch once its blocking sources have data."""
         for operator in self.input_operators.values():
             operator.wait_for_data(lambda: self._finishing)
         return self.run_once()
 
     @functools.cached_property
     def input_operators(self) -> dict[str, InputOperator]:
-        """The operators that the program feeds, by their nodes' names."""
+        """The operators that the program feeds, by node name."""
         steps = self.plan.operators
         return {step.node.name: step.operator for step in steps if isinstance(step.operator, InputOperator)}
 
     def next_result(self) -> Result:
-        """The oldest scheduled batch, waited for; raises what its run raised."""
+        """Waits for the oldest scheduled batch; raises its error, if any."""
         result = self._done.popleft() if self._depth == 0 else self._results.get()
         if isinstance(result, BaseException):
             try:
                 raise result
             finally:
-                # An error that its own traceback's frame holds keeps all that the frames above refer to: the pipeline, its workers.
+                # An error referenced from a frame of its own traceback would keep everything those frames refer to
+                # alive.
                 del result
         return result
 
     def close(self, timeout: float | None = None) -> None:
-        """Ends the threads, for good; batches that nobody took are dropped.
+        """Ends the threads for good; batches that were not taken are dropped.
 
         Args:
-            timeout: how long a batch that is being run is waited for, in seconds; its thread then ends by itself.
+            timeout: how long to wait for a batch in flight, in seconds; afterwards its thread ends by itself.
         """
         self._closed = True
         self.finish(timeout)
@@ -193,7 +194,7 @@ class Executor:
             self._release()
 
     def _release(self) -> None:
-        """Gives up what batches are run with, when none is run any more."""
+        """Releases the resources for running, once nothing runs."""
         self.workers.close()
         self.plan.decoding.close()
         if self._stream is not None and self.device_id is not None:
@@ -201,7 +202,7 @@ class Executor:
             self._stream = None
 
     def finish(self, timeout: float | None = None) -> None:
-        """Ends the prefetching thread after the batch that it is running, which is waited for; nobody waits for data any more."""
+        """Ends the prefetching thread after its current batch, without waiting for data any longer."""
         self._finishing = True
         for operator in self.input_operators.values():
             operator.wake()
@@ -209,7 +210,7 @@ class Executor:
         if thread is None:
             return
         self._scheduled.put(False)
-        # On the thread itself, the garbage collection may come upon its pipeline.
+        # On the thread itself, garbage collection may reach its pipeline.
         if thread is not threading.current_thread():
             thread.join(timeout)
             if not thread.is_alive():
@@ -218,12 +219,12 @@ class Executor:
     # -- one batch -------------------------------------------------------------------------------------------------
 
     def run_once(self, isolate: bool = False, watch: Watch | None = None) -> Result:
-        """Runs the plan on the next batch of its sources, on the calling thread and the workers.
+        """Runs the plan on the sources' next batch, on the calling thread and the workers.
 
         Args:
-            isolate: a sample that fails is put aside with its error, and the others go on.
-            watch: is told of each operator. Samples that it calls cancelled fail with ``CancelledError``; when no others are
-                left, the run stops, and sources that had not run yet keep what they were fed.
+            isolate: record the error of a failing sample and continue with the others.
+            watch: notified of each operator. Samples it reports as cancelled fail with ``CancelledError``; if none is
+                left, the run stops, and sources that have not run yet keep their data.
         """
         with self.run_context():
             if self.device_id is None:
@@ -231,7 +232,7 @@ class Executor:
             else:
                 with self.on_device():
                     result = self._run_steps(isolate, watch)
-                    # Who waits for it on another thread leaves the driver to this one.
+                    # A consumer that waits on another thread should not hold up the driver.
                     event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
                     result.ready = self._stream.record(event)
         self.iteration += 1
@@ -254,7 +255,7 @@ class Executor:
 
     @property
     def stream(self) -> Any:
-        """The CuPy stream on which GPU work runs; None where the pipeline uses no GPU."""
+        """The CuPy stream of GPU work; None if the pipeline uses no GPU."""
         if self.device_id is not None and self._stream is None:
             with self.on_device():
                 pass
@@ -282,12 +283,12 @@ class Executor:
         return result
 
     def _batch_size(self) -> int:
-        """As many samples as the sources give next; raises RuntimeError where they disagree."""
+        """The batch size that the sources will return; raises RuntimeError if they disagree."""
         sizes: dict[int, Step] = {}
         for step in self.plan.operators:
             size = step.operator.pending_batch_size()
             if size is not None:
-                # A source may have more than one batch takes.
+                # A source may hold more samples than fit a batch.
                 sizes.setdefault(min(size, self.max_batch_size), step)
         if len(sizes) > 1:
             sides = ", ".join(f"{size} in '{step.node.name}'" for size, step in sizes.items())
@@ -337,11 +338,12 @@ class Executor:
         except Exception as error:
             failure = error, None
         finally:
-            # Samples and workspace refer to each other: the buffers would stay in use until the next garbage collection.
+            # Samples and workspace refer to each other: the buffers would stay in use until the next garbage
+            # collection.
             workspace.samples = []
         if failure is not None:
             try:
-                # Not where it was caught: a fused operator's error would come to have what carried it as its context.
+                # Not in the handler: a fused operator's error would get its wrapper as its context.
                 raise self._error(step, *failure)
             finally:
                 del failure
@@ -366,7 +368,7 @@ class Executor:
         peak[0] = max(peak[0], sum(sizes))
         peak[1] = max(peak[1], max(sizes, default=0))
 
-    def _transfer(self, step: Transfer, batch: Any) -> Any:
+    def _transfer(self, step: Transfer, batch: Any) -> object:
         moved = TensorListGPU.upload(batch) if step.device == "gpu" else batch.as_cpu()
         moved.positions = batch.positions
         return moved
@@ -383,21 +385,21 @@ def _check_batch_sizes(workspace: Workspace) -> None:
 
 
 def _nothing_left(failures: dict[int, PenstockError], cancelled: Collection[int], batch_size: int) -> bool:
-    """Puts cancelled samples among the failures; tells whether they were the last that had not failed."""
+    """Records cancelled samples as failures; returns whether no other samples are left."""
     for index in cancelled:
         failures.setdefault(index, CancelledError())
     return bool(cancelled) and len(failures) == batch_size
 
 
 def _local_failures(failures: dict[int, PenstockError], workspace: Workspace) -> dict[int, BaseException]:
-    """The failures of the batch as indices of the workspace's samples."""
+    """The batch's failures as indices of the workspace's samples."""
     if workspace.positions is None:
         return dict(failures)
     return {local: failures[p] for local, p in enumerate(workspace.positions) if p in failures}
 
 
 def _propagate_sources(workspace: Workspace) -> None:
-    """Outputs that do not tell where their samples come from tell what the samples' inputs agree on."""
+    """Gives outputs without source information that of the inputs, where these agree."""
     named = [batch.source_infos for batch in workspace.inputs if batch.source_infos]
     if not named:
         return
@@ -408,6 +410,6 @@ def _propagate_sources(workspace: Workspace) -> None:
 
 
 def _agreed(sources: Sequence[str]) -> str:
-    """The one source among those that are known, or nothing."""
+    """The source that all known ones agree on, or nothing."""
     known = {source for source in sources if source}
     return known.pop() if len(known) == 1 else ""

@@ -1,9 +1,8 @@
-"""What users feed, as batches: arrays of any library, sequences of samples, tensor lists."""
+"""Converts fed data to batches: arrays of any library, sequences of samples, tensor lists."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,21 +13,21 @@ from penstock.tensors.tensor_list import check_samples
 
 
 def to_batch(
-    data: Any, layout: str | None, max_batch_size: int, pool: HostPool | None, copy: bool = True
+    data: object, layout: str | None, max_batch_size: int, pool: HostPool | None, copy: bool = True
 ) -> TensorList:
-    """One batch of what the user gave.
+    """Fed data as a batch.
 
     Args:
         data: a tensor list; an array whose first dimension is the batch; or a sequence of samples (arrays, tensors,
             numbers), whose shapes may differ.
-        layout: of a sample; None keeps the data's own.
-        max_batch_size: more samples are refused.
-        pool: where the copy is put.
-        copy: whether the data is copied, so that the user may change it afterwards.
+        layout: of a sample; None: the data's own.
+        max_batch_size: the largest number of samples allowed.
+        pool: allocates the copy.
+        copy: copy the data, so that the caller may modify it afterwards.
 
     Raises:
-        RuntimeError: there are more samples than ``max_batch_size``, the samples' types, ranks or layouts differ, or their type
-            is none that a tensor can have.
+        RuntimeError: there are more than ``max_batch_size`` samples, they differ in type, rank or layout, or tensors do
+            not support their type.
     """
     try:
         batch = _as_tensor_list(data, layout)
@@ -44,7 +43,7 @@ def to_batch(
     return _copied(batch, pool)
 
 
-def _as_tensor_list(data: Any, layout: str | None) -> TensorList:
+def _as_tensor_list(data: object, layout: str | None) -> TensorList:
     if isinstance(data, TensorList):
         batch = data.relabelled()
     elif isinstance(data, (list, tuple)):
@@ -67,7 +66,7 @@ def _as_tensor_list(data: Any, layout: str | None) -> TensorList:
     return batch
 
 
-def _batch_of(data: Sequence[Any]) -> TensorList:
+def _batch_of(data: Sequence[object]) -> TensorList:
     items = [_sample(item) for item in data]
     layouts = [item.layout() if isinstance(item, Tensor) else "" for item in items]
     for index, own in enumerate(layouts):
@@ -86,11 +85,11 @@ def _batch_of(data: Sequence[Any]) -> TensorList:
     return kind.of_samples(samples, layouts[0] if layouts else "")
 
 
-def _sample(item: Any) -> Any:
+def _sample(item: object) -> object:
     return np.asarray(item) if isinstance(item, (int, float, bool, list, tuple)) else item
 
 
-def _is_on_gpu(data: Any) -> bool:
+def _is_on_gpu(data: object) -> bool:
     if isinstance(data, np.ndarray):
         return False
     if hasattr(data, "__dlpack_device__"):
@@ -100,7 +99,7 @@ def _is_on_gpu(data: Any) -> bool:
 
 def _copied(batch: TensorList, pool: HostPool | None) -> TensorList:
     if isinstance(batch, TensorListGPU):
-        copied = TensorListGPU.of_samples([sample.copy() for sample in batch.samples], batch.layout())
+        copied: TensorList = TensorListGPU.of_samples([sample.copy() for sample in batch.samples], batch.layout())
     else:
         copied = TensorListCPU.allocate(batch.shapes, batch.dtype, batch.layout(), pool)
         for target, sample in zip(copied.samples, batch.samples):

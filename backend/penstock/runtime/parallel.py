@@ -1,8 +1,8 @@
 """External sources whose callbacks run in worker processes.
 
-A worker writes what its callback gives into anonymous memory (``memfd``), whose descriptor it hands to the parent once; only
-shapes and offsets travel with each batch. The parent uses the data in place, and lets the worker use that memory again when
-nothing refers to it any more. Anonymous memory has no name that could be left behind, whoever dies.
+A worker writes its callback's results to anonymous memory (``memfd``), whose descriptor it sends to the parent once;
+each batch sends only shapes and offsets. The parent uses the data in place, and lets the worker reuse the memory when
+nothing refers to it any longer. Anonymous memory has no name that could be left behind when a process dies.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class WorkerError(RuntimeError):
 
 @dataclass(frozen=True)
 class _Task:
-    """Calls to make: one for each set of arguments, into buffer ``slot``, for the source's round ``number``."""
+    """Calls to make, one for each set of arguments, into buffer ``slot``, in round ``number`` of the source."""
 
-    calls: Sequence[tuple[Any, ...]]
+    calls: Sequence[tuple[object, ...]]
     slot: int
     number: int
 
@@ -64,7 +64,7 @@ class _Placed:
 class _Reply:
     """What came of a task: the placed data of each call, or an error; ``size`` tells of new memory, whose descriptor follows."""
 
-    results: Any = None
+    results: object = None
     error: Any = None
     size: int | None = None
 
@@ -74,7 +74,7 @@ def _aligned(offset: int) -> int:
 
 
 class _Arrays:
-    """Replaces the arrays in nested results by their places, and back."""
+    """Replaces arrays in nested results by their locations, and back."""
 
     def __init__(self) -> None:
         self.arrays: list[tuple[int, np.ndarray]] = []
@@ -90,7 +90,7 @@ class _Arrays:
         return placed
 
 
-def _checked_view(data: Any) -> np.ndarray:
+def _checked_view(data: object) -> np.ndarray:
     array = host_view(data)
     if array.dtype.kind not in "biuf":
         raise TypeError(
@@ -100,8 +100,8 @@ def _checked_view(data: Any) -> np.ndarray:
     return array
 
 
-def _fetched(data: Any, memory: np.ndarray | None) -> Any:
-    """The nested results, with arrays that are views of the worker's memory."""
+def _fetched(data: Any, memory: np.ndarray | None) -> object:
+    """The nested results, with arrays as views of the worker's memory."""
     if isinstance(data, (list, tuple)):
         return type(data)(_fetched(item, memory) for item in data)
     dtype = np.dtype(data.dtype)
@@ -115,7 +115,7 @@ def _fetched(data: Any, memory: np.ndarray | None) -> Any:
 
 
 class _Memory:
-    """One buffer of a worker."""
+    """One of a worker's buffers."""
 
     def __init__(self) -> None:
         self.descriptor = -1
@@ -123,7 +123,7 @@ class _Memory:
         self.map: mmap.mmap | None = None
 
     def reserve(self, size: int) -> bool:
-        """Makes room; tells whether the memory is another than before."""
+        """Grows the buffer if needed; returns whether the memory is new."""
         if size <= self.size:
             return False
         if self.descriptor >= 0:
@@ -136,9 +136,9 @@ class _Memory:
 
 
 def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequence[Any]) -> None:
-    """The worker's main loop: ends when the parent closes its side."""
+    """The worker's main loop; ends when the parent closes its end."""
     for end in inherited:
-        # Those of the parent: open here, they would hide from its workers that the parent has closed them.
+        # The parent's ends: left open here, they would hide from its workers that the parent has closed them.
         end.close()
     call: Callable[..., Any] | None = None
     memories: dict[int, _Memory] = {}
@@ -151,7 +151,7 @@ def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequ
         memory, renewed = memories.setdefault(task.slot, _Memory()), False
         try:
             if task.number == over:
-                # Asked for ahead, before the end was known: what begins again at the end must not do so for this.
+                # Prefetched before the end was known: a source that restarts at its end must not do so for this call.
                 raise StopIteration
             if call is None:
                 call = load()
@@ -166,12 +166,12 @@ def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequ
             if renewed:
                 reduction.send_handle(channel, memory.descriptor, os.getppid())
         except OSError:
-            # The parent has closed its side: nobody waits for the answer.
+            # The parent has closed its end: the answer is not wanted.
             return
 
 
-def _work(call: Callable[..., Any], task: _Task, memory: _Memory) -> tuple[Any, bool]:
-    """Makes the calls and puts their arrays into memory; tells the places, and whether the memory is new."""
+def _work(call: Callable[..., object], task: _Task, memory: _Memory) -> tuple[object, bool]:
+    """Makes the calls and puts their arrays into memory; returns the locations, and whether the memory is new."""
     arrays = _Arrays()
     results = [arrays.place(call(*arguments)) for arguments in task.calls]
     renewed = memory.reserve(arrays.size)
@@ -186,8 +186,8 @@ def _work(call: Callable[..., Any], task: _Task, memory: _Memory) -> tuple[Any, 
     return results, renewed
 
 
-def _portable(error: BaseException) -> tuple[Any, str]:
-    """The error as it is where it can be pickled, and as text."""
+def _portable(error: BaseException) -> tuple[object, str]:
+    """The error itself if it can be pickled, and as text."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -198,13 +198,13 @@ def _portable(error: BaseException) -> tuple[Any, str]:
 # -- in the parent -------------------------------------------------------------------------------------------------------
 
 
-# The parent's ends of the channels of all workers, of whatever pipeline: forked workers inherit them.
-_channels: weakref.WeakSet[Any] = weakref.WeakSet()
+# The parent's ends of all workers' channels, of any pipeline: forked workers inherit them.
+_channels: weakref.WeakSet[object] = weakref.WeakSet()
 _starting = threading.Lock()
 
 
 class _Worker:
-    """A worker process, as the parent sees it."""
+    """A worker process, as seen by the parent."""
 
     def __init__(self, context: Any, load: Callable[[], Callable[..., Any]]) -> None:
         with _starting:
@@ -214,12 +214,12 @@ class _Worker:
             self.process = context.Process(target=_serve, args=(theirs, load, inherited), daemon=True)
             self.process.start()
             theirs.close()
-        # The bytes of each slot; every array that the slot's last task gave is a view of them.
+        # The bytes of each slot; all arrays of the slot's last task are views of them.
         self.memories: dict[int, np.ndarray] = {}
         self._awaited: set[int] = set()
 
-    def send(self, calls: Sequence[tuple[Any, ...]], number: int) -> int:
-        """Asks for these calls; tells the slot that their results will be in: one whose last results are not in use."""
+    def send(self, calls: Sequence[tuple[object, ...]], number: int) -> int:
+        """Requests these calls; returns the slot for their results, one whose previous results are not in use."""
         slot = next(slot for slot in itertools.count() if slot not in self._awaited and not self._in_use(slot))
         try:
             self.channel.send(_Task(calls, slot, number))
@@ -229,11 +229,11 @@ class _Worker:
         return slot
 
     def _in_use(self, slot: int) -> bool:
-        # The bytes have two references of their own: the dictionary's and getrefcount's argument.
+        # Two references are expected: the dictionary's and getrefcount's argument.
         return slot in self.memories and sys.getrefcount(self.memories[slot]) > 2
 
     def receive(self, slot: int) -> Any:
-        """The results of the oldest task; raises what its callback raised, or WorkerError where the worker died."""
+        """The results of the oldest task; raises its callback's error, or WorkerError if the worker died."""
         self._awaited.discard(slot)
         ready = connection.wait([self.channel, self.process.sentinel])
         if self.channel not in ready and not self.channel.poll():
@@ -250,7 +250,8 @@ class _Worker:
             error, text = reply.error
             if isinstance(error, StopIteration):
                 raise StopIteration
-            # As in DALI, of no class of its own: the callback's error happened elsewhere, and may not even exist here.
+            # A plain Exception, as in DALI: the callback's error happened in another process, and its class may not
+            # exist here.
             raise Exception(f"\n\nException traceback received from worker thread:\n\n{text}") from error
         return [_fetched(data, self.memories.get(slot)) for data in reply.results]
 
@@ -271,30 +272,30 @@ class _Worker:
 
 @dataclass
 class _Batch:
-    """A batch that workers are preparing: for each worker that has a part, its task's slot."""
+    """A batch that workers are preparing: the task's slot for each worker that has a part."""
 
     parts: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class ParallelSource(Source):
-    """A source whose callback runs in worker processes, ahead of need.
+    """A source whose callback runs in worker processes, ahead of time.
 
     Args:
-        prefetch_queue_depth: batches that are prepared ahead.
+        prefetch_queue_depth: batches to prepare ahead.
     """
 
     prefetch_queue_depth: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # What workers give lies in memory that they leave alone for as long as it is used.
+        # Workers do not reuse the memory of their results while it is in use.
         self.no_copy = True
         self._workers: list[_Worker] = []
         self._pending: deque[_Batch] = deque()
         self._turn = 0
         self._scheduled = self._scheduled_samples = 0
-        # Of the rounds through the source: what was asked for ahead in a round ends with it.
+        # The round through the source: prefetched calls belong to one, and end with it.
         self._round = 0
         if not self.is_iterable and not self.takes_info:
             raise TypeError(
@@ -307,7 +308,7 @@ class ParallelSource(Source):
             raise TypeError(f"Parallel external source with {what} must be run in a batch mode: with `batch=True`")
 
     def start(self, settings: PipelineSettings) -> None:
-        """Starts the worker processes; iterables have one, for they have an order."""
+        """Starts the worker processes; an iterable has one, since it has an order."""
         if self._workers:
             return
         context = get_context(settings.py_start_method)
@@ -316,8 +317,8 @@ class ParallelSource(Source):
             self._workers.append(_Worker(context, load))
         self._max_batch_size = settings.batch_size or 1
 
-    def _loader(self, settings: PipelineSettings) -> Callable[[], Callable[..., Any]]:
-        """What makes the callback in the worker."""
+    def _loader(self, settings: PipelineSettings) -> Callable[[], Callable[..., object]]:
+        """What creates the callback in the worker."""
         if settings.py_start_method == "fork":
             return _Inherited(self.source, self.cycle)
         dumps, loads = _pickler_functions(settings.py_callback_pickler)
@@ -367,20 +368,20 @@ class ParallelSource(Source):
         self._scheduled_samples += batch_size
         self._pending.append(batch)
 
-    def _batch_calls(self, batch_size: int, epoch: int) -> Sequence[tuple[Any, ...]]:
+    def _batch_calls(self, batch_size: int, epoch: int) -> Sequence[tuple[object, ...]]:
         if self.is_iterable:
             return [()] * (1 if self.batch else batch_size)
         return [(BatchInfo(self._scheduled, epoch) if self.batch_info else self._scheduled,)]
 
     def reset(self) -> None:
-        """A new epoch; iterables that are not at their end go on where they are."""
+        """Starts a new epoch; iterables not at their end continue."""
         if not self.is_iterable:
             self._drop_pending()
             self._scheduled = self._scheduled_samples = 0
         super().reset()
 
     def _drop_pending(self) -> None:
-        """Drops what was prepared beyond the end of the epoch."""
+        """Drops batches prepared beyond the end of the epoch."""
         self._round += 1
         while self._pending:
             for worker, slot in self._pending.popleft().parts:
@@ -395,11 +396,11 @@ class ParallelSource(Source):
         self.sample = self._scheduled_samples = iterations * batch_size
 
     def pids(self) -> list[int]:
-        """The ids of the worker processes that run."""
+        """The ids of the running worker processes."""
         return [worker.process.pid for worker in self._workers]
 
     def shared_memory(self) -> tuple[list[int], list[int]]:
-        """Bytes of shared memory: of each buffer, and of each buffer by sample of a batch."""
+        """Bytes of shared memory: of each buffer, and of each buffer per sample."""
         sizes = [size for worker in self._workers for size in map(len, worker.memories.values())]
         per_sample = max(1, self._max_batch_size // max(1, len(self._workers)))
         return sizes, [size // per_sample for size in sizes]
@@ -414,7 +415,7 @@ class ParallelSource(Source):
 
 @dataclass
 class _Inherited:
-    """Makes the callback of a forked worker, which has the source already."""
+    """Creates the callback of a forked worker, which has the source already."""
 
     source: Any
     cycle: Any
@@ -425,10 +426,10 @@ class _Inherited:
 
 @dataclass
 class _Pickled:
-    """Makes the callback of a spawned worker."""
+    """Creates the callback of a spawned worker."""
 
     data: bytes
-    loads: Callable[[bytes], Any]
+    loads: Callable[[bytes], object]
     cycle: Any
 
     def __call__(self) -> Callable[..., Any]:
@@ -451,8 +452,8 @@ class RunningWorkers:
             source.close()
 
 
-def check_workers(sources: Sequence[Source], workers: Any) -> None:
-    """Raises RuntimeError where there are parallel sources and no workers; warns where there are more than can be used."""
+def check_workers(sources: Sequence[Source], workers: object) -> None:
+    """Raises RuntimeError for parallel sources without workers; warns if there are more workers than can be used."""
     parallel = [source for source in sources if isinstance(source, ParallelSource)]
     if not parallel:
         return
@@ -470,12 +471,12 @@ def check_workers(sources: Sequence[Source], workers: Any) -> None:
         )
 
 
-def _single_argument(source: Source) -> Callable[..., Any]:
+def _single_argument(source: Source) -> Callable[..., object]:
     return source.call
 
 
-def _pickler_functions(pickler: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
-    """What makes bytes of a callback, and what makes the callback of these in the worker, where a module cannot be sent."""
+def _pickler_functions(pickler: object) -> tuple[Callable[[object], bytes], Callable[[bytes], object]]:
+    """Functions that serialize a callback, and restore it in the worker, where pickle alone cannot."""
     if pickler is None:
         return pickling.dumps, pickling.loads
     given = pickler if isinstance(pickler, (tuple, list)) else (pickler,)
@@ -483,7 +484,7 @@ def _pickler_functions(pickler: Any) -> tuple[Callable[[Any], bytes], Callable[[
     return functools.partial(module.dumps, **dumping), functools.partial(module.loads, **loading)
 
 
-def _dumped(source: Any, dumps: Callable[[Any], bytes]) -> bytes:
+def _dumped(source: object, dumps: Callable[[object], bytes]) -> bytes:
     try:
         return dumps(source)
     except (pickle.PicklingError, AttributeError, TypeError) as error:

@@ -18,13 +18,13 @@ from penstock.storage import ANYWHERE, Files
 
 @dataclass
 class Step:
-    """One operator in its place.
+    """One operator of the plan.
 
     Attributes:
         node: the operator as the user wrote it.
         operator: what runs.
         inputs, arguments, outputs: slots.
-        release: slots that nothing needs after this step.
+        release: slots not needed after this step.
     """
 
     node: OpNode
@@ -42,7 +42,7 @@ class Transfer:
     Attributes:
         source, target: slots.
         device: of the target.
-        release: slots that nothing needs after this step.
+        release: slots not needed after this step.
     """
 
     source: int
@@ -55,14 +55,14 @@ class Plan:
     """The steps of a pipeline, in order.
 
     Args:
-        graph: what is to be computed, verified.
-        seed: of the pipeline; None: a fresh one.
-        decoding: how its operators decode what strangers may have encoded.
-        files: those that the operators may touch.
-        written: the graph before the passes, whose order tells which operator draws which numbers; None: ``graph``.
+        graph: the verified graph.
+        seed: of the pipeline; None: a random one.
+        decoding: how operators decode untrusted data.
+        files: those that operators may access.
+        written: the graph before the passes, whose order decides which operator draws which numbers; None: ``graph``.
 
     Attributes:
-        seed: that random operators derive theirs from.
+        seed: from which random operators derive theirs.
         outputs: the slots of the pipeline's outputs.
     """
 
@@ -92,13 +92,13 @@ class Plan:
         return [step for step in self.steps if isinstance(step, Step)]
 
     def named_operators(self) -> Iterator[tuple[str, Operator]]:
-        """The operators that were written, by their nodes' names, also those that run as parts of others."""
+        """The operators of the original graph by node name, including those that run as parts of fused ones."""
         for step in self.operators:
             parts = list(step.operator.parts())
             yield from parts or [(step.node.name, step.operator)]
 
     def states(self) -> dict[str, Any]:
-        """What each operator with state is in, by its name."""
+        """The state of each stateful operator, by name."""
         states = {name: operator.state() for name, operator in self.named_operators()}
         return {name: state for name, state in states.items() if state is not None}
 
@@ -148,7 +148,7 @@ class Plan:
 
 
 def construct(op: OpNode, seed: int, files: Files = ANYWHERE, decoding: Decoding = FREELY) -> Operator:
-    """The running operator of a node; errors name the user's line."""
+    """Constructs a node's operator; errors name the user's line."""
     try:
         operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, seed, op.schema, files)
         operator.bind(op.payload)
@@ -160,7 +160,7 @@ def construct(op: OpNode, seed: int, files: Files = ANYWHERE, decoding: Decoding
 
 
 def _seeds_by_name(graph: Graph, written: Graph, seed: int) -> dict[str, int]:
-    """The seeds of the random operators of ``graph``, and of those that it has as parts of others, in the order as written."""
+    """The seeds of the random operators of ``graph``, and of those fused in it, in the order of the original graph."""
     left = {op.name for fused in graph.operators for op in (fused, *fused.steps)}
     seeds = operator_seeds([op for op in written.operators if op.name in left], seed)
     return {op.name: own for op, own in seeds.items()}
@@ -169,8 +169,8 @@ def _seeds_by_name(graph: Graph, written: Graph, seed: int) -> dict[str, int]:
 def operator_seeds(operators: Sequence[OpNode], seed: int) -> dict[OpNode, int]:
     """The seeds of the operators that draw random numbers.
 
-    Those to which the user gave none take a slot each of a sequence derived from the pipeline's seed, in the order of
-    the graph; the instances of one call share the first one's seed.
+    Operators without a seed from the user take one slot each of a sequence derived from the pipeline's seed, in graph
+    order; the instances of one call share the first one's seed.
     """
     if not any(op.schema.random for op in operators):
         return {}

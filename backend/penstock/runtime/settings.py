@@ -1,4 +1,4 @@
-"""With which settings a pipeline runs and is saved."""
+"""The settings a pipeline runs and is saved with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.storage import ANYWHERE, Files
 
 
 class StreamPolicy(Enum):
-    """How many CUDA streams the executor uses; kept as it is given, for one stream a pipeline serves all here."""
+    """How many CUDA streams the executor uses; accepted but without effect, as a pipeline has one stream."""
 
     UNSPECIFIED = 0
     SINGLE = 1
@@ -23,7 +23,7 @@ class StreamPolicy(Enum):
 
 
 class OperatorConcurrency(Enum):
-    """Which operators may run at the same time; kept as it is given, for samples rather than operators run in parallel here."""
+    """Which operators may run at the same time; without effect, as samples run in parallel rather than operators."""
 
     UNSPECIFIED = 0
     NONE = 1
@@ -33,14 +33,14 @@ class OperatorConcurrency(Enum):
 
 @dataclass
 class PipelineSettings:
-    """What a pipeline is made with, beside its graph; :class:`~penstock.pipeline.Pipeline` says what each is.
+    """The settings of a pipeline; :class:`~penstock.pipeline.Pipeline` documents each.
 
     Attributes:
-        limits: of what one sample may decode to.
-        files: those that operators may touch.
+        limits: on what one sample may decode to.
+        files: those that operators may access.
 
     Raises:
-        TypeError, ValueError: a setting that makes no sense, whatever the graph is.
+        TypeError, ValueError: a setting is invalid for any graph.
     """
 
     batch_size: int | None = None
@@ -57,7 +57,7 @@ class PipelineSettings:
     checkpoint: str | bytes | None = None
     py_num_workers: int = 1
     py_start_method: str = "fork"
-    py_callback_pickler: Any = None
+    py_callback_pickler: object = None
     output_dtype: Any = None
     output_ndim: Any = None
     output_layout: Any = None
@@ -89,28 +89,28 @@ class PipelineSettings:
 
     @property
     def exec_separated(self) -> bool:
-        """Whether the queue depths of CPU and GPU were given apart."""
+        """Whether separate queue depths were given for CPU and GPU."""
         return isinstance(self.prefetch_queue_depth, dict)
 
     @property
     def depth(self) -> int:
-        """How many batches are prepared ahead of the consumer; 0: each when it is asked for."""
+        """The number of batches prefetched ahead of the consumer; 0: none."""
         return max(self.depths) if self.exec_pipelined and self.exec_async else 0
 
     def output_dtypes(self, count: int) -> list[DALIDataType | None]:
-        """The declared type of each of so many outputs."""
+        """The declared types of the outputs."""
         return _broadcast("output_dtype", self.output_dtype, count)
 
     def output_ndims(self, count: int) -> list[int | None]:
-        """The declared rank of each of so many outputs."""
+        """The declared ranks of the outputs."""
         return _broadcast("output_ndim", self.output_ndim, count)
 
     def output_layouts(self, count: int) -> list[str | None]:
-        """The declared layout of each of so many outputs."""
+        """The declared layouts of the outputs."""
         return _broadcast("output_layout", self.output_layout, count)
 
     def check(self) -> None:
-        """Raises where the settings are not those of a pipeline that can run."""
+        """Raises unless the settings allow the pipeline to run."""
         if self.batch_size is None:
             raise ValueError("The batch size must be set.")
         if self.batch_size <= 0:
@@ -129,7 +129,7 @@ class PipelineSettings:
             )
 
     def check_integers(self) -> None:
-        """Raises TypeError for settings that should be integers and are not, or are out of range."""
+        """Raises TypeError for settings that are not integers, or out of range."""
         for name, bits in (
             ("batch_size", 31),
             ("num_threads", 31),
@@ -144,24 +144,24 @@ class PipelineSettings:
             raise TypeError(f"`bytes_per_sample` must not be negative, got {self.bytes_per_sample}")
 
     def decoding(self) -> Decoding:
-        """How what strangers may have encoded is decoded."""
+        """How untrusted data is decoded."""
         return Decoding.by_settings(self.limits, self.isolate_decoders, self.num_threads or 1)
 
     def affinity(self) -> list[int] | None:
-        """The CPU cores to which threads are bound; None where they are not."""
+        """The CPU cores to bind threads to; None if they are not bound."""
         if not self.set_affinity:
             return None
         mask = os.environ.get("DALI_AFFINITY_MASK", "")
         return [int(core) for core in mask.split(",") if core.strip()] or sorted(os.sched_getaffinity(0))
 
 
-def declared_limits(**limits: Any) -> Limits:
-    """The limits ``max_pixels``, ``max_bytes`` and ``max_frames`` as users give them; raises ValueError for what is none."""
+def declared_limits(**limits: object) -> Limits:
+    """The limits ``max_pixels``, ``max_bytes`` and ``max_frames`` from the user's values; may raise ValueError."""
     return Limits(**{name.removeprefix("max_"): _checked_limit(name, limit) for name, limit in limits.items()})
 
 
-def _checked_limit(name: str, limit: Any) -> int | None:
-    """A limit as an integer; raises ValueError where it is none."""
+def _checked_limit(name: str, limit: object) -> int | None:
+    """A limit as an integer; raises ValueError for an invalid one."""
     if limit is None:
         return None
     if isinstance(limit, bool) or not hasattr(limit, "__index__") or int(limit) < 1:
@@ -169,7 +169,7 @@ def _checked_limit(name: str, limit: Any) -> int | None:
     return int(limit)
 
 
-def _queue_depths(depth: Any) -> tuple[int, int]:
+def _queue_depths(depth: object) -> tuple[int, int]:
     if isinstance(depth, dict):
         return depth["cpu_size"], depth["gpu_size"]
     if isinstance(depth, int) and not isinstance(depth, bool):
@@ -179,7 +179,7 @@ def _queue_depths(depth: Any) -> tuple[int, int]:
     )
 
 
-def _check_outputs(name: str, value: Any, kind: type) -> None:
+def _check_outputs(name: str, value: object, kind: type) -> None:
     item: Any
     for item in list(value) if isinstance(value, (list, tuple)) else [value]:
         if item is None:

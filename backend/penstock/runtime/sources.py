@@ -1,4 +1,4 @@
-"""Where external sources get their data: callbacks, iterables and generators of the user's."""
+"""The data of external sources: callbacks, iterables and generators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.data_types import BatchInfo, SampleInfo
 
 
 class _Cycle:
-    """Iterates over a source again and again; at the end of each round it stops once where ``pause`` is set."""
+    """Iterates over a source repeatedly; if ``pause`` is set, stops once at the end of each round."""
 
     def __init__(self, begin: Callable[[], Iterator[Any]], pause: bool) -> None:
         self._begin = begin
@@ -39,7 +39,7 @@ def is_generator_function(source: Any) -> bool:
     return inspect.isgeneratorfunction(source) or inspect.isgeneratorfunction(call)
 
 
-def _is_iterable(source: Any) -> bool:
+def _is_iterable(source: object) -> bool:
     return hasattr(type(source), "__iter__") or hasattr(type(source), "__getitem__") or is_generator_function(source)
 
 
@@ -56,14 +56,14 @@ def _cycle_mode(cycle: Any) -> str | None:
         ) from None
 
 
-def _accepted_positional(function: Callable[..., Any]) -> int:
-    """How many positional arguments a callback wants: 0 or 1."""
+def _accepted_positional(function: Callable[..., object]) -> int:
+    """The number of positional arguments a callback takes: 0 or 1."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return 0
     if isinstance(function, functools.partial):
-        # What has a default can be left out there, as that is how arguments are bound.
+        # Bound arguments with a default can be left out.
         parameters = [p for p in parameters if p.default is p.empty]
     kinds = [p.kind for p in parameters]
     if len(kinds) > 1 or any(
@@ -78,17 +78,17 @@ def _accepted_positional(function: Callable[..., Any]) -> int:
 
 @dataclass(eq=False)
 class Source:
-    """The user's data for one ``external_source`` call: one batch for each of its outputs at each step.
+    """The data of one ``external_source`` call: one batch for each of its outputs in each step.
 
     Args:
         source: callable, iterable or generator function.
-        cycle: whether to begin again at the end.
-        batch: each step gives whole batches, rather than one sample.
-        batch_info: the callback wants a BatchInfo rather than the iteration's number.
-        num_outputs: number of outputs; None: one, which is not wrapped in a sequence.
+        cycle: whether to restart at the end.
+        batch: each step returns whole batches, rather than one sample.
+        batch_info: the callback takes a BatchInfo rather than the iteration's number.
+        num_outputs: number of outputs; None: one, not wrapped in a sequence.
         layouts: of each output.
-        no_copy: the data is used in place.
-        names: of the operators that are fed, in order of outputs.
+        no_copy: use the data in place.
+        names: of the operators to feed, in order of outputs.
     """
 
     source: Any
@@ -117,7 +117,7 @@ class Source:
         self.call = self.source
         self.takes_info = _accepted_positional(self.source) == 1
 
-    def _iterating(self, mode: str | None) -> Iterator[Any]:
+    def _iterating(self, mode: str | None) -> Iterator[object]:
         source = self.source
         if mode is None:
             return iter(source() if is_generator_function(source) else source)
@@ -132,7 +132,7 @@ class Source:
         """The data of the next step, one item for each output; raises StopIteration at the end.
 
         Args:
-            batch_size: the number of samples to make where the callback makes one at a time.
+            batch_size: the number of samples to request, if the callback returns one at a time.
             epoch: index of the epoch, for the callback's information.
         """
         try:
@@ -148,12 +148,12 @@ class Source:
         self.sample += batch_size
         return outputs
 
-    def _batch_information(self, epoch: int) -> tuple[Any, ...]:
+    def _batch_information(self, epoch: int) -> tuple[object, ...]:
         if not self.takes_info:
             return ()
         return (BatchInfo(self.iteration, epoch) if self.batch_info else self.iteration,)
 
-    def _fetch_samples(self, batch_size: int, epoch: int) -> list[Any]:
+    def _fetch_samples(self, batch_size: int, epoch: int) -> list[object]:
         samples = []
         for index in range(batch_size):
             info = SampleInfo(self.sample + index, index, self.iteration, epoch)
@@ -162,7 +162,7 @@ class Source:
             return [samples]
         return [list(column) for column in zip(*map(self._checked, samples))]
 
-    def _checked(self, data: Any) -> list[Any]:
+    def _checked(self, data: Any) -> list[object]:
         if not isinstance(data, (list, tuple)) and not hasattr(data, "__len__"):
             raise TypeError(
                 f"The external source must give {self.num_outputs} outputs, it gave a {type(data).__name__}"
@@ -172,7 +172,7 @@ class Source:
         return list(data)[: self.num_outputs]
 
     def skip(self, iterations: int, batch_size: int) -> None:
-        """Continues as if ``iterations`` steps of the epoch were over: counted for callbacks, taken from iterables."""
+        """Continues as if ``iterations`` steps of the epoch were done: counted for callbacks, consumed from iterables."""
         self.iteration = iterations
         self.sample = iterations * batch_size
         if not self.is_iterable:
@@ -181,7 +181,7 @@ class Source:
             self.call()
 
     def reset(self) -> None:
-        """A new epoch begins: counting starts again."""
+        """Starts a new epoch: counting restarts."""
         self.iteration = self.sample = 0
 
 
@@ -189,11 +189,11 @@ def fetch_all(sources: Sequence[Source], batch_size: int, epoch: int) -> list[tu
     """The data of the next step of each source.
 
     Raises:
-        StopIteration: one of them is at its end. All have made the step, so that those which cycle stay in line.
+        StopIteration: one of them is at its end. All have advanced, so that those which cycle stay in step.
     """
     fetched = []
     for source in sources:
-        # What was raised is not kept: it would hold the callers' frames, and they the pipeline.
+        # The exception is not kept: it would keep the callers' frames alive, and with them the pipeline.
         with contextlib.suppress(StopIteration):
             fetched.append((source, source.fetch(batch_size, epoch)))
     if len(fetched) < len(sources):

@@ -8,18 +8,18 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 
-# Below this many elements in all, waking a thread costs more than it saves.
+# Below this many elements in total, waking a thread costs more than it saves.
 _WORTH_WAKING = 4096
 
 
 class _Job:
-    """One task for each of several indices, worked off by whoever has time."""
+    """One task for several indices, processed by whichever thread is free."""
 
     def __init__(self, task: Callable[[int], None], order: Sequence[int]) -> None:
         self._task = task
         self._order = order
         self._count = len(order)
-        # `next` on a count is atomic, so it needs no lock of its own.
+        # `next` on a count is atomic, so it needs no lock.
         self._taken = itertools.count()
         self._finished = itertools.count(1)
         self._done = threading.Event()
@@ -37,22 +37,22 @@ class _Job:
                 self._done.set()
 
     def wait(self) -> None:
-        """Returns when all indices are processed; raises the error of the first index that failed."""
+        """Returns when all indices are processed; raises the error of the first one that failed."""
         self._done.wait()
         if self._errors:
             try:
                 raise min(self._errors, key=lambda pair: pair[0])[1]
             finally:
-                # The error's traceback refers to this frame, and so would keep itself and the frames above.
+                # The error's traceback refers to this frame, and would keep itself and the frames above alive.
                 self._errors.clear()
 
 
 class WorkerPool:
-    """Threads that share the samples of a batch; the thread that asks works too.
+    """Threads that share the samples of a batch; the calling thread works, too.
 
     Args:
-        num_threads: how many work at a time, the asking one included.
-        affinity: CPU cores to which the threads are bound in turn; None leaves them to the system.
+        num_threads: how many work at a time, including the caller.
+        affinity: CPU cores to bind threads to, in turn; None: not bound.
     """
 
     def __init__(self, num_threads: int, affinity: Sequence[int] | None = None) -> None:
@@ -63,7 +63,7 @@ class WorkerPool:
         self._starting = threading.Lock()
 
     def parallel(self, task: Callable[[int], None], count: int, costs: Sequence[int] | None = None) -> None:
-        """Runs ``task(index)`` for each index below ``count``, the costly ones first."""
+        """Runs ``task(index)`` for each index below ``count``, the most expensive first."""
         if self.num_threads == 1 or count < 2 or (costs is not None and sum(costs) < _WORTH_WAKING):
             for index in range(count):
                 task(index)
@@ -89,7 +89,7 @@ class WorkerPool:
             os.sched_setaffinity(0, {self._affinity[number % len(self._affinity)]})
         while (job := self._jobs.get()) is not None:
             job.work()
-            del job  # what it worked on is not to stay in use until the next one comes
+            del job  # releases the last task's data before the next one arrives
 
     def close(self) -> None:
         """Ends the threads."""

@@ -1,4 +1,4 @@
-"""What an operator is: its declaration, its arguments, the registry, and the base class that runs it.
+"""What an operator is: its declaration, arguments, the registry, and the base classes.
 
 Knows no concrete operator.
 """

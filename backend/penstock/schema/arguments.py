@@ -1,4 +1,4 @@
-"""Arguments of operators: their types, defaults, conversion from what users write, and checking."""
+"""Arguments of operators: their types, defaults, conversion and checks."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def _to_int(value: Any) -> int:
     return int(value)
 
 
-def _to_bool(value: Any) -> bool:
-    # DALI's enumeration values are all true, that of number 0 as well.
+def _to_bool(value: object) -> bool:
+    # DALI's enumeration values are all truthy, even the one with number 0.
     return isinstance(value, Enum) or bool(value)
 
 
@@ -43,14 +43,14 @@ def _to_float(value: Any) -> float:
         return float(np.float32(float(value)))
 
 
-def _to_string(value: Any) -> str:
+def _to_string(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
 _ENUM_WORDS = {DALIDataType: "data type", DALIImageType: "image type", DALIInterpType: "interpolation type"}
 
 
-def _to_enum(kind: Any) -> Callable[[Any], Any]:
+def _to_enum(kind: Any) -> Callable[[object], object]:
     def convert(value: Any) -> Any:
         try:
             number = int(value)
@@ -65,7 +65,7 @@ def _to_enum(kind: Any) -> Callable[[Any], Any]:
     return convert
 
 
-def _as_is(value: Any) -> Any:
+def _as_is(value: object) -> object:
     return value
 
 
@@ -74,9 +74,9 @@ class ArgumentType:
     """How one kind of argument is converted, saved, and read from a tensor.
 
     Attributes:
-        convert: from what the user wrote to the value that the operator sees (of one element for lists).
+        convert: from the user's value to the operator's (of one element for lists).
         wire: the type's name in the DALI wire format.
-        tensor_dtype: the only dtype that a tensor given for this argument may have; None where none may be given.
+        tensor_dtype: the only dtype of tensors for this argument; None if tensors are not accepted.
     """
 
     convert: Callable[[Any], Any]
@@ -103,13 +103,13 @@ _SCALARS: dict[str, ArgumentType] = {
 
 @dataclass(frozen=True)
 class Deprecation:
-    """What became of an argument: renamed, or of no effect any more.
+    """How an argument was deprecated: renamed, or without effect.
 
     Attributes:
         since: the DALI version that deprecated it.
-        renamed_to: the argument that took its place.
-        removed: the argument is accepted, warned about and dropped.
-        instead: an argument of another meaning that users should turn to.
+        renamed_to: its new name.
+        removed: accepted with a warning, and ignored.
+        instead: an argument with another meaning to use instead.
     """
 
     since: str = ""
@@ -125,21 +125,21 @@ class Argument:
     Args:
         name: as users write it.
         type: ``bool``, ``int32``, ``uint32``, ``int64``, ``float``, ``string``, ``layout``, ``DALIDataType``,
-            ``DALIImageType``, ``DALIInterpType``, ``object``; with ``[]`` behind it, a list of those.
-        default: the value where the user gives none; ``None``: absent unless given.
-        required: the user must give it.
+            ``DALIImageType``, ``DALIInterpType``, ``object``; followed by ``[]``, a list of those.
+        default: the value if none is given; ``None``: absent unless given.
+        required: it must be given.
         tensor: it may be computed in the graph, per sample.
-        per_frame: a tensor with a leading F dimension gives one value for each frame of a sequence.
-        deprecated: what became of it.
+        per_frame: a tensor with a leading F dimension has one value for each frame of a sequence.
+        deprecated: if so, how.
         hidden: not shown in signatures.
-        zero_dimensional: a tensor given for it must have no dimensions; else one element in any shape will do.
-        matrix: tensors given for a list may have more than one dimension.
-        uniform: tensors given for a list must have as many values in every sample of a batch.
-        path: it names files or folders, which a confined pipeline looks at before it opens them.
-        choices: the values that it may have, where they are few.
-        example: a valid value for sweeps and documentation, where type and default do not suggest one.
-        tensor_example: the same as computed in the graph, where that has another shape than the constant.
-        exempt: why sweeps do not give it.
+        zero_dimensional: tensors must have no dimensions; otherwise one element in any shape is accepted.
+        matrix: tensors for a list may have more than one dimension.
+        uniform: tensors for a list must have the same number of values in every sample of a batch.
+        path: it names files or folders, which a confined pipeline checks before opening them.
+        choices: the possible values, if there are few.
+        example: a valid value for sweeps and documentation, if type and default do not suggest one.
+        tensor_example: likewise when computed in the graph, if its shape differs from the constant's.
+        exempt: the reason why sweeps do not set it.
         doc: what it does, with units and accepted values.
     """
 
@@ -157,8 +157,8 @@ class Argument:
     uniform: bool = False
     path: bool = False
     choices: tuple[str, ...] = ()
-    example: Any = None
-    tensor_example: Any = None
+    example: object = None
+    tensor_example: object = None
     exempt: str = ""
 
     @property
@@ -170,7 +170,7 @@ class Argument:
         return _SCALARS[self.type.removesuffix("[]")]
 
     def convert(self, value: Any) -> Any:
-        """The operator's view of what the user wrote; raises TypeError or ValueError that says what is accepted."""
+        """The user's value as the operator sees it; raises TypeError or ValueError that names what is accepted."""
         if isinstance(value, ScalarConstant):
             value = value.value
         if isinstance(value, np.ndarray) and value.size == 1 and value.ndim <= 1:
@@ -187,11 +187,11 @@ class Argument:
         converted = [self._convert_element(v.value if isinstance(v, ScalarConstant) else v) for v in values]
         return converted if self.is_list else converted[0]
 
-    def _convert_element(self, value: Any) -> Any:
+    def _convert_element(self, value: object) -> object:
         try:
             return self.element.convert(value)
         except (TypeError, ValueError, OverflowError) as error:
-            # Subclasses, as of text that is not UTF-8, take more than a message.
+            # Subclasses, such as that for invalid UTF-8, take more than a message.
             kind = next(kind for kind in (TypeError, OverflowError, ValueError) if isinstance(error, kind))
             raise kind(f"Argument '{self.name}' expects {self.describe_type()}, got {value!r}: {error}") from error
 
@@ -201,7 +201,7 @@ class Argument:
         return text + (" or a tensor of them" if self.tensor else "")
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Raises RuntimeError unless the samples of a tensor for this list are vectors or scalars, alike where they must."""
+        """Raises RuntimeError unless the samples of a tensor for this list are vectors or scalars, uniform if required."""
         if shapes and len(shapes[0]) > 1 and not self.matrix:
             raise RuntimeError(
                 f"Argument '{self.name}' expects a vector a sample: input with dimension ({len(shapes[0])}) and shape "
@@ -214,7 +214,7 @@ class Argument:
             )
 
     def from_tensor(self, value: np.ndarray, dtype: DALIDataType) -> Any:
-        """The operator's view of one sample of a tensor, of elements of ``dtype``, given for this argument."""
+        """One sample of a tensor for this argument, with elements of ``dtype``, as the operator sees it."""
         wanted = self.element.tensor_dtype
         if wanted is not None and dtype != wanted:
             raise TypeError(
@@ -232,7 +232,7 @@ class Argument:
 
 
 def common_arguments(seedable: bool) -> tuple[Argument, ...]:
-    """The arguments that every operator accepts beside its own."""
+    """The arguments that every operator accepts in addition to its own."""
     deprecated_seed = Deprecation("1.46", removed=True)
     return (
         Argument("bytes_per_sample_hint", "int32[]", [0], "Accepted for compatibility; buffers grow as needed."),

@@ -1,4 +1,4 @@
-"""The operators as users look them up: by family, with what each is for and where it runs."""
+"""The operators as users look them up: by family, with their purpose and devices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GpuSupport: TypeAlias = Literal["", "by host", "kernels"]
 
 
 def public_operators() -> list[tuple[str, Schema]]:
-    """Each operator that users call by this name, with its family, in order of both."""
+    """Each operator with a name for users, and its family, in order of both."""
     return sorted(_public(), key=lambda entry: (entry[0], entry[1].fn_path))
 
 
@@ -25,13 +25,13 @@ def _public() -> Iterator[tuple[str, Schema]]:
 
 
 def family(schema: Schema) -> str:
-    """The package in which the operator is declared; of operators from elsewhere, the module."""
+    """The package that declares the operator; for operators from elsewhere, the module."""
     module = operator_class(schema.name).__module__
     return module.split(".")[2] if module.startswith("penstock.operators.") else module
 
 
 def gpu_support(schema: Schema) -> GpuSupport:
-    """How it runs on a GPU: with kernels of its own, or on the host with a copy each way."""
+    """How it runs on a GPU: with its own kernels, or on the host with copies."""
     if not {"gpu", "mixed"} & set(schema.devices):
         return ""
     cls = operator_class(schema.name)
@@ -39,10 +39,10 @@ def gpu_support(schema: Schema) -> GpuSupport:
 
 
 def description(schema: Schema) -> str:
-    """What it does: the docstring of its class."""
+    """The docstring of its class."""
     return inspect.cleandoc(operator_class(schema.name).__doc__ or schema.name)
 
 
 def summary(schema: Schema) -> str:
-    """What it does, in the first line of its description."""
+    """The first line of its description."""
     return description(schema).partition("\n")[0]

@@ -1,4 +1,4 @@
-"""The declaration of an operator, from which its faces (`fn`, `ops`, stubs, docs, serialization) are derived."""
+"""The declaration of an operator, from which `fn`, `ops`, stubs, docs and serialization are derived."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Input:
     """One positional input.
 
     Args:
-        name: as the documentation calls it.
+        name: in the documentation.
         layouts: the layouts it accepts; empty: any. Data without a layout takes the first of matching rank.
-        device: ``""``: the operator's own; ``"cpu"``: always on the CPU; ``"any"``: on either side, as it comes;
+        device: ``""``: the operator's own; ``"cpu"``: always on the CPU; ``"any"``: on either device;
             ``"match_or_cpu"``: a GPU operator also takes a CPU input.
         doc: what it is, with shape and dtype.
         path: it names files or folders.
@@ -46,7 +46,7 @@ class Alias:
     Args:
         name: the schema's name, e.g. ``CoinFlip``.
         deprecated_since: the DALI version that deprecated the name, or empty.
-        fn: the path in ``fn``; derived from the name where None.
+        fn: the path in ``fn``; None: derived from the name.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Alias:
 
 
 _WORD_STARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z][0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# Words of the field that are written in two kinds of letters.
+# Terms spelled in mixed case.
 _ONE_WORD = {"b_box": "bbox", "tf_record": "tfrecord", "mx_net": "mxnet", "web_dataset": "webdataset"}
 
 
@@ -74,36 +74,39 @@ class Schema:
 
     Args:
         name: the name in files, ``__`` between modules: ``decoders__Image``, ``Resize``.
-        devices: of ``cpu``, ``gpu`` and ``mixed`` (input on CPU, output on GPU), those where it runs.
+        devices: where it runs: of ``cpu``, ``gpu`` and ``mixed`` (input on CPU, output on GPU).
         inputs: the positional inputs in order; those past ``min_inputs`` are optional.
         min_inputs: default: all of ``inputs``.
-        variadic: any number of further inputs like the last one are accepted.
-        arguments: its own arguments; those that every operator accepts are added.
-        outputs: the number of outputs, or a function of the operator's arguments that tells it.
-        output_per_input: it has an output for each input, beside those that a function ``outputs`` counts.
+        variadic: accepts any number of further inputs like the last one.
+        arguments: its own; those that every operator accepts are added.
+        outputs: the number of outputs, or a function from the operator's arguments to it.
+        output_per_input: it has an output for each input, in addition to those that ``outputs`` counts.
         sequences: a leading F dimension is unfolded, so that the operator sees frames.
-        volumetric: it takes volumes (a D dimension).
-        random: it draws random numbers and takes a seed.
-        stateful: its results depend on what it did before, so its state is part of checkpoints.
-        no_prune: it acts by side effect, so it stays even if no output depends on it.
+        volumetric: accepts volumes (a D dimension).
+        random: draws random numbers and takes a seed.
+        stateful: its results depend on earlier runs, so its state is part of checkpoints.
+        no_prune: it has side effects, so it stays even if no output depends on it.
         hidden: not part of the documentation.
-        constant: without inputs, and with constant arguments, it gives the same tensor for every sample of every batch.
-        fuses: for each step of the chain that it stands for, the names of the operators that may be there; empty where
-            it composes whatever its class lets join.
-        fused_by: the name of the pass that puts it in their place.
+        constant: without inputs, and with constant arguments, it returns the same tensor for every sample of every
+            batch.
+        fuses: for each step of the chain it replaces, the names of possible operators; empty if it composes whatever
+            its class lets join.
+        fused_by: the name of the pass that inserts it.
         merges: its inputs are parts of the batch that its arguments have.
         batchwise: a sample's result depends on the other samples of its batch.
         aliases: other names that mean this operator.
-        fn: the path in ``fn``; derived from the name where None.
+        fn: the path in ``fn``; None: derived from the name.
         deprecated_since: the DALI version that deprecated it, or empty.
-        deprecated_in_favor_of: the name of the operator to use instead, if it is an operator.
-        deprecation_note: what else users should know who still use it.
-        needs: libraries without which it cannot run on the CPU; others that help are not among them.
-        absent: why no pipeline can be built with it, and what to use instead: of DALI's operators that need more than CUDA.
-        equivalents: what does the same in other libraries.
+        deprecated_in_favor_of: the operator to use instead, if there is one.
+        deprecation_note: further advice.
+        needs: libraries without which it cannot run on the CPU.
+        absent: why no pipeline can be built with it, and what to use instead; for DALI's operators that need more than
+            CUDA.
+        equivalents: in other libraries.
         examples: calls for sweeps and documentation, the simplest first; by default one with the required arguments.
-        exempt: the promises of operators that it does not keep, each with the reason.
-        unswept: why no call of it can be made up: sweeps leave it to its own tests.
+        shown: calls that the reference draws, large enough to see something; by default the first of the examples.
+        exempt: the guarantees that it does not give, each with the reason.
+        unswept: why its calls cannot be generated: sweeps leave it to its own tests.
     """
 
     name: str
@@ -134,6 +137,7 @@ class Schema:
     absent: str = ""
     equivalents: tuple[Equivalent, ...] = ()
     examples: tuple[Example, ...] = ()
+    shown: tuple[Example, ...] = ()
     exempt: Mapping[Promise, str] = field(default_factory=dict)
     unswept: str = ""
 
@@ -164,7 +168,7 @@ class Schema:
 
     @property
     def is_unlisted(self) -> bool:
-        """Whether `fn` and `ops` also have it in a module `hidden`: what is deprecated, or not part of the documentation."""
+        """Whether `fn` and `ops` also list it in a module `hidden`: deprecated or undocumented operators."""
         return self.hidden or bool(self.deprecated_since)
 
     @cached_property

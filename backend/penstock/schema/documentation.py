@@ -1,4 +1,4 @@
-"""Signatures and docstrings of the faces, from the declarations."""
+"""Signatures and docstrings, derived from declarations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 def shown_arguments(schema: Schema) -> list[Argument]:
-    """The arguments that users are told of, required ones first."""
+    """The documented arguments, required ones first."""
     shown = [a for a in schema.all_arguments.values() if not a.hidden and not a.name.startswith("_")]
     return sorted(shown, key=lambda a: not a.required)
 
@@ -33,12 +33,12 @@ def signature(schema: Schema) -> inspect.Signature:
 
 
 def constructor_signature(schema: Schema) -> inspect.Signature:
-    """The signature of the operator's class: no argument is required, for the call may bring it."""
+    """The signature of the operator's class: no argument is required, as the call may provide it."""
     return inspect.Signature(_keyword_parameters(schema, required=False))
 
 
 def call_signature(schema: Schema) -> inspect.Signature:
-    """The signature of a call of the class's instances: what the constructor did not get."""
+    """The signature of calling an instance: the arguments that the constructor did not get."""
     return inspect.Signature([*_input_parameters(schema), *_keyword_parameters(schema, required=False)])
 
 
@@ -59,7 +59,7 @@ def _input_parameters(schema: Schema) -> list[inspect.Parameter]:
 
 
 def _keyword_parameters(schema: Schema, required: bool) -> list[inspect.Parameter]:
-    """Of ``device`` and ``name`` and every argument; ``required``: those without which it does not work have no default."""
+    """For ``device``, ``name`` and every argument; ``required``: required arguments have no default."""
     parameters = [
         inspect.Parameter(name, _KEYWORD, default=None, annotation="str | None") for name in ("device", "name")
     ]
@@ -72,7 +72,7 @@ def _keyword_parameters(schema: Schema, required: bool) -> list[inspect.Paramete
 
 
 def docstring(schema: Schema) -> str:
-    """What the operator does, its devices, inputs and arguments."""
+    """A description of the operator, its devices, inputs and arguments."""
     lines = [description(schema), "", f"Runs on: {', '.join(schema.devices)}."]
     if schema.sequences:
         lines.append("Sequences (a leading F dimension) are processed frame by frame.")

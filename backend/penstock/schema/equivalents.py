@@ -1,4 +1,4 @@
-"""What does the same as an operator in other libraries."""
+"""Equivalents of an operator in other libraries."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class Equivalent:
     """A function or class of another library.
 
     Args:
-        name: as it is imported: ``torchvision.transforms.v2.Resize``, ``PIL.Image.Image.resize``, ``cv2.resize``.
-        differs: what to mind when moving from one to the other; empty where results agree.
+        name: as imported: ``torchvision.transforms.v2.Resize``, ``PIL.Image.Image.resize``, ``cv2.resize``.
+        differs: differences to mind when porting; empty if results agree.
     """
 
     name: str

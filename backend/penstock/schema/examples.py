@@ -1,12 +1,12 @@
-"""Calls of an operator, worked out from its schema: the sweeps run them, and the documentation shows them.
+"""Calls of an operator, generated from its schema: sweeps run them, and the documentation shows them.
 
-What types and defaults cannot tell, a schema's ``example`` and ``examples`` say.
+A schema's ``example`` and ``examples`` say what types and defaults cannot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.data_types import FLOAT, INT16, DALIImageType, DALIInterpType
@@ -14,15 +14,15 @@ from penstock.schema.arguments import Argument
 from penstock.schema.declaration import Schema
 from penstock.schema.input_operator import InputOperator
 from penstock.schema.registry import operator_class
-from penstock.schema.samples import Example, Samples
+from penstock.schema.samples import Example, Samples, photos, pictures
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call with all that it takes.
+    """A call with all its arguments and inputs.
 
     Attributes:
-        name: tells it from the others of the operator.
+        name: distinguishes it from the operator's other calls.
         arguments: the constant ones.
         inputs: the samples of each.
     """
@@ -33,11 +33,11 @@ class Call:
 
 
 class NoExampleError(LookupError):
-    """No valid value of an argument can be told from its type; the message says what to declare."""
+    """No valid value follows from an argument's type; the message says what to declare."""
 
 
 def example_value(argument: Argument) -> Any:
-    """A valid value of an argument, other than its default: what it declares, or what its type and default suggest."""
+    """A valid value of an argument other than its default: its example, or one suggested by its type and default."""
     if argument.example is not None:
         return argument.example
     if argument.choices:
@@ -72,7 +72,7 @@ def _no_example(argument: Argument) -> NoExampleError:
 
 
 def why_unswept(schema: Schema) -> str:
-    """Why no call of an operator can be made up; empty where it can."""
+    """Why the operator's calls cannot be generated; empty if they can."""
     if schema.absent:
         return schema.absent
     if schema.fuses is not None:
@@ -85,13 +85,30 @@ def why_unswept(schema: Schema) -> str:
 
 
 def examples(schema: Schema) -> Iterator[Call]:
-    """The calls that the schema declares: at least one, first the simplest."""
+    """The calls that the schema declares, at least one, the simplest first."""
     for number, example in enumerate(schema.examples or (Example(),)):
         yield _call(schema, example, example.title or (f"example {number + 1}" if number else "example"))
 
 
+def shown_calls(schema: Schema) -> list[Call]:
+    """The calls that the reference shows: those that are meant for it, or the simplest, on a photograph where that will do.
+
+    Raises:
+        NoExampleError: the schema tells of none, and none can be made up.
+    """
+    simplest = (schema.examples or (Example(),))[0]
+    return [_call(schema, example, example.title) for example in schema.shown or (_on_photo(schema, simplest),)]
+
+
+def _on_photo(schema: Schema, example: Example) -> Example:
+    if example.inputs or not schema.min_input_count or schema.inputs[0].example is not pictures:
+        return example
+    accepted = schema.inputs[0].layouts
+    return example if accepted and "HWC" not in accepted else replace(example, inputs=(photos,), layout="HWC")
+
+
 def _call(schema: Schema, example: Example, name: str, layout: str = "") -> Call:
-    """The call that an example stands for; its first input may have another layout."""
+    """The call of an example; its first input may have another layout."""
     required = [
         argument for argument in schema.arguments if argument.required and argument.name not in example.arguments
     ]
@@ -105,15 +122,15 @@ def _call(schema: Schema, example: Example, name: str, layout: str = "") -> Call
 
 
 def told_arguments(schema: Schema) -> list[Argument]:
-    """The operator's own arguments that users are told of, and that calls may give."""
+    """The operator's own, documented arguments that calls may set."""
     return [a for a in schema.arguments if not (a.hidden or a.deprecated or a.exempt)]
 
 
 def argument_call(schema: Schema, argument: Argument) -> Call:
-    """A call that gives the argument: the first example that does, or the simplest with it.
+    """A call that sets the argument: the first example that does, or the simplest call with it.
 
     Raises:
-        NoExampleError: its declaration must say what a valid value is.
+        NoExampleError: its declaration must provide a valid value.
     """
     declared = list(examples(schema))
     given = next((call for call in declared if argument.name in call.arguments), None)
@@ -124,7 +141,7 @@ def argument_call(schema: Schema, argument: Argument) -> Call:
 
 
 def choice_calls(schema: Schema) -> Iterator[Call]:
-    """A call for each value of each argument that has a choice of values."""
+    """A call for each value of each argument with ``choices``."""
     for argument in told_arguments(schema):
         for choice in argument.choices:
             call = argument_call(schema, argument)

@@ -1,8 +1,8 @@
-"""Operators that do the work of several in one: made by a pass, never by users.
+"""Operators that do the work of several in one; inserted by passes, never by users.
 
-A fused operator holds the operators that it stands for. It has them check types and infer shapes as if they ran one after the
-other, and then computes all at once; where it cannot, or where one of them fails, it runs them in turn. So it changes no result
-and no error.
+A fused operator holds the operators it replaces. They check types and infer shapes as if they ran in turn; then
+everything is computed at once. If that is not possible, or one of them fails, they run in turn. So results and errors
+never change.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ from penstock.schema.plans import Plan, Plans, State
 from penstock.schema.workspace import OutputSpec, SampleFailure, Shape, Workspace
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 
+AT_ONCE = "fused"
+"""How samples are counted that are not computed step by step."""
+
 
 class FusedNode(Protocol):
-    """What a fused operator needs to know of each node that it stands for."""
+    """What a fused operator needs to know about each node it replaces."""
 
     name: str
     device: str
@@ -36,27 +39,27 @@ class FusedNode(Protocol):
 
 
 def fused_argument(position: int, name: str) -> str:
-    """How the argument of one of the fused operators is called among those of all; sorted, they are in the steps' order."""
+    """The name of a fused operator's argument in the combined arguments; sorted, they are in the steps' order."""
     return f"{position:04}:{name}"
 
 
 def split_argument(full: str) -> tuple[int, str]:
-    """The position and the name that :func:`fused_argument` has put together."""
+    """The position and the name combined by :func:`fused_argument`."""
     position, _, name = full.partition(":")
     return int(position), name
 
 
 def further_input(number: int) -> str:
-    """How an operator's positional input beside the first goes among its arguments; sorted, it comes before them."""
+    """The name of a further positional input in an operator's arguments; sorted, inputs come first."""
     return f"#{number}"
 
 
 @dataclass
 class _Step(Workspace):
-    """What one of the fused operators sees: failures of samples name it."""
+    """The workspace of one of the fused operators, named in its samples' failures."""
 
     node: FusedNode | None = None
-    further: list[Any] = field(default_factory=list)
+    further: list[object] = field(default_factory=list)
 
     def fail(self, index: int, error: BaseException) -> None:
         assert self.node is not None
@@ -68,7 +71,7 @@ def _blamed_on(node: FusedNode, error: BaseException, sample: int | None) -> Bas
 
 
 class FirstStepFailed(Exception):
-    """Carries the error that the first step raised on a sample, which no other step can have come before."""
+    """Carries the error that the first step raised for a sample."""
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(str(cause))
@@ -76,11 +79,12 @@ class FirstStepFailed(Exception):
 
 
 class ArrayOperator(Operator[State, Plan, Plans]):
-    """An operator of one input and output that, on CPU, goes by a sample's arguments and a given array: the base of steps
-    which a fused operator runs one after the other on arrays of its own."""
+    """An operator with one input and output that, on CPU, computes from a sample's arguments and a given array: a step
+    that a fused operator can run on intermediate arrays.
+    """
 
     def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
-        """Fills ``target`` from ``source``, which stands for the sample's data; they do not overlap."""
+        """Fills ``target`` from ``source``, which replaces the sample's data; they do not overlap."""
         raise NotImplementedError(f"{type(self).__name__} computes from the sample's own data only")
 
     def compute(self, sample: Sample) -> None:
@@ -90,11 +94,11 @@ class ArrayOperator(Operator[State, Plan, Plans]):
 class FusedOperator(Operator):
     """The base of fused operators.
 
-    Concrete ones tell whether a batch can be computed at once (``check_batch``), and compute it (``compute_fused`` for a
-    sample on CPU, ``compute_fused_batch`` on GPU), from the steps' samples, which hold each step's plan.
+    Concrete ones decide whether a batch can be computed at once (``check_batch``), and compute it (``compute_fused``
+    for a sample on CPU, ``compute_fused_batch`` on GPU), from the steps' samples, which hold each step's plan.
 
     Attributes:
-        counts: how many samples were computed at once ("fused"), and how many step by step, by the reason.
+        counts: the number of samples computed at once (``AT_ONCE``), and step by step, by reason.
     """
 
     def bind(self, payload: Any) -> None:
@@ -105,6 +109,11 @@ class FusedOperator(Operator):
         self.repeatable = all(operator.repeatable for operator in self.operators)
         self.counts: Counter[str] = Counter()
 
+    def take_counts(self) -> Counter[str]:
+        """The counts since they were taken the last time."""
+        taken, self.counts = self.counts, Counter()
+        return taken
+
     # -- what concrete operators fill in ---------------------------------------------------------------------------
 
     @classmethod
@@ -114,26 +123,26 @@ class FusedOperator(Operator):
 
     @classmethod
     def joins(cls, operator: Operator, is_first: bool) -> bool:
-        """Whether the operator can be part of a chain that no schema lists; ``is_first``: as its first."""
+        """Whether the operator can join a chain that no schema lists; ``is_first``: as its first."""
         return False
 
     @classmethod
     def exceptions(cls, operators: Sequence[Operator]) -> tuple[str, ...]:
-        """Which data these operators compute step by step all the same, as users are told."""
+        """The data for which these operators run step by step nevertheless, for users."""
         return ()
 
     def check_input(self, batch: TensorList) -> None:
-        """Raises NotFusable where such data cannot be computed at once, or need not."""
+        """Raises NotFusable for data that cannot, or need not, be computed at once."""
 
     def check_batch(self, steps: Sequence[Workspace]) -> None:
-        """Raises NotFusable where this batch, whose shapes are inferred, cannot be computed at once."""
+        """Raises NotFusable if this batch, whose shapes are inferred, cannot be computed at once."""
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         """Computes the last step's output of one sample, on CPU.
 
         Raises:
-            FirstStepFailed: with what the first step raised. After any other error, the steps are run one by one.
-            NotFusable: this sample is to be computed step by step.
+            FirstStepFailed: with the first step's error. After any other error, the steps run one by one.
+            NotFusable: this sample must be computed step by step.
         """
         raise NotImplementedError
 
@@ -152,6 +161,7 @@ class FusedOperator(Operator):
 
     def run(self, workspace: Workspace) -> None:
         if self.repeats(workspace):
+            self.counts[AT_ONCE] += workspace.batch_size
             return
         steps = [self._step(workspace, position) for position in range(len(self.operators))]
         steps[0].inputs = list(workspace.inputs)
@@ -161,7 +171,7 @@ class FusedOperator(Operator):
             self.counts[str(reason)] += workspace.batch_size
             self._run_in_turn(workspace)
         finally:
-            # Samples and workspaces know each other: apart, their buffers are free as soon as nobody wants them.
+            # Samples and workspaces refer to each other: broken up, they release their buffers at once.
             for step in steps:
                 step.samples = []
 
@@ -181,14 +191,15 @@ class FusedOperator(Operator):
         workspace.outputs, workspace.failures = outputs, last.failures
         if workspace.device != "cpu" and last.live:
             self.launch(workspace, compute_batch)
+            self.counts[AT_ONCE] += len(last.live)
         for operator, step in zip(self.operators, steps):
             operator.finish(step)
 
     def _infer_steps(self, steps: Sequence[_Step]) -> tuple[list[Shape], OutputSpec]:
-        """The shapes and the type of what comes out, each step's samples with their plans.
+        """The shapes and type of the output; each step's samples get their plans.
 
         Raises:
-            NotFusable: a step refuses something: run in turn, it does so when the steps before it are done.
+            NotFusable: a step rejects its input; it will do so again in turn, when the previous steps are done.
         """
         shapes: list[Shape] = []
         for position, (operator, step) in enumerate(zip(self.operators, steps)):
@@ -243,13 +254,13 @@ class FusedOperator(Operator):
         self.counts.update(reason for reason in reasons if reason is not None)
 
     def _compute_sample(self, samples: Sequence[Sample]) -> str:
-        """Computes a sample; tells how that was done, as it is counted."""
+        """Computes a sample; returns how, for the counts."""
         try:
             self.compute_fused(samples)
         except NotFusable as reason:
             self._compute_in_turn(samples)
             return str(reason)
-        return "fused"
+        return AT_ONCE
 
     def _compute_in_turn(self, samples: Sequence[Sample]) -> None:
         """Computes one sample step by step."""
@@ -286,7 +297,7 @@ class FusedOperator(Operator):
         workspace.outputs, workspace.failures = inputs, failures
 
     def _step(self, workspace: Workspace, position: int) -> _Step:
-        """The workspace as one of the operators sees it, its inputs not yet there."""
+        """The workspace as one of the operators sees it, without its inputs yet."""
         prefix = fused_argument(position, "")
         step = _Step(**{field.name: getattr(workspace, field.name) for field in fields(Workspace)})
         step.node = self.nodes[position]
@@ -308,8 +319,8 @@ def _volume(shape: Shape) -> int:
     return volume
 
 
-def _without_data(spec: OutputSpec, shapes: Sequence[Shape], device: str) -> Any:
-    """A batch of which only types and shapes are there: what the second operator may look at before the first has run."""
+def _without_data(spec: OutputSpec, shapes: Sequence[Shape], device: str) -> object:
+    """A batch with types and shapes but no data, for inference before the previous operator has run."""
     kind = TensorListCPU if device == "cpu" else TensorListGPU
     batch = kind.of_samples([], spec.layout, spec.dtype, spec.ndim)
     batch.shapes = list(shapes)

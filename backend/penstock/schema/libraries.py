@@ -1,4 +1,4 @@
-"""Libraries that operators need beside numpy and numba, and how to install them."""
+"""Libraries that operators need in addition to numpy and numba, and how to install them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Library:
-    """A library that an operator cannot do without on the CPU.
+    """A library that an operator needs on the CPU.
 
     Args:
-        name: as its users call it.
-        module: as it is imported.
-        install: what pip installs.
+        name: its common name.
+        module: to import.
+        install: for pip.
     """
 
     name: str
@@ -21,11 +21,11 @@ class Library:
     install: str
 
     def missing(self) -> str:
-        """Why it cannot be loaded, and what to do about it; empty where it can."""
+        """Why it cannot be loaded, and how to fix that; empty if it can."""
         try:
             importlib.import_module(self.module)
         except (ImportError, OSError) as error:
-            # OSError: a Python package that finds no shared library.
+            # OSError: a Python package whose shared library is missing.
             return f"{self.name} is needed, which cannot be loaded ({error}): pip install {self.install}"
         return ""
 

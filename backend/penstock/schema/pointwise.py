@@ -1,4 +1,4 @@
-"""Operators of which each element of the output comes from the same element of the input, whatever is beside it."""
+"""Elementwise operators: each element of the output depends on the same element of the input only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.schema.plans import Plan, Plans, State
 
 
 class PointwiseOperator(ChainOperator[State, Plan, Plans]):
-    """The base of operators that can compute a part of a sample at a time, so that a chain of them runs piece by piece."""
+    """The base of operators that can compute a part of a sample, so that a chain of them runs block by block."""
 
     # How many elements, along the last dimension, are computed together.
     group: int = 1
@@ -29,10 +29,10 @@ class PointwiseOperator(ChainOperator[State, Plan, Plans]):
         return ElementMap(self, sample.shapes[0])
 
     def compute_elements(self, sample: Sample[State, Plan, Plans], source: np.ndarray, target: np.ndarray) -> None:
-        """Computes, on CPU, what :meth:`compute` gives for some elements: contiguous arrays of shape (n,).
+        """Computes, on CPU, the result of :meth:`compute` for some elements: contiguous arrays of shape (n,).
 
         Args:
-            sample: whose shapes are inferred; its data may not be there.
+            sample: with inferred shapes; its data may be absent.
             source: of the input's type; whole groups.
             target: of the output's type.
         """

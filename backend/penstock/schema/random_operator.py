@@ -1,4 +1,4 @@
-"""The base of operators that draw random numbers: it gives each sample of each batch a random stream of its own."""
+"""The base of operators that draw random numbers: each sample of each batch has its own random stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.storage import ANYWHERE, Files
 
 
 class Streams(NamedTuple):
-    """As :class:`Stream`, of many samples, which differ in ``streams`` alone."""
+    """Like :class:`Stream`, for many samples, which differ in ``streams`` only."""
 
     key: np.uint64
     streams: np.ndarray
@@ -23,13 +23,13 @@ class Streams(NamedTuple):
 
 
 class RandomOperator(Operator[State, Plan, Plans]):
-    """An operator whose samples draw from streams that depend on its seed, on how many samples it has produced in
-    earlier batches, and on the sample's place in the batch; on nothing else, whatever the threads do.
+    """An operator whose samples draw from streams that depend on its seed, on the number of samples in earlier batches,
+    and on the sample's index in the batch; on nothing else, whatever the threads do.
 
     Frames of one sequence share the stream of their sequence. ``reset()`` does not rewind.
     """
 
-    # Those whose kernels take the batch's stream as a run's own value are.
+    # Operators whose kernels take the batch's stream as a run value are repeatable.
     repeatable = False
     varying_arguments = frozenset({"_random_state"})
 
@@ -53,19 +53,19 @@ class RandomOperator(Operator[State, Plan, Plans]):
         self._produced += workspace.batch_size
 
     def stream(self, sample: Sample) -> Stream:
-        """The random stream of a sample of the batch that is being run."""
+        """The random stream of a sample of the current batch."""
         return self.stream_of(sample.workspace, sample.index)
 
     def stream_of(self, workspace: Workspace, index: int) -> Stream:
-        """The random stream of sample ``index`` of the batch that is being run."""
+        """The random stream of sample ``index`` of the current batch."""
         return self._stream_at(workspace, self.stream_index(workspace, index))
 
     def stream_index(self, workspace: Workspace, index: int) -> int:
-        """Which of the batch's streams sample ``index`` has."""
+        """The index of a sample's stream among the batch's."""
         return index if workspace.owners is None else workspace.owners[index]
 
     def first_stream(self, workspace: Workspace) -> Stream:
-        """The first of the batch's streams, from which the others follow by their index."""
+        """The first of the batch's streams; the others follow by index."""
         return self._stream_at(workspace, 0)
 
     def run_values(self, workspace: Workspace) -> dict[str, np.generic]:
@@ -74,12 +74,12 @@ class RandomOperator(Operator[State, Plan, Plans]):
     def _stream_at(self, workspace: Workspace, index: int) -> Stream:
         states = workspace.arguments.get("_random_state")
         if states is not None:
-            # The state of the first sample is that of the operator; the samples' streams follow from it.
+            # The state of the first sample is the operator's; the samples' streams follow from it.
             return stream_from_state(states.samples[0], index)
         return sample_stream(self.seed, self._produced, index)
 
     def streams(self, workspace: Workspace, indices: Sequence[int]) -> Streams:
-        """The streams of some samples of the batch that is being run."""
+        """The streams of some samples of the current batch."""
         first, owners = self.first_stream(workspace), workspace.owners
         own = np.array(indices if owners is None else [owners[index] for index in indices], np.uint64)
         return Streams(first.key, first.stream + np.uint64(SAMPLE_STRIDE) * own, first.start)

@@ -1,4 +1,4 @@
-"""All operators by the names of their schemas. Filled by the operators' own files; nothing here lists them."""
+"""All operators by the names of their schemas. Filled by the operators' modules; nothing lists them here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T", bound="type[Operator]")
 
 
 def register_operator(cls: T) -> T:
-    """Class decorator: makes an operator, and its aliases, known under its schema's name."""
+    """Class decorator: registers an operator, and its aliases, under its schema's name."""
     schema = cls.schema
     _add(schema, cls)
     for alias in schema.aliases:
@@ -55,7 +55,7 @@ def _add(schema: Schema, cls: type[Operator]) -> None:
 
 
 def subscribe(listener: Callable[[Schema], None]) -> None:
-    """Calls ``listener`` for every schema that is known, and for each that becomes known later."""
+    """Calls ``listener`` for every registered schema, and for each registered later."""
     _listeners.append(listener)
     for schema in list(_schemas.values()):
         listener(schema)
@@ -66,7 +66,7 @@ def load_package(package_name: str) -> None:
     """Imports every public module of a package, so that the operators declared there register themselves."""
     package = importlib.import_module(package_name)
     for module in pkgutil.walk_packages(package.__path__, package_name + "."):
-        # Private ones are for operators to import, some of them late: kernels load numba.
+        # Private ones are imported by operators, some of them late: kernels load numba.
         if not module.name.rpartition(".")[2].startswith("_"):
             importlib.import_module(module.name)
 
@@ -80,11 +80,11 @@ def find_schema(name: str) -> Schema:
 
 
 def operator_class(name: str) -> type[Operator]:
-    """The class that runs the operator of schema ``name``."""
+    """The class of the operator with schema ``name``."""
     find_schema(name)
     return _classes[name]
 
 
 def all_schemas() -> Iterator[Schema]:
-    """All schemas, aliases included, in order of name."""
+    """All schemas, including aliases, in order of name."""
     return iter([_schemas[name] for name in sorted(_schemas)])

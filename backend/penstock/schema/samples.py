@@ -5,6 +5,7 @@ Samples are made up, of different extents, and the same each time.
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -47,9 +48,18 @@ class Samples:
         bad = self.bad
         return self if bad is None else replace(self, make=lambda i: bad if i == index else self.make(i))
 
+    def sequences(self) -> Samples:
+        """Each as the first of two frames, of which the second is the first upside down."""
+
+        def make(index: int) -> np.ndarray:
+            first = self.make(index)
+            return np.stack([first, first[::-1]])
+
+        return Samples(make, "F" + (self.layout or "*" * self.make(0).ndim))
+
     def frame(self, number: int) -> Samples:
         """Of each sequence the frame of that number."""
-        return Samples(lambda index: self.make(index)[number], self.layout[1:])
+        return Samples(lambda index: self.make(index)[number], self.layout[1:].replace("*", ""))
 
 
 MakeSamples = Callable[[str], Samples]
@@ -86,7 +96,7 @@ def random_arrays(
     return lambda _: Samples(make, layout)
 
 
-def fixed_arrays(*samples: Any, dtype: type[np.generic] = np.float32, layout: str = "") -> MakeSamples:
+def fixed_arrays(*samples: object, dtype: type[np.generic] = np.float32, layout: str = "") -> MakeSamples:
     """These arrays, which the samples take in turn."""
     arrays = [np.array(sample, dtype) for sample in samples]
     return lambda _: Samples(lambda index: arrays[index % len(arrays)].copy(), layout)
@@ -115,6 +125,78 @@ def boxes(layout: str = "") -> Samples:
     return Samples(make)
 
 
+def photos(layout: str = "") -> Samples:
+    """RGB pictures of the size of a small photograph, 160x240: the reference puts photographs in their place."""
+    return Samples(_photo, "HWC")
+
+
+def _photo(index: int) -> np.ndarray:
+    return pictures("HWC", H=(160,), W=(240,)).make(index)
+
+
+def photo_files(layout: str = "") -> Samples:
+    """Such pictures as files."""
+    return Samples(_photo_file)
+
+
+def _photo_file(index: int) -> np.ndarray:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(_photo(index)).save(file, "PNG")
+    return np.frombuffer(file.getvalue(), np.uint8)
+
+
+def mosaics(layout: str = "") -> Samples:
+    """Such pictures as a camera's sensor sees them: red, green or blue at each pixel, in the pattern RGGB."""
+    return Samples(_mosaic, "HW")
+
+
+def _mosaic(index: int) -> np.ndarray:
+    return mosaic_of(_photo(index))
+
+
+def mosaic_of(photo: np.ndarray) -> np.ndarray:
+    """One colour of each pixel, in the pattern RGGB."""
+    mosaic = photo[..., 1].copy()
+    mosaic[::2, ::2] = photo[::2, ::2, 0]
+    mosaic[1::2, 1::2] = photo[1::2, 1::2, 2]
+    return mosaic
+
+
+def sounds(layout: str = "") -> Samples:
+    """A second at 16 kHz: two notes with overtones, each fading out, and silence between them."""
+
+    def make(index: int) -> np.ndarray:
+        times = np.arange(8000) / 16000
+        notes = []
+        for pitch in (330.0, 440.0):
+            overtones = sum(np.sin(2 * math.pi * pitch * k * times) / k for k in range(1, 8))
+            notes.append(overtones * np.exp(-12 * times) * np.minimum(times * 200, 1))
+        return (0.3 * np.concatenate(notes)).astype(np.float32)
+
+    return Samples(make)
+
+
+def spectrograms(layout: str = "") -> Samples:
+    """Of these sounds: powers of 257 frequencies."""
+
+    def make(index: int) -> np.ndarray:
+        frames = np.lib.stride_tricks.sliding_window_view(sounds().make(index), 512)[::128]
+        return (np.abs(np.fft.rfft(frames * np.hanning(512))) ** 2).T.astype(np.float32)
+
+    return Samples(make, "ft")
+
+
+def decibels(layout: str = "") -> Samples:
+    """The same in decibels."""
+
+    def make(index: int) -> np.ndarray:
+        return (10 * np.log10(np.maximum(spectrograms().make(index), 1e-8))).astype(np.float32)
+
+    return Samples(make, "ft")
+
+
 @dataclass(frozen=True)
 class Example:
     """A call that works.
@@ -130,3 +212,8 @@ class Example:
     inputs: tuple[MakeSamples, ...] = ()
     layout: str = ""
     title: str = ""
+
+
+def on_photo(title: str = "", /, **arguments: Any) -> Example:
+    """A call on a photograph, for the reference."""
+    return Example(arguments, (photos,), title=title)

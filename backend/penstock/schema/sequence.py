@@ -104,7 +104,7 @@ def run_over_inner_frames(operator: RunsOverFrames, workspace: Workspace) -> Non
     workspace.outputs = [_swapped(batch) for batch in workspace.outputs]
 
 
-def _swapped(batch: TensorList) -> Any:
+def _swapped(batch: TensorList) -> object:
     """The batch with its first two dimensions in the other order."""
     layout = batch.layout()
     samples = [sample.swapaxes(0, 1).copy() for sample in batch.samples]
@@ -135,7 +135,7 @@ def _sequence_lengths(workspace: Workspace) -> list[int]:
     return lengths
 
 
-def _unfold(batch: TensorList, lengths: list[int], always: bool = False) -> Any:
+def _unfold(batch: TensorList, lengths: list[int], always: bool = False) -> object:
     """The frames of all samples as one batch; a batch without a leading F is repeated for each frame."""
     if not (always or batch.layout().startswith("F")):
         return batch.repeated(lengths)

@@ -1,1 +1,1 @@
-"""How pipelines are saved: the readable format, the DALI wire format, upgrades between versions."""
+"""How pipelines are saved: the readable format, DALI's wire format, upgrades between versions."""

@@ -1,4 +1,4 @@
-"""Pipelines in DALI's wire format, which both sides load."""
+"""Pipelines in DALI's wire format."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from penstock.serialize.rebuilding import Defined, Rebuilder, SavedOperator, ToD
 
 _UNDECLARED = -1
 _RUNTIME_ONLY = ("bytes_per_sample_hint",)
-# Where the choices of three bits begin, among the flags of the executor.
+# The first of three bits each, among the executor's flags.
 _CONCURRENCY, _STREAM_POLICY = 1, 4
 _PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
 
 
 def to_wire(graph: Graph, settings: PipelineSettings) -> bytes:
-    """A pipeline as it was defined, without the user's source lines.
+    """A pipeline as defined, without the user's source lines.
 
     Raises:
         SerializationError: an operator holds a Python function, which the format cannot name.
-        RuntimeError: the graph is wrong.
+        RuntimeError: the graph is invalid.
     """
     if settings.batch_size is None:
         raise SerializationError("The pipeline's batch size must be set before it is saved")
@@ -91,11 +91,11 @@ def _output_edge(node: DataNode, dtype: DALIDataType | None, ndim: int | None) -
     )
 
 
-def from_wire(data: bytes, kind: Callable[..., Defined], overrides: dict[str, Any]) -> Defined:
-    """The pipeline of a file, made by ``kind`` and not built yet; ``overrides`` replace the settings that it was saved with.
+def from_wire(data: bytes, kind: Callable[..., Defined], overrides: dict[str, object]) -> Defined:
+    """The pipeline of a file, made by ``kind`` and not built yet; ``overrides`` replace its saved settings.
 
     Raises:
-        SerializationError: the bytes are no pipeline, or one that does not make sense.
+        SerializationError: the bytes are not a pipeline, or an invalid one.
     """
     definition = wire.decode(data)
     settings = _settings(definition) | _output_declarations(definition)
@@ -105,7 +105,7 @@ def from_wire(data: bytes, kind: Callable[..., Defined], overrides: dict[str, An
     return pipeline
 
 
-def _settings(definition: wire.PipelineDef) -> dict[str, Any]:
+def _settings(definition: wire.PipelineDef) -> dict[str, object]:
     flags = definition.executor_flags or 0
     return {
         "stream_policy": _choice(flags, _STREAM_POLICY),
@@ -127,13 +127,13 @@ def _choice(flags: int, begin: int) -> int:
 
 
 def load_graph(data: bytes, pipeline: ToDefine) -> dict[str, Any]:
-    """Gives ``pipeline`` the graph of a file, and returns the settings that it was saved with."""
+    """Gives ``pipeline`` the graph of a file, and returns the saved settings."""
     definition = wire.decode(data)
     _define_from(definition, pipeline)
     return _settings(definition)
 
 
-def _output_declarations(definition: wire.PipelineDef) -> dict[str, Any]:
+def _output_declarations(definition: wire.PipelineDef) -> dict[str, object]:
     outputs = definition.outputs
     dtypes = [None if e.dtype in (None, _UNDECLARED) else DALIDataType(e.dtype) for e in outputs]
     ndims = [None if e.ndim in (None, _UNDECLARED) else e.ndim for e in outputs]

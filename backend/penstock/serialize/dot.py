@@ -13,7 +13,7 @@ def to_dot(graph: Graph, show_tensors: bool = False, use_colors: bool = False) -
     Args:
         graph: what to draw.
         show_tensors: draws a node for each batch between operators.
-        use_colors: tells devices by colours.
+        use_colors: colour nodes by device.
     """
     lines = ["digraph graphname {"]
     for op in graph.operators:

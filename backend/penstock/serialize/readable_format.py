@@ -19,16 +19,16 @@ FORMAT = "penstock-pipeline"
 VERSION = 1
 _ENUMS: dict[str, Any] = {kind.__name__: kind for kind in (DALIDataType, DALIImageType, DALIInterpType)}
 _SETTINGS = ("batch_size", "num_threads", "device_id", "seed", "prefetch_queue_depth", "exec_async", "exec_pipelined")
-# What not every pipeline has, and earlier versions do not know, is saved only where it is set.
+# Saved only if set, as not every pipeline has it and earlier versions do not know it.
 _LIMITS = ("max_pixels", "max_bytes", "max_frames")
 
 
 def to_text(graph: Graph, settings: PipelineSettings) -> str:
-    """A pipeline as it was defined.
+    """A pipeline as defined.
 
     Raises:
         SerializationError: an operator holds a function that has no import path (a lambda, a nested function).
-        RuntimeError: the graph is wrong.
+        RuntimeError: the graph is invalid.
     """
     graph.verify()
     logical_ids = graph.logical_ids()
@@ -45,7 +45,7 @@ def to_text(graph: Graph, settings: PipelineSettings) -> str:
     return _layout_lines(document) + "\n"
 
 
-def _settings(settings: PipelineSettings) -> dict[str, Any]:
+def _settings(settings: PipelineSettings) -> dict[str, object]:
     saved = {name: getattr(settings, name) for name in _SETTINGS}
     limits = {name: getattr(settings.limits, name.removeprefix("max_")) for name in _LIMITS}
     return saved | {name: limit for name, limit in limits.items() if limit is not None}
@@ -55,8 +55,8 @@ def _shared(numbers: list[int]) -> set[int]:
     return {number for number in numbers if numbers.count(number) > 1}
 
 
-def _layout_lines(document: dict[str, Any]) -> str:
-    """JSON with one operator, and one output, on a line: what changes shows in a diff as what changed."""
+def _layout_lines(document: dict[str, object]) -> str:
+    """JSON with one operator, and one output, per line, for readable diffs."""
     parts = []
     for key, value in document.items():
         if isinstance(value, list):
@@ -67,7 +67,7 @@ def _layout_lines(document: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}"
 
 
-def _to_entry(op: OpNode, group: int | None) -> dict[str, Any]:
+def _to_entry(op: OpNode, group: int | None) -> dict[str, object]:
     entry: dict[str, Any] = {"operator": _public_name(op.schema), "name": op.name}
     if op.device != "cpu":
         entry["device"] = op.device
@@ -102,18 +102,18 @@ def _by_public_name() -> dict[str, Schema]:
     return names
 
 
-def _reference(node: DataNode) -> Any:
+def _reference(node: DataNode) -> object:
     made_on = "cpu" if node.source is None or node.source.device == "cpu" else "gpu"
     return node.name if node.device == made_on else {"node": node.name, "device": node.device}
 
 
-def _to_json(argument: Argument, value: Any) -> Any:
+def _to_json(argument: Argument, value: Any) -> object:
     if argument.type.removesuffix("[]") in _ENUMS:
         return [item.name for item in value] if argument.is_list else value.name
     return value
 
 
-def _output_entry(node: DataNode, dtype: Any, ndim: Any, layout: Any) -> dict[str, Any]:
+def _output_entry(node: DataNode, dtype: Any, ndim: Any, layout: Any) -> dict[str, object]:
     entry: dict[str, Any] = {"node": node.name, "device": node.device}
     if dtype is not None:
         entry["dtype"] = dtype.name
@@ -124,8 +124,8 @@ def _output_entry(node: DataNode, dtype: Any, ndim: Any, layout: Any) -> dict[st
     return entry
 
 
-def import_path(function: Any) -> str:
-    """``package.module:name`` of a function or class; raises SerializationError where it has none."""
+def import_path(function: object) -> str:
+    """``package.module:name`` of a function or class; raises SerializationError if it has none."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not module or not name or "<" in name or module == "__main__":
         raise SerializationError(
@@ -140,11 +140,11 @@ def from_text(
     allowed_modules: Sequence[str] = (),
     overrides: dict[str, Any] | None = None,
 ) -> Defined:
-    """The pipeline of a text, made by ``kind`` and not built yet; ``overrides`` replace the settings that it was saved with.
+    """The pipeline of a text, made by ``kind`` and not built yet; ``overrides`` replace its saved settings.
 
     Raises:
-        UnsupportedVersionError: a later version of Penstock wrote it.
-        SerializationError: it is no pipeline, or one that does not make sense, or names a module that is not allowed.
+        UnsupportedVersionError: written by a later version of Penstock.
+        SerializationError: it is not a pipeline, an invalid one, or names a module that is not allowed.
     """
     document = _parsed(text)
     settings = _known_settings(document) | _declarations(document)
@@ -250,7 +250,7 @@ def _from_entry(
     return saved
 
 
-def _from_json(schema: Schema | None, key: str, value: Any, where: str) -> Any:
+def _from_json(schema: Schema | None, key: str, value: Any, where: str) -> object:
     argument = None if schema is None else schema.all_arguments.get(key)
     if argument is None:
         known = () if schema is None else schema.all_arguments
@@ -271,7 +271,7 @@ def _node_and_device(item: Any, rebuilder: Rebuilder, where: str) -> tuple[str, 
 
 
 def imported(path: Any, allowed_modules: Sequence[str], where: str) -> Callable[..., Any]:
-    """The function at ``package.module:name``, where that module is allowed."""
+    """The function at ``package.module:name``, if that module is allowed."""
     module_name, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
     if not module_name or not name:
         raise SerializationError(f"{where}: {path!r} is no import path; write package.module:function")

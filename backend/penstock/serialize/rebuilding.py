@@ -1,4 +1,4 @@
-"""Making a graph's operators from what a file says about them."""
+"""Rebuilds a graph's operators from a file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from penstock.schema import Schema, find_schema
 
 
 class ToDefine(Protocol):
-    """What a file gives a graph to: a pipeline that has none yet."""
+    """A pipeline without a graph, which a file provides."""
 
     def add_sink(self, edge: DataNode) -> None:
-        """Has ``edge`` computed at each run, although it is no output."""
+        """Computes ``edge`` in each run, although it is no output."""
 
     def set_outputs(self, *output_data_nodes: Any) -> None:
-        """Chooses what each run returns."""
+        """Sets the outputs of each run."""
 
 
 Defined = TypeVar("Defined", bound=ToDefine)
@@ -26,17 +26,17 @@ Defined = TypeVar("Defined", bound=ToDefine)
 
 @dataclass
 class SavedOperator:
-    """One operator as a file describes it.
+    """One operator as described in a file.
 
     Attributes:
         schema: name of the schema.
         name: of the instance; empty: to be chosen.
         device: ``cpu``, ``gpu`` or ``mixed``.
         inputs: name and device of each positional input.
-        argument_inputs: name and device of each argument that the graph computes.
-        arguments: values of the constant arguments, as the file has them.
-        outputs: names of the outputs; empty: as a new operator names them.
-        group: equal for the instances of one call; None: a call of its own.
+        argument_inputs: name and device of each argument computed in the graph.
+        arguments: values of the constant arguments, as saved.
+        outputs: names of the outputs; empty: the default names.
+        group: shared by the instances of one call; None: a call of its own.
         payload: see :class:`~penstock.graph.OpNode`.
     """
 
@@ -52,7 +52,7 @@ class SavedOperator:
 
 
 class Rebuilder:
-    """Makes operators in the order of the file; each may refer only to those before it."""
+    """Makes operators in the file's order; each may only refer to earlier ones."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, DataNode] = {}
@@ -61,7 +61,7 @@ class Rebuilder:
         self._groups: dict[int, OpNode] = {}
 
     def add(self, saved: SavedOperator) -> OpNode:
-        """The operator's node; raises SerializationError where the file does not make sense."""
+        """The operator's node; raises SerializationError for an invalid description."""
         where = f"operator {len(self.operators)} ('{saved.name}', {saved.schema})"
         schema = _schema_of(saved.schema, where)
         name = saved.name or f"__{schema.class_name}_{len(self.operators)}"
@@ -99,7 +99,7 @@ class Rebuilder:
         return op
 
     def node(self, reference: tuple[str, str], where: str) -> DataNode:
-        """The node of that name on that device."""
+        """The node with that name on that device."""
         name, device = reference
         found = self.nodes.get(name)
         if found is None:
@@ -134,8 +134,8 @@ def _schema_of(name: str, where: str) -> Schema:
         raise SerializationError(f"{where}: {error.args[0]}") from None
 
 
-def _converted(schema: Schema, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The arguments as the schema has them: unknown and removed ones are dropped, renamed ones renamed."""
+def _converted(schema: Schema, values: Mapping[str, object], where: str) -> dict[str, object]:
+    """The arguments in the schema's terms: unknown and removed ones are dropped, renamed ones renamed."""
     converted: dict[str, Any] = {}
     for key, value in values.items():
         argument = schema.all_arguments.get(key)
@@ -145,7 +145,7 @@ def _converted(schema: Schema, values: Mapping[str, Any], where: str) -> dict[st
             continue
         try:
             if argument.type in ("string", "layout") and not isinstance(value, str):
-                # A call takes anything's text for a string; a file has no reason to.
+                # A call converts anything to a string; a file has no reason to.
                 raise TypeError(f"expected {argument.describe_type()}, got {value!r}")
             converted[argument.name] = argument.convert(value)
         except (TypeError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""The wire format of DALI's saved pipelines: bytes to plain records and back.
+"""DALI's wire format: converts saved pipelines between bytes and plain records.
 
-A saved pipeline is one protobuf message, whose fields are declared here. The records are neutral: they name operators, data
-nodes and arguments as the file does and know nothing of graphs or schemas.
+A saved pipeline is one protobuf message, whose fields are declared here. The records are neutral: they name operators,
+data nodes and arguments as the file does, independent of graphs and schemas.
 
 >>> pipeline = PipelineDef(max_batch_size=4, num_threads=2)
 >>> pipeline.operators.append(OpDef("ExternalSource", outputs=[EdgeDef("X", "cpu")], name="X", logical_id=0))
@@ -31,7 +31,7 @@ class FeatureDef:
 
     Attributes:
         kind: 0: int64, 1: string, 2: float32.
-        shape: of a feature of fixed length; None for one of variable length.
+        shape: of a feature of fixed length; None for variable length.
         default_value: an int, a str or a float, as ``kind`` says.
     """
 
@@ -46,8 +46,8 @@ class ArgumentDef:
 
     Attributes:
         type: of the value, or of each element of a list: ``int64``, ``float``, ``bool``, ``string`` or ``TFRecord``.
-        value: an int, float, bool or str; a list of those; for ``TFRecord`` a list of :class:`FeatureDef`. Bytes of
-            a string that are no UTF-8 appear as surrogate escapes, so that nothing is lost.
+        value: an int, float, bool or str; a list of those; for ``TFRecord`` a list of :class:`FeatureDef`. Bytes of a
+            string that are not UTF-8 become surrogate escapes, so that nothing is lost.
     """
 
     name: str
@@ -60,10 +60,10 @@ class EdgeDef:
     """A data node as an operator's input or output, or as an output of the pipeline.
 
     Attributes:
-        name: of the data node: the operator's name, or ``name[i]`` where the operator has several outputs.
-        device: ``cpu`` or ``gpu``: the side on which it is consumed or produced.
-        argument: name of the argument that it feeds; None for a positional input and for outputs.
-        dtype, ndim, layout: what a pipeline's output was declared to be; -1 where undeclared; None where not written.
+        name: of the data node: the operator's name, or ``name[i]`` if the operator has several outputs.
+        device: ``cpu`` or ``gpu``: where it is consumed or produced.
+        argument: name of the argument it feeds; None for a positional input and for outputs.
+        dtype, ndim, layout: declared for a pipeline's output; -1: undeclared; None: not written.
     """
 
     name: str
@@ -82,7 +82,7 @@ class OpDef:
         schema: its schema's name, e.g. ``decoders__Image``.
         inputs: positional ones first, then argument inputs in order of name (any order is read).
         name: of the instance; unique in the pipeline.
-        logical_id: equal for the instances of one call on several input sets.
+        logical_id: shared by the instances of one call on several input sets.
     """
 
     schema: str
@@ -93,16 +93,16 @@ class OpDef:
     logical_id: int | None = None
 
     def argument(self, name: str, default: Any = None) -> Any:
-        """The value of the constant argument ``name``, or ``default`` where it is not given."""
+        """The value of the constant argument ``name``, or ``default`` if it is not given."""
         return next((a.value for a in self.arguments if a.name == name), default)
 
 
 @dataclass
 class PipelineDef:
-    """A pipeline. None stands for what the file does not say.
+    """A pipeline. None: not in the file.
 
     Attributes:
-        num_threads: CPU threads; -1 where the pipeline had none set.
+        num_threads: CPU threads; -1 if the pipeline had none set.
         operators: in topological order.
         legacy_inputs: names of external inputs, in files of very old versions only.
         device_id: ordinal of the GPU; negative: none or unspecified.
@@ -127,8 +127,8 @@ class PipelineDef:
 
 # -- the messages ------------------------------------------------------------------------------------------------------
 
-# Number, name, label and type of each field. Text is declared as bytes: files may hold any, and what is no UTF-8 is
-# then reported, or kept, by this module instead of by protobuf.
+# Number, name, label and type of each field. Text is declared as bytes: files may hold any, and invalid UTF-8 is then
+# reported, or kept, by this module instead of protobuf.
 _FIELDS: dict[str, tuple[Field, ...]] = {
     "Argument": (
         (1, "name", "required", "bytes"),
@@ -178,7 +178,7 @@ _MESSAGES = Messages("penstock.wire", _FIELDS)
 
 _SETTINGS = tuple(name for _, name, label, kind in _FIELDS["Pipeline"] if label != "repeated" and kind not in _FIELDS)
 
-# The field of an Argument that holds values of a type, and how they are made ready for it.
+# The field of an Argument for values of a type, and their conversion.
 _VALUES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "int64": ("ints", int),
     "float": ("floats", float),
@@ -193,10 +193,10 @@ _FEATURE_TYPES = ("int64", "string", "float")
 
 
 def decode(data: bytes) -> PipelineDef:
-    """The pipeline that ``data`` holds. Unknown fields are ignored.
+    """The pipeline in ``data``. Unknown fields are ignored.
 
     Raises:
-        SerializationError: ``data`` is no saved pipeline, or one that contradicts itself.
+        SerializationError: ``data`` is not a saved pipeline, or contradicts itself.
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise SerializationError(f"A saved pipeline is made of bytes, got {type(data).__name__}")
@@ -308,7 +308,7 @@ def _text(data: bytes, where: str) -> str:
 
 
 def encode(pipeline: PipelineDef) -> bytes:
-    """The bytes that DALI would write for ``pipeline``: fields in order, what is None left out.
+    """The bytes that DALI would write for ``pipeline``: fields in order, None omitted.
 
     Raises:
         SerializationError: a value does not fit its type.
@@ -331,7 +331,7 @@ def encode(pipeline: PipelineDef) -> bytes:
         raise SerializationError(f"The pipeline cannot be written: {error}") from error
 
 
-def _set(message: Any, name: str, value: Any) -> None:
+def _set(message: object, name: str, value: object) -> None:
     if value is not None:
         setattr(message, name, value.encode() if isinstance(value, str) else value)
 
@@ -386,7 +386,7 @@ def _write_feature(message: Any, name: str, kind: str, feature: FeatureDef) -> N
     message.is_list = False
     _write_scalar(message.elements.add(), "type", "int64", feature.kind)
     _write_scalar(message.elements.add(), "has_shape", "bool", feature.shape is not None)
-    # DALI puts a shape's extents side by side, and leaves the type out where there are none.
+    # DALI writes a shape's extents as repeated values, and omits the type if there are none.
     shape = message.elements.add(name=b"shape", is_list=False)
     if feature.shape:
         shape.type = b"int64"

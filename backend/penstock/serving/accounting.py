@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Protocol
 
 from penstock.runtime.plan import Step
+from penstock.schema.fused import FusedOperator
 from penstock.serving.metrics import Changes, Metric, Tally
 from penstock.serving.refusals import Refusal
 from penstock.serving.request_log import failed_request, slow_execution
@@ -47,6 +48,7 @@ class Accounts:
         self._began = 0.0
         self._batches: list[int] = []
         self._operators: defaultdict[tuple[str, str], float] = defaultdict(float)
+        self._fused: Counter[tuple[str, str]] = Counter()
         self._totals: defaultdict[Metric, float] = defaultdict(float)
 
     def begin(self) -> None:
@@ -54,6 +56,7 @@ class Accounts:
         self._began = perf_counter()
         self._batches.clear()
         self._operators.clear()
+        self._fused.clear()
 
     def ran(self, samples: int) -> None:
         """A batch is run."""
@@ -62,6 +65,9 @@ class Accounts:
     def operator_ran(self, step: Step, seconds: float) -> None:
         """An operator of it was run."""
         self._operators[step.node.display_name, step.node.device] += seconds
+        if isinstance(step.operator, FusedOperator):
+            for how, samples in step.operator.take_counts().items():
+                self._fused[step.node.display_name, how] += samples
 
     def end(self, requests: Sequence[Named], answers: Mapping[int, object], readings: Mapping[Metric, float]) -> None:
         """The execution is over.
@@ -90,6 +96,8 @@ class Accounts:
             changes.observed[Metric.BATCH_SIZE, batch] += 1
         for labels, taken in self._operators.items():
             counts[Metric.OPERATOR_SECONDS, labels] += taken
+        for labels, samples in self._fused.items():
+            counts[Metric.FUSED_SAMPLES, labels] += samples
         for refusal in failed:
             counts[Metric.FAILED_REQUESTS, (refusal.fault.value, refusal.operator)] += 1
 

@@ -49,7 +49,7 @@ class TritonPythonModel:
             _SeriesOfStub(),
         )
 
-    def execute(self, requests: list[Any]) -> list[Any] | None:
+    def execute(self, requests: list[object]) -> list[Any] | None:
         """Answers each request; those of a decoupled model through the senders that they bring."""
         asked = [_StubRequest(request) for request in requests]
         self._instance.execute(asked)
@@ -64,7 +64,7 @@ class _StubRequest:
     """A request of the stub's, as a model sees it."""
 
     def __init__(self, request: Any) -> None:
-        self.response: Any = None
+        self.response: object = None
         self._request = request
 
     @property

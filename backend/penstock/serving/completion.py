@@ -69,7 +69,7 @@ def expected_configuration(pipeline: Pipeline, max_batch_size: int) -> ModelConf
 # -- batches -----------------------------------------------------------------------------------------------------------
 
 
-def is_batched(config: Mapping[str, Any], text: str = "") -> bool:
+def is_batched(config: Mapping[str, object], text: str = "") -> bool:
     """Whether Triton batches the model's requests: its ``max_batch_size`` is not 0.
 
     Args:
@@ -97,7 +97,7 @@ def _numbers_of(text: str) -> list[tuple[str, str]]:
 # -- completing --------------------------------------------------------------------------------------------------------
 
 
-def complete_configuration(config: dict[str, Any], pipeline: Pipeline, settings: Settings, batched: bool) -> None:
+def complete_configuration(config: dict[str, object], pipeline: Pipeline, settings: Settings, batched: bool) -> None:
     """Fills in what a configuration does not tell: whole inputs and outputs, parts of them, batch size, batching.
 
     Args:
@@ -132,7 +132,7 @@ def _complete_inputs(config: dict[str, Any], pipeline: Pipeline, settings: Setti
             entry["optional"] = True
 
 
-def _complete_input(entry: dict[str, Any], info: TensorInfo, batched: bool) -> None:
+def _complete_input(entry: dict[str, object], info: TensorInfo, batched: bool) -> None:
     if data_type_of(entry) is None:
         if info.dtype is None and not entry.get("dims"):
             logger.info("nothing tells the type of the input '%s': encoded data is expected, of any length", info.name)
@@ -202,7 +202,7 @@ def _known_outputs(declared: Sequence[TensorInfo], seen: Sequence[TensorInfo] | 
     ]
 
 
-def _name_nameless(entries: Sequence[dict[str, Any]], names: Sequence[str], kind: str) -> None:
+def _name_nameless(entries: Sequence[dict[str, object]], names: Sequence[str], kind: str) -> None:
     """Names entries without a name after what the pipeline has in their place, or has and nobody names."""
     taken = {entry["name"] for entry in entries if entry.get("name")}
     free = [name for name in names if name not in taken]

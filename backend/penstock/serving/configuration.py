@@ -74,12 +74,12 @@ def warn_of_differences(
             logger.warning("Made-up inputs gave something else than is configured. %s", " ".join(str(error).split()))
 
 
-def output_order(configured: Sequence[Mapping[str, Any]], pipeline: Pipeline) -> list[int]:
+def output_order(configured: Sequence[Mapping[str, object]], pipeline: Pipeline) -> list[int]:
     """For each configured output, which of the pipeline's it is: by name where all names are known, else by position."""
     return full_output_order(configured, [node.name for node in pipeline.graph.outputs])[: len(configured)]
 
 
-def full_output_order(configured: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[int]:
+def full_output_order(configured: Sequence[Mapping[str, object]], names: Sequence[str]) -> list[int]:
     """The order of the configured outputs, and behind them the others."""
     wanted = [entry.get("name") for entry in configured]
     if any(name not in names for name in wanted) or len(set(wanted)) < len(wanted):
@@ -89,7 +89,7 @@ def full_output_order(configured: Sequence[Mapping[str, Any]], names: Sequence[s
 
 
 def split_outputs(
-    settings: Settings, configured: Sequence[Mapping[str, Any]], outputs: Sequence[TensorInfo], order: Sequence[int]
+    settings: Settings, configured: Sequence[Mapping[str, object]], outputs: Sequence[TensorInfo], order: Sequence[int]
 ) -> list[bool]:
     """Whether each configured output is split along its samples' outer axis; it may be named as here or as in the pipeline.
 
@@ -121,7 +121,7 @@ def input_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Setting
 
 
 def _input_spec(
-    entry: Mapping[str, Any], info: TensorInfo, said: TensorInfo, repeating: Collection[str], settings: Settings
+    entry: Mapping[str, object], info: TensorInfo, said: TensorInfo, repeating: Collection[str], settings: Settings
 ) -> InputSpec:
     optional, dtype = bool(entry.get("optional")), said.dtype if info.dtype is None else info.dtype
     spec = InputSpec(
@@ -168,13 +168,13 @@ def check_input_names(entries: Sequence[Mapping[str, Any]], declared: Sequence[T
             )
 
 
-def check_not_too_many(entries: Sequence[Any], outputs: Sequence[TensorInfo]) -> None:
+def check_not_too_many(entries: Sequence[object], outputs: Sequence[TensorInfo]) -> None:
     """Raises ConfigurationError where there are more outputs than the pipeline has."""
     if len(entries) > len(outputs):
         raise _other_number(entries, outputs)
 
 
-def _other_number(entries: Sequence[Any], outputs: Sequence[TensorInfo]) -> ConfigurationError:
+def _other_number(entries: Sequence[object], outputs: Sequence[TensorInfo]) -> ConfigurationError:
     return ConfigurationError(
         "The number of outputs specified in the DALI pipeline and the configuration file do not match.\n"
         f"Model config outputs: {len(entries)}\nPipeline outputs: {len(outputs)}\n"
@@ -182,7 +182,7 @@ def _other_number(entries: Sequence[Any], outputs: Sequence[TensorInfo]) -> Conf
     )
 
 
-def _check_entry(entry: Mapping[str, Any], info: TensorInfo, batched: bool) -> None:
+def _check_entry(entry: Mapping[str, object], info: TensorInfo, batched: bool) -> None:
     """Raises ConfigurationError where an entry contradicts what is known of its tensor."""
     name, data_type = entry["name"], data_type_of(entry)
     if data_type == BYTES and info.dtype in (None, UINT8) and (info.dims is None or len(info.dims) == 1):
@@ -196,7 +196,7 @@ def _check_entry(entry: Mapping[str, Any], info: TensorInfo, batched: bool) -> N
         _check_dims(entry, tensor_dims(info.dims, batched))
 
 
-def _check_dims(entry: Mapping[str, Any], wanted: Sequence[int]) -> None:
+def _check_dims(entry: Mapping[str, object], wanted: Sequence[int]) -> None:
     name, given = entry["name"], dims_of(entry)
     if len(given) != len(wanted):
         raise ConfigurationError(

@@ -87,7 +87,7 @@ class Control:
             return None
         return told
 
-    def load(self, model: str, parameters: Mapping[str, Any] | None = None) -> None:
+    def load(self, model: str, parameters: Mapping[str, object] | None = None) -> None:
         """Loads a model, or loads it again if its files have changed; returns when it is ready.
 
         Args:

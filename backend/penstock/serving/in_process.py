@@ -298,7 +298,7 @@ def _outputs(answer: Outputs) -> list[tuple[str, int, tuple[int, ...], Any]]:
     return [_output(name, array) for name, array in answer.tensors.items()]
 
 
-def _output(name: str, array: Any) -> tuple[str, int, tuple[int, ...], Any]:
+def _output(name: str, array: Any) -> tuple[str, int, tuple[int, ...], object]:
     if not isinstance(array, np.ndarray):
         array = array.get()
     if array.dtype == np.object_:

@@ -28,7 +28,7 @@ class Intake:
         self._limit = limit
         self._copies = copies
         self._multi_run = {spec.name for spec in inputs if spec.multi_run}
-        self._last: dict[str, list[Any]] = {}
+        self._last: dict[str, list[object]] = {}
 
     def samples_of(self, request: Request) -> list[list[Any]]:
         """The samples of each input; as views of the request's memory where it brings them, unless they may be kept.
@@ -50,7 +50,7 @@ class Intake:
                 self._last[spec.name] = [sample.copy() for sample in given[spec.name]]
         return samples
 
-    def _count(self, given: Mapping[str, list[Any]]) -> int:
+    def _count(self, given: Mapping[str, list[object]]) -> int:
         if self._multi_run:
             return self._check_parts(given)
         counts = {len(samples) for samples in given.values()} or {1}
@@ -61,7 +61,7 @@ class Intake:
             raise RequestError(f"a request must hold from 1 to {self._limit} samples, this one holds {count}")
         return count
 
-    def _check_parts(self, given: Mapping[str, list[Any]]) -> int:
+    def _check_parts(self, given: Mapping[str, list[object]]) -> int:
         for name, samples in given.items():
             if name in self._multi_run and len(samples) != 1:
                 raise RequestError(
@@ -73,7 +73,7 @@ class Intake:
                 )
         return 1
 
-    def _instead(self, spec: InputSpec, request: Request, count: int) -> list[Any]:
+    def _instead(self, spec: InputSpec, request: Request, count: int) -> list[object]:
         if not spec.optional:
             raise RequestError(f"input '{spec.name}' is missing")
         value = request.parameters.get(spec.name)
@@ -91,7 +91,7 @@ class Intake:
         return last if len(last) == count else last * count
 
 
-def _parameter(value: Any, spec: InputSpec) -> Any:
+def _parameter(value: object, spec: InputSpec) -> object:
     try:
         return sample_of(value, spec)
     except ValueError as error:

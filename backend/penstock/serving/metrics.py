@@ -56,6 +56,12 @@ class Metric(Enum):
         "Seconds that each operator took the host; one on the GPU is launched in them, and goes on behind.",
         ("operator", "device"),
     )
+    FUSED_SAMPLES = Family(
+        "penstock_fused_samples_total",
+        "COUNTER",
+        "Samples of operators that stand for several: computed at once (how: fused), or step by step (how: the reason).",
+        ("operator", "how"),
+    )
     ISOLATED_DECODES = Family(
         "penstock_isolated_decodes_total",
         "COUNTER",

@@ -66,7 +66,7 @@ class ModelFolder:
         wanted = "" if self.named in _TRITON_DEFAULTS else ", as the configuration names it as default_model_filename"
         raise FileNotFoundError(f"'{self.version}' holds no pipeline: put {' or '.join(names)} there{wanted}")
 
-    def load(self, device: str = "cpu", **settings: Any) -> Pipeline:
+    def load(self, device: str = "cpu", **settings: object) -> Pipeline:
         """The pipeline, not built yet: of the first file, or of ``dali.py`` where that one holds none.
 
         Args:
@@ -86,7 +86,7 @@ class ModelFolder:
             logger.warning("'%s' holds no pipeline, '%s' is taken instead: %s", first, fallback, error)
             return self._load(fallback, device, settings)
 
-    def _load(self, path: Path, device: str, settings: dict[str, Any]) -> Pipeline:
+    def _load(self, path: Path, device: str, settings: dict[str, object]) -> Pipeline:
         if self.allowed_paths or path.suffix != ".py":
             settings = settings | {"confined_to": self._roots()}
         return load_pipeline(path, self.allowed_modules, device, self.as_dali, **settings)
@@ -106,7 +106,7 @@ class ModelFolder:
 
 
 def load_pipeline(
-    path: Path, allowed_modules: Sequence[str] = (), device: str = "cpu", as_dali: bool = False, **settings: Any
+    path: Path, allowed_modules: Sequence[str] = (), device: str = "cpu", as_dali: bool = False, **settings: object
 ) -> Pipeline:
     """The pipeline of a file, not built yet.
 

@@ -109,7 +109,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
         locals: Mapping[str, object] | None = None,
         fromlist: Sequence[str] | None = (),
         level: int = 0,
-    ) -> Any:
+    ) -> object:
         """As the built-in function does, but that plain names of modules in the model's folder are theirs."""
         package = self.name.partition(".")[0]
         if level or not _is_beside(package, name.partition(".")[0]):

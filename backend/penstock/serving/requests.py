@@ -92,7 +92,7 @@ def samples_of(tensor: Any, spec: InputSpec) -> list[Any]:
     return list(tensor)
 
 
-def sample_of(value: Any, spec: InputSpec) -> np.ndarray:
+def sample_of(value: object, spec: InputSpec) -> np.ndarray:
     """One sample that is given as a plain value: a number, a list of numbers, or a text.
 
     A text is itself where the input takes bytes, else the JSON of a value: Triton knows no other parameters.
@@ -122,7 +122,7 @@ def _checked_value(value: Any, spec: InputSpec) -> np.ndarray:
     return sample
 
 
-def _bytes_of(item: Any, name: str) -> np.ndarray:
+def _bytes_of(item: object, name: str) -> np.ndarray:
     if isinstance(item, np.ndarray):
         return item
     if isinstance(item, bytes):

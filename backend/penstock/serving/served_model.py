@@ -41,7 +41,7 @@ from penstock.tensors.cuda import require_cupy
 
 logger = logging.getLogger(__name__)
 
-_NEVER_PREFETCHED: dict[str, Any] = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
+_NEVER_PREFETCHED: dict[str, object] = {"prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class ServedModel:
 
     # -- what joins a batch ----------------------------------------------------------------------------------------
 
-    def _accept(self, request: Request, cancelled: bool) -> tuple[Refusal | None, list[list[Any]]]:
+    def _accept(self, request: Request, cancelled: bool) -> tuple[Refusal | None, list[list[object]]]:
         """The samples of each input of a request, or why it takes no part in the batch."""
         if cancelled:
             return Refusal(Fault.CANCELLED, "the request was cancelled before it was run"), []
@@ -309,7 +309,7 @@ def joined(answers: Sequence[Answer]) -> Answer:
         return refusal_of(error)
 
 
-def _concatenated(name: str, arrays: Sequence[Any]) -> Any:
+def _concatenated(name: str, arrays: Sequence[Any]) -> object:
     shapes = sorted({array.shape[1:] for array in arrays})
     if len(shapes) > 1:
         raise RequestError(

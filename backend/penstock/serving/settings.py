@@ -171,7 +171,7 @@ def settings_of(config: Mapping[str, Any], environment: Mapping[str, str] | None
     return Settings(**{item.name: _parsed(item, *given[item.name]) for item in declared() if item.name in given})
 
 
-def warn_of_unknown(config: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> None:
+def warn_of_unknown(config: Mapping[str, object], environment: Mapping[str, str] | None = None) -> None:
     """Logs what is set for a model and is no setting, with the nearest one: Triton allows any parameter."""
     known = [item.name for item in declared()]
     for name, (_, called) in _given(config, environment).items():

@@ -1,4 +1,4 @@
-"""What flows through a pipeline: samples and batches of samples, on CPU or on a GPU."""
+"""Samples, and batches of samples, on CPU or GPU: the data that flows through a pipeline."""
 
 from penstock.tensors.memory import HostPool
 from penstock.tensors.tensor import Tensor, TensorCPU, TensorGPU

@@ -1,11 +1,45 @@
-"""CuPy, loaded when a GPU is first needed, and the error to give when there is none."""
+"""CuPy, loaded when a GPU is first needed, and the error if there is none."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 from penstock.errors import DeviceError
+
+
+class DeviceMemory(Protocol):
+    """Where an array begins."""
+
+    ptr: int
+
+
+class DeviceArray(Protocol):
+    """An array on a GPU, as CuPy has it, so far as it is located."""
+
+    @property
+    def data(self) -> DeviceMemory: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+
+    @property
+    def flags(self) -> ArrayFlags: ...
+
+
+class ArrayFlags(Protocol):
+    """How an array lies in memory."""
+
+    @property
+    def c_contiguous(self) -> bool: ...
 
 
 @functools.lru_cache(maxsize=1)
@@ -22,12 +56,12 @@ def _device_count() -> tuple[int, str]:
 
 
 def device_count() -> int:
-    """The number of GPUs that can be used; 0 also where CuPy or the driver is missing."""
+    """The number of usable GPUs; 0 also if CuPy or the driver is missing."""
     return _device_count()[0]
 
 
 def require_device(device_id: int) -> None:
-    """Raises DeviceError, saying why, where a pipeline cannot use the GPU of this number."""
+    """Raises DeviceError, with the reason, if a pipeline cannot use the GPU with this number."""
     count, why = _device_count()
     if not count:
         raise DeviceError(
@@ -39,7 +73,7 @@ def require_device(device_id: int) -> None:
 
 
 def require_cupy(purpose: str = "this pipeline") -> Any:
-    """The cupy module; raises DeviceError, saying why, where no GPU can be used."""
+    """The cupy module; raises DeviceError, with the reason, if no GPU can be used."""
     count, why = _device_count()
     if not count:
         raise DeviceError(f"{purpose[0].upper()}{purpose[1:]} requires a CUDA-capable GPU but none can be used: {why}.")

@@ -18,7 +18,7 @@ class Capsule:
         self._capsule = capsule
         self._device = device
 
-    def __dlpack__(self, **_: Any) -> Any:
+    def __dlpack__(self, **_: object) -> Any:
         return self._capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -32,7 +32,7 @@ def to_capsule(array: Any) -> Any:
     return array.__dlpack__()
 
 
-def from_dlpack(value: Any, on_gpu: bool) -> Any:
+def from_dlpack(value: object, on_gpu: bool) -> Any:
     """The array of a DLPack capsule, or of an object with ``__dlpack__``; raises TypeError for anything else."""
     if type(value).__name__ == "PyCapsule":
         value = Capsule(value, (_CUDA, require_cupy().cuda.Device().id) if on_gpu else (_CPU, 0))

@@ -1,4 +1,4 @@
-"""How tensors and batches are written as text."""
+"""Tensors and batches as text."""
 
 from __future__ import annotations
 
@@ -8,31 +8,33 @@ from typing import Any
 import numpy as np
 
 _INDENT = " " * 4
-# Of long dimensions and of large batches, this many items are shown at either end.
+# Long dimensions and large batches show this many items at either end.
 _EDGE = 2
 _SUMMARIZED_FROM = 1000
 _WIDTH = 75
 
 
-def tensor_text(name: str, data: np.ndarray | None, dtype: Any, layout: str, device: str, shape: Sequence[int]) -> str:
-    """A tensor as text: its data, unless that is None, and its properties, one a line."""
+def tensor_text(
+    name: str, data: np.ndarray | None, dtype: object, layout: str, device: str, shape: Sequence[int]
+) -> str:
+    """A tensor as text: its data, unless None, and its properties, one per line."""
     return _lines(name, _array_text(data), dtype, layout, device, [f"shape={tuple(shape)}"])
 
 
 def batch_text(
     name: str,
     samples: Sequence[np.ndarray] | None,
-    dtype: Any,
+    dtype: object,
     layout: str,
     device: str,
     shapes: Sequence[tuple[int, ...]],
 ) -> str:
-    """A batch as text: its samples, unless these are None, and its properties, one a line."""
+    """A batch as text: its samples, unless None, and its properties, one per line."""
     data = None if samples is None else _samples_text(samples)
     return _lines(name, data, dtype, layout, device, [f"num_samples={len(shapes)}", f"shape=[{_shapes_text(shapes)}]"])
 
 
-def _lines(name: str, data: str | None, dtype: Any, layout: str, device: str, extents: list[str]) -> str:
+def _lines(name: str, data: str | None, dtype: object, layout: str, device: str, extents: list[str]) -> str:
     lines = [] if data is None else [data]
     lines.append(f"dtype={dtype}")
     if layout:

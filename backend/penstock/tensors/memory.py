@@ -1,9 +1,9 @@
 """Host memory that is reused from run to run.
 
-A fresh large numpy array costs a page fault for every 4 KiB that is written to it, which is more than many an operator's
-arithmetic. :class:`HostPool` keeps blocks and hands one out again as soon as nothing refers to it: every view of a numpy
-array (also through DLPack or torch) holds a reference to the array that owns the memory, so a block whose only
-reference is the pool's own is free. A result that a user keeps is therefore never overwritten.
+A fresh large numpy array costs a page fault for every 4 KiB written, which is more than many an operator's arithmetic.
+:class:`HostPool` keeps blocks and hands one out again as soon as nothing refers to it: every view of a numpy array
+(also through DLPack or torch) holds a reference to the array that owns the memory, so a block is free if the pool holds
+its only reference. A result that a user keeps is therefore never overwritten.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class HostPool:
     """Blocks of host memory for the buffers of one pipeline.
 
     Args:
-        limit: bytes that the pool keeps at most while they are free; what is beyond goes back to the system.
+        limit: the largest number of free bytes to keep; more is returned to the system.
     """
 
     def __init__(self, limit: int = 1 << 30) -> None:
@@ -43,7 +43,7 @@ class HostPool:
         self._blocks: list[np.ndarray] = []  # by size
 
     def take(self, size: int) -> np.ndarray:
-        """A 1-D uint8 array of ``size`` bytes, aligned to 64 bytes, contents undefined."""
+        """A 1-D uint8 array of ``size`` bytes, aligned to 64 bytes, uninitialized."""
         if size < _POOLED_FROM:
             return _aligned_block(size)
         with self._lock:
@@ -52,7 +52,8 @@ class HostPool:
                 if self._blocks[index].size >= size:
                     return self._blocks[index][:size]
             if free:
-                # All are too small. The largest gives way, so that there are never more blocks than were in use at once.
+                # All are too small. The largest is replaced, so that there are never more blocks than were in use at
+                # once.
                 del self._blocks[free[-1]]
             size_class = _size_class(size)
             if self.reserved + size_class > self._limit:
@@ -62,8 +63,8 @@ class HostPool:
             return block[:size]
 
     def _free(self) -> list[int]:
-        """Which blocks nothing refers to, smallest first."""
-        # The memory below a free block has two references: the block's and getrefcount's argument.
+        """The blocks that nothing refers to, smallest first."""
+        # The memory of a free block has two references: the block's and getrefcount's argument.
         return [i for i in range(len(self._blocks)) if sys.getrefcount(self._blocks[i].base) == 2]
 
     def _drop_free(self) -> None:
@@ -71,11 +72,11 @@ class HostPool:
             del self._blocks[index]
 
     def release(self) -> None:
-        """Gives all memory that is not in use back to the system."""
+        """Returns all unused memory to the system."""
         with self._lock:
             self._drop_free()
 
     @property
     def reserved(self) -> int:
-        """Bytes that the pool holds, in use or free."""
+        """Bytes in the pool, used or free."""
         return sum(block.size for block in self._blocks)

@@ -1,6 +1,6 @@
-"""How samples look in notebooks and reports: images as thumbnails, signals as curves, anything else as numbers.
+"""Samples as pictures, for notebooks and reports: images as thumbnails, signals as curves, anything else as numbers.
 
-Everything is HTML that needs no file beside it. Images need Pillow; without it they are shown as numbers.
+Everything is self-contained HTML. Images need Pillow; without it they are shown as numbers.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from html import escape
 
 import numpy as np
 
-# Samples of a batch, and frames of a sequence, that are shown.
+# Samples of a batch, and frames of a sequence, to show.
 MOST_SHOWN = 16
 _FRAMES = 6
-# Fewer values than these are easier read than seen.
+# With fewer values, numbers are easier to read.
 _SHORTEST_SIGNAL, _SHORTEST_SIDE = 64, 8
 _POINTS = 600
 # Of the greatest power of a spectrum: 80 dB below it.
 _SILENCE = 1e-8
 _STYLE = "display:inline-block;margin:4px;vertical-align:top;font:11px monospace;text-align:center"
-# Anchors of the colours of spectrograms, from quiet to loud.
+# Colour stops of spectrograms, from quiet to loud.
 _COLOURS = np.array([[20, 11, 53], [101, 21, 110], [188, 55, 84], [245, 125, 21], [252, 255, 164]], np.float32)
 
 
@@ -29,10 +29,10 @@ def batch_html(heading: str, samples: Sequence[np.ndarray], layout: str, count: 
     """A batch in HTML: its first samples side by side.
 
     Args:
-        heading: what the batch is, in a line.
-        samples: the first ones, which are shown as far as there is room.
+        heading: one line about the batch.
+        samples: the first ones, shown as far as there is room.
         layout: of a sample, or empty.
-        count: how many there are in all.
+        count: of all samples.
         edge: the longest side of a picture, in pixels.
     """
     shown = samples[:MOST_SHOWN]
@@ -42,7 +42,7 @@ def batch_html(heading: str, samples: Sequence[np.ndarray], layout: str, count: 
 
 
 def sample_html(sample: np.ndarray, layout: str = "", edge: int = 160, label: str = "") -> str:
-    """A sample in HTML: as a picture where it can be one, else as numbers, and what it is in a line."""
+    """A sample in HTML: a picture if possible, otherwise numbers, with a one-line description."""
     body = _picture(sample, layout, edge) or _values(sample)
     shape = "×".join(map(str, sample.shape)) or "scalar"
     what = f"{label}{shape} {sample.dtype}{_range(sample)}"
@@ -50,7 +50,7 @@ def sample_html(sample: np.ndarray, layout: str = "", edge: int = 160, label: st
 
 
 def _picture(sample: np.ndarray, layout: str, edge: int) -> str:
-    """What the sample looks like; empty where it is no picture, or Pillow is not installed."""
+    """The sample as a picture; empty if it is not one, or Pillow is not installed."""
     if not sample.size or sample.dtype.kind not in "biuf":
         return ""
     if sample.ndim == 1:
@@ -70,7 +70,7 @@ def _values(sample: np.ndarray) -> str:
 
 
 def _range(sample: np.ndarray) -> str:
-    """The least and the greatest value of what is shown as a picture in other colours than its own."""
+    """The minimum and maximum of values shown in false colours."""
     if sample.dtype.kind != "f" or sample.size < 2:
         return ""
     low, high = _bounds(sample)
@@ -86,7 +86,7 @@ def _bounds(values: np.ndarray) -> tuple[float, float]:
 
 
 def _frames(sample: np.ndarray, layout: str) -> list[np.ndarray]:
-    """The images (HW, or HWC of three channels; bytes) in a sample; none where it holds no images."""
+    """The images (HW, or HWC of three channels; bytes) in a sample; none if it holds no images."""
     if not layout:
         layout = _likely_layout(sample)
     if "H" in layout and "W" in layout and len(layout) == sample.ndim:
@@ -96,14 +96,14 @@ def _frames(sample: np.ndarray, layout: str) -> list[np.ndarray]:
         images = sample.transpose(order).reshape(-1, *(sample.shape[axis] for axis in order[len(others) :]))
         return [_as_bytes(_in_colour(image) if channels else image) for image in images[:_FRAMES]]
     if sample.ndim == 2 and min(sample.shape) >= _SHORTEST_SIDE:
-        # Time goes to the right, frequencies go up.
+        # Time goes right, frequency up.
         rows = sample.T if layout == "tf" else sample
         return [_heat(_as_heard(rows) if {*layout} == {*"ft"} else rows)[::-1]]
     return []
 
 
 def _likely_layout(sample: np.ndarray) -> str:
-    """What the layout of a sample that does not tell must be if it is an image; else nothing."""
+    """The layout that a sample without one must have to be an image, or nothing."""
     if sample.ndim != 3 or sample.dtype.kind not in "buf":
         return ""
     if sample.shape[2] in (1, 3, 4) and min(sample.shape[:2]) > 1:
@@ -119,7 +119,7 @@ def _in_colour(image: np.ndarray) -> np.ndarray:
 
 
 def _as_bytes(image: np.ndarray) -> np.ndarray:
-    """The image in bytes: of floating-point numbers from 0 to 1 or to 255 as it is, of others from the least to the greatest."""
+    """The image in bytes: floats from 0 to 1 or to 255 keep their scale, others are scaled to their range."""
     if image.dtype == np.uint8:
         return image
     low, high = _bounds(image)
@@ -130,7 +130,7 @@ def _as_bytes(image: np.ndarray) -> np.ndarray:
 
 
 def _unit(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """The values from 0, for the low bound, to 1; what is no number is 0."""
+    """The values scaled so that the low bound is 0 and the high one 1; NaN becomes 0."""
     scaled = (values.astype(np.float32) - low) / ((high - low) or 1.0)
     return np.clip(np.nan_to_num(scaled, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
 
@@ -152,7 +152,7 @@ def _heat(values: np.ndarray) -> np.ndarray:
 def _png(image: np.ndarray, edge: int) -> str:
     from PIL import Image
 
-    # Of what is much larger than the picture, Pillow need not see every pixel.
+    # If the data is much larger than the picture, Pillow need not see every pixel.
     step = max(1, max(image.shape[:2]) // (4 * edge))
     thumbnail = Image.fromarray(np.ascontiguousarray(image[::step, ::step]))
     thumbnail.thumbnail((edge, edge))
@@ -168,12 +168,12 @@ def _png(image: np.ndarray, edge: int) -> str:
 
 
 def _is_signal(sample: np.ndarray) -> bool:
-    """Encoded data are one-dimensional as well: bytes, which nobody hears."""
+    """Encoded data is one-dimensional, too, but bytes are not a signal."""
     return sample.size >= _SHORTEST_SIGNAL and sample.dtype.kind in "if" and sample.dtype.itemsize > 1
 
 
 def _curve(signal: np.ndarray, edge: int) -> str:
-    """The least and greatest values of each piece of the signal, as an outline."""
+    """The minimum and maximum of each piece of the signal, as an outline."""
     width, height = 2 * edge, edge / 2
     unit = _unit(signal, *_bounds(signal))
     pieces = np.array_split(unit, min(_POINTS, len(unit)))

@@ -1,9 +1,9 @@
-"""One sample: an n-dimensional array with a type and a layout, on CPU or on a GPU."""
+"""One sample: an n-dimensional array with a type and a layout, on CPU or GPU."""
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,12 +13,12 @@ from penstock.tensors.dlpack import Capsule
 from penstock.tensors.formatting import tensor_text
 from penstock.tensors.pictures import sample_html
 
-# Distinguishes what is not given from None.
-NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()
+# Distinguishes an argument not given from None.
+NOT_GIVEN: object = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()
 
 
 class DLDeviceType(IntEnum):
-    """Where DLPack says that memory is."""
+    """DLPack's name of a device."""
 
     kDLCPU = 1
     kDLCUDA = 2
@@ -30,7 +30,7 @@ class DLDeviceType(IntEnum):
 
 
 def check_layout(layout: str | None, ndim: int) -> str:
-    """``layout`` as text; raises ValueError unless it is empty or names each of ``ndim`` dimensions."""
+    """``layout`` as text; raises ValueError unless it is empty or names all ``ndim`` dimensions."""
     if layout is not None and not isinstance(layout, str):
         raise TypeError(f"A layout must be a str or None, got {layout!r}")
     text = str(layout) if layout else ""
@@ -42,34 +42,39 @@ def check_layout(layout: str | None, ndim: int) -> str:
     return text
 
 
-def only_given(arguments: dict[str, Any], owner: str) -> Any:
-    """The one argument of several names that was given; raises TypeError unless there is exactly one."""
+def only_given(arguments: dict[str, object], owner: str) -> Any:
+    """The one argument given of several names; raises TypeError unless there is exactly one."""
     given = [value for value in arguments.values() if value is not NOT_GIVEN]
     if len(given) != 1:
         raise TypeError(f"{owner}() takes its data as one argument, {' or '.join(arguments)}: {len(given)} were given")
     return given[0]
 
 
+_Tensor = TypeVar("_Tensor", bound="Tensor")
+
+
 class Tensor:
-    """What :class:`TensorCPU` and :class:`TensorGPU` have in common."""
+    """The base of :class:`TensorCPU` and :class:`TensorGPU`."""
 
     device_type: str
 
-    _array: Any
+    array: Any
     _layout: str
     _source_info: str
-    # Where the type is another than that of the array's elements: an enumeration, stored as numbers.
+    # Set if the type is not the array's: for enumerations, stored as numbers.
     _type: DALIDataType | None = None
 
     @classmethod
-    def of_array(cls, array: Any, layout: str = "", source_info: str = "", dtype: DALIDataType | None = None) -> Any:
-        """A tensor of an array that lives on this class's device already; nothing is copied or checked.
+    def of_array(
+        cls: type[_Tensor], array: object, layout: str = "", source_info: str = "", dtype: DALIDataType | None = None
+    ) -> _Tensor:
+        """A tensor of an array that is on this class's device already; nothing is copied or checked.
 
         Args:
             array: the data.
-            layout: one letter a dimension, or empty.
+            layout: one letter per dimension, or empty.
             source_info: where the sample came from, e.g. a file's path.
-            dtype: the type, where it is another than the array's.
+            dtype: the type, if it is not the array's.
         """
         self = cls.__new__(cls)
         self.array, self._layout, self._source_info, self._type = array, layout, source_info, dtype
@@ -86,7 +91,7 @@ class Tensor:
         return from_numpy_dtype(self.array.dtype) if self._type is None else self._type
 
     def marked(self, dtype: DALIDataType) -> Tensor:
-        """This tensor; its elements are from now on those of ``dtype``, if that is an enumeration."""
+        """This tensor, with its elements seen as ``dtype`` from now on, if that is an enumeration."""
         if dtype in ENUM_TYPES:
             self._type = dtype
         return self
@@ -104,19 +109,19 @@ class Tensor:
         return self._layout
 
     def set_layout(self, layout: str | None) -> None:
-        """Names the dimensions; None or an empty string takes the names away."""
+        """Names the dimensions; None or an empty string removes the names."""
         self._layout = check_layout(layout, self.array.ndim)
 
     def source_info(self) -> str:
-        """Where the data came from (a file's path and the like), or an empty string."""
+        """The source of the data (a file's path and the like), or an empty string."""
         return self._source_info
 
     def get_property(self, name: str) -> str | None:
-        """The property ``layout`` or ``source_info``; None where it is empty, and for any other name."""
+        """The property ``layout`` or ``source_info``; None if it is empty, and for any other name."""
         return {"layout": self._layout, "source_info": self._source_info}.get(name) or None
 
     def squeeze(self, dim: int | None = None) -> bool:
-        """Removes dimension ``dim``, or all dimensions of extent 1, in place; tells whether anything was removed."""
+        """Removes dimension ``dim``, or all dimensions of extent 1, in place; returns whether any was removed."""
         shape = self.array.shape
         axes: tuple[int, ...]
         if dim is None:
@@ -144,13 +149,13 @@ class Tensor:
         return self._text(None)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: a picture, where the tensor is an image or a signal."""
+        """For notebooks: a picture, if the tensor is an image or a signal."""
         return sample_html(self._host_array(), self._layout, edge=320)
 
     def _text(self, data: np.ndarray | None) -> str:
         return tensor_text(type(self).__name__, data, self.dtype, self._layout, self.device_type, self.array.shape)
 
-    def _make_copy(self) -> Any:
+    def _make_copy(self) -> object:
         return type(self).of_array(self.array.copy(), self._layout, self._source_info, self._type)
 
     def _host_array(self) -> np.ndarray:
@@ -160,12 +165,12 @@ class Tensor:
     def __array_interface__(self) -> dict[str, Any]:
         return self._host_interface()
 
-    def _host_interface(self) -> dict[str, Any]:
+    def _host_interface(self) -> dict[str, object]:
         raise AttributeError("__array_interface__")
 
 
 def reinterpreted_dtype(old: DALIDataType, new: DALIDataType) -> np.dtype[Any]:
-    """The numpy type as which elements of type ``old`` are viewed as ``new``; raises RuntimeError where sizes differ."""
+    """The numpy type for viewing elements of type ``old`` as ``new``; raises RuntimeError if sizes differ."""
     target = numpy_dtype(new)
     if old != DALIDataType.NO_TYPE and target.itemsize != numpy_dtype(old).itemsize:
         raise RuntimeError(
@@ -179,9 +184,9 @@ class TensorCPU(Tensor):
 
     Args:
         b: a numpy array, or anything that numpy can view without a copy (buffers, DLPack).
-        layout: one letter a dimension, e.g. ``"HWC"``, or empty.
-        is_pinned: ignored: what is page-locked is known by its owner.
-        object: the data, by another name, as DLPack capsules are given.
+        layout: one letter per dimension, e.g. ``"HWC"``, or empty.
+        is_pinned: ignored: only the owner of memory knows whether it is page-locked.
+        object: the data, under the name used for DLPack capsules.
 
     >>> TensorCPU(np.zeros((2, 3), np.float32), "HW").shape()
     [2, 3]
@@ -214,7 +219,7 @@ class TensorCPU(Tensor):
         array = self.array if dtype is None else self.array.astype(dtype, copy=False)
         return array.copy() if copy and array is self.array else array
 
-    def _host_interface(self) -> dict[str, Any]:
+    def _host_interface(self) -> dict[str, object]:
         check_readable(self.dtype)
         return self.array.__array_interface__
 
@@ -230,7 +235,7 @@ class TensorCPU(Tensor):
         if dl_device is not None and tuple(dl_device) != (1, 0):
             raise BufferError(f"A tensor on the CPU cannot be given as one on the device {dl_device}")
         versioned = max_version is not None and int(np.__version__.split(".")[0]) >= 2
-        # The old form of a capsule cannot tell that memory must not be written to.
+        # A legacy capsule cannot mark memory as read-only.
         own = copy or not (versioned or self.array.flags.writeable)
         array = self.array.copy() if own else self.array
         return array.__dlpack__(max_version=max_version) if versioned else array.__dlpack__()
@@ -257,8 +262,8 @@ class TensorGPU(Tensor):
     """A sample in a GPU's memory.
 
     Args:
-        object: a CuPy array, or anything that speaks ``__cuda_array_interface__`` or DLPack.
-        layout: one letter a dimension, or empty.
+        object: a CuPy array, or an object with ``__cuda_array_interface__`` or ``__dlpack__``.
+        layout: one letter per dimension, or empty.
         device_id: ignored: the memory knows its device.
         stream: in whose order the contents become valid.
     """
@@ -296,7 +301,7 @@ class TensorGPU(Tensor):
         return int(self.array.data.ptr)
 
     def copy_to_external(
-        self, ptr: Any, cuda_stream: Any = None, non_blocking: bool = False, use_copy_kernel: bool = False
+        self, ptr: object, cuda_stream: object = None, non_blocking: bool = False, use_copy_kernel: bool = False
     ) -> None:
         """Copies the data to the memory, on host or device, at address ``ptr``."""
         copy_device_to(self.array, ptr, cuda_stream, non_blocking)
@@ -326,8 +331,8 @@ def as_cupy_stream(stream: Any) -> Any:
     return cupy.cuda.ExternalStream(int(getattr(pointer, "value", pointer) or 0))
 
 
-def host_view(data: Any) -> np.ndarray:
-    """A numpy view of host data, without a copy where its memory allows it.
+def host_view(data: object) -> np.ndarray:
+    """A numpy view of host data, without a copy if possible.
 
     Takes numpy arrays, tensors, buffers, DLPack producers (torch) and Python sequences of numbers.
     """
@@ -343,11 +348,11 @@ def host_view(data: Any) -> np.ndarray:
 
 
 def buffer_view(data: Any) -> np.ndarray:
-    """A numpy view of a buffer: a numpy array, a speaker of the buffer protocol or of DLPack, a DLPack capsule.
+    """A numpy view of a buffer: a numpy array, an object with the buffer protocol or DLPack, a DLPack capsule.
 
     Raises:
-        TypeError: the data is none of these: a sequence of numbers for example.
-        RuntimeError: its elements are of a type that no tensor has, or do not lie side by side.
+        TypeError: the data is none of these, e.g. a sequence of numbers.
+        RuntimeError: its elements are not of a tensor's type, or not contiguous.
     """
     array = _any_buffer_view(data)
     try:
@@ -380,7 +385,7 @@ def _any_buffer_view(data: Any) -> np.ndarray:
         ) from None
 
 
-def device_view(data: Any) -> Any:
+def device_view(data: object) -> Any:
     """A CuPy view of device data, without a copy; host data is uploaded."""
     cupy = require_cupy("a tensor on the GPU")
     if isinstance(data, cupy.ndarray):

@@ -1,11 +1,11 @@
-"""A batch: samples of one type and rank whose shapes may differ, owned by one buffer where that can be."""
+"""A batch: samples of one type and rank with possibly different shapes, in one buffer if possible."""
 
 from __future__ import annotations
 
 import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -35,18 +35,21 @@ def _volumes(shapes: Sequence[Shape]) -> list[int]:
     return [math.prod(shape) for shape in shapes]
 
 
+_List = TypeVar("_List", bound="TensorList")
+
+
 class TensorList:
-    """What :class:`TensorListCPU` and :class:`TensorListGPU` have in common.
+    """The base of :class:`TensorListCPU` and :class:`TensorListGPU`.
 
     Attributes:
         shapes: the samples' shapes.
-        source_infos: where each sample came from (files' paths and the like), or empty.
-        positions: of the samples in the pipeline's batch, where conditionals have split it; else None.
+        source_infos: the source of each sample (a file's path and the like), or empty.
+        positions: of the samples in the pipeline's batch, if conditionals have split it; otherwise None.
     """
 
     device_type: ClassVar[str]
     _tensor_class: ClassVar[type[Tensor]]
-    # Samples that the user wants to stay where they are: not to be seen as one tensor.
+    # The samples should stay scattered, not be copied to one tensor.
     _scattered = False
 
     def __init__(self) -> None:
@@ -64,16 +67,16 @@ class TensorList:
 
     @classmethod
     def of_samples(
-        cls,
+        cls: type[_List],
         samples: Sequence[Any],
         layout: str = "",
         dtype: DALIDataType | None = None,
         ndim: int | None = None,
         source_infos: Sequence[str] = (),
-    ) -> Any:
-        """A batch of arrays that live on this class's device already. Nothing is copied or checked.
+    ) -> _List:
+        """A batch of arrays that are on this class's device already. Nothing is copied or checked.
 
-        ``dtype`` and ``ndim`` tell what an empty batch holds.
+        ``dtype`` and ``ndim`` describe an empty batch.
         """
         self = cls.__new__(cls)
         TensorList.__init__(self)
@@ -90,18 +93,18 @@ class TensorList:
 
     @classmethod
     def of_elements(
-        cls,
+        cls: type[_List],
         elements: Any,
         shapes: Sequence[Shape],
         layout: str = "",
         ndim: int | None = None,
         dtype: DALIDataType | None = None,
-    ) -> Any:
+    ) -> _List:
         """A contiguous batch: ``elements`` is 1-D and holds the samples one after the other.
 
         Args:
             ndim: of a sample, for a batch that may be empty.
-            dtype: the type, where it is not the array's.
+            dtype: the type, if it is not the array's.
         """
         self = cls.__new__(cls)
         TensorList.__init__(self)
@@ -114,8 +117,8 @@ class TensorList:
         return self
 
     def relabelled(
-        self, layout: str | None = None, shapes: Sequence[Shape] | None = None, ndim: int | None = None
-    ) -> Any:
+        self: _List, layout: str | None = None, shapes: Sequence[Shape] | None = None, ndim: int | None = None
+    ) -> _List:
         """The same data with another layout, or with other shapes of the same volume.
 
         Args:
@@ -135,32 +138,32 @@ class TensorList:
             other._ndim = ndim
         return other
 
-    def subset(self, indices: Sequence[int]) -> Any:
+    def subset(self: _List, indices: Sequence[int]) -> _List:
         """The batch of the samples at ``indices``, in that order, sharing memory."""
         samples = self.samples
         infos = [self.source_infos[i] for i in indices] if self.source_infos else ()
         return type(self).of_samples([samples[i] for i in indices], self._layout, self._dtype, self._ndim, infos)
 
-    def emptied(self, indices: Collection[int]) -> Any:
+    def emptied(self: _List, indices: Collection[int]) -> _List:
         """The batch with the samples at ``indices`` of size zero, the others sharing memory."""
         samples = [sample.reshape(-1)[:0] if i in indices else sample for i, sample in enumerate(self.samples)]
         return type(self).of_samples(samples, self._layout, self._dtype, self._ndim, self.source_infos)
 
-    def unfolded(self) -> Any:
-        """The parts of all samples along their first dimension as one batch, sharing memory."""
+    def unfolded(self: _List) -> _List:
+        """The slices of all samples along their first dimension as one batch, sharing memory."""
         shapes = [shape[1:] for shape in self.shapes for _ in range(shape[0])]
         if self.elements is not None:
             other = type(self).of_elements(self.elements, shapes, self._layout[1:], self._ndim - 1)
         else:
             parts = ((sample, part) for sample in self.samples for part in range(len(sample)))
-            # A part of one dimension less, and an array even so where that is none.
+            # A slice with one dimension less, which stays an array even without dimensions.
             samples = [sample[part : part + 1].reshape(sample.shape[1:]) for sample, part in parts]
             other = type(self).of_samples(samples, self._layout[1:], self._dtype, self._ndim - 1)
         other._dtype = self._dtype
         return other
 
-    def repeated(self, counts: Sequence[int]) -> Any:
-        """The batch with each sample as often as told, sharing memory."""
+    def repeated(self: _List, counts: Sequence[int]) -> _List:
+        """The batch with each sample repeated, sharing memory."""
         samples = [sample for sample, count in zip(self.samples, counts) for _ in range(count)]
         return type(self).of_samples(samples, self._layout, self._dtype, self._ndim)
 
@@ -192,7 +195,7 @@ class TensorList:
         return self._layout
 
     def set_layout(self, layout: str | None) -> None:
-        """Names the samples' dimensions; None or an empty string takes the names away."""
+        """Names the samples' dimensions; None or an empty string removes the names."""
         self._layout = check_layout(layout, self._ndim)
 
     def shape(self) -> list[Shape]:
@@ -207,7 +210,7 @@ class TensorList:
         return len(self.shapes)
 
     def source_info(self, index: int) -> str:
-        """Where a sample came from (a file's path and the like), or an empty string."""
+        """The source of a sample (a file's path and the like), or an empty string."""
         return self.source_infos[index] if self.source_infos else ""
 
     def __getitem__(self, index: int) -> Any:
@@ -221,7 +224,7 @@ class TensorList:
         return (self[i] for i in range(len(self)))
 
     def is_dense_tensor(self) -> bool:
-        """Whether all samples have the same shape, so that the batch can be seen as one tensor."""
+        """Whether all samples have the same shape, so that the batch can be viewed as one tensor."""
         return not self._scattered and all(shape == self.shapes[0] for shape in self.shapes)
 
     def reinterpret(self, new_type: DALIDataType) -> None:
@@ -234,10 +237,14 @@ class TensorList:
         self._dtype = new_type
 
     def reset(self) -> None:
-        """Forgets the samples."""
+        """Drops the samples."""
         TensorList.__init__(self)
 
     def contiguous_elements(self) -> Any:
+        raise NotImplementedError
+
+    def as_cpu(self) -> TensorListCPU:
+        """The batch in host memory."""
         raise NotImplementedError
 
     def _dense(self) -> Any:
@@ -254,7 +261,7 @@ class TensorList:
         return self._tensor_class.of_array(self._dense(), "N" + self._layout if self._layout else "", "", self._dtype)
 
     def as_reshaped_tensor(self, shape: Sequence[int]) -> Any:
-        """The batch's elements as one tensor of ``shape``; raises RuntimeError unless its volume is the batch's."""
+        """The batch's elements as one tensor of ``shape``; raises RuntimeError unless the volumes are equal."""
         elements = self.contiguous_elements()
         if min(shape, default=0) < 0 or math.prod(shape) != elements.size:
             raise RuntimeError(
@@ -262,7 +269,7 @@ class TensorList:
             )
         return self._tensor_class.of_array(elements.reshape(tuple(shape)), "", "", self._dtype)
 
-    def _make_copy(self) -> Any:
+    def _make_copy(self) -> object:
         copy = type(self).of_samples(
             [sample.copy() for sample in self.samples], self._layout, self._dtype, self._ndim, self.source_infos
         )
@@ -277,7 +284,7 @@ class TensorList:
         return self._text(None)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the first samples, as pictures where they are images."""
+        """For notebooks: the first samples, as pictures if they are images."""
         heading = f"{type(self).__name__}: {len(self)} samples, {self._dtype}, layout '{self._layout}'"
         shown = self.subset(range(min(len(self), MOST_SHOWN))).as_cpu()
         return batch_html(heading, shown.samples, self._layout, len(self))
@@ -289,7 +296,7 @@ class TensorList:
         return sample
 
     def _adopt(self, samples: Sequence[Any], layout: str | None) -> None:
-        """Becomes the batch of these arrays."""
+        """Replaces the contents by these arrays."""
         if samples:
             self._dtype, self._ndim = from_numpy_dtype(samples[0].dtype), samples[0].ndim
         self._samples = list(samples)
@@ -298,7 +305,7 @@ class TensorList:
 
 
 def check_samples(samples: Sequence[Any]) -> None:
-    """Raises TypeError unless all arrays are of one type, RuntimeError unless they are of one rank."""
+    """Raises TypeError unless all arrays have one type, RuntimeError unless they have one rank."""
     if not samples:
         return
     first = samples[0]
@@ -317,7 +324,7 @@ def check_samples(samples: Sequence[Any]) -> None:
 
 
 def _arrays_of(items: Sequence[Any], view: Callable[[Any], Any], kind: str) -> tuple[list[Any], str]:
-    """The samples that a user lists, as arrays, and their layout."""
+    """The listed samples as arrays, and their layout."""
     arrays, layout = [], ""
     for position, item in enumerate(items):
         try:
@@ -337,8 +344,8 @@ def _arrays_of(items: Sequence[Any], view: Callable[[Any], Any], kind: str) -> t
     return arrays, layout
 
 
-def check_dlpack_list(objects: Any) -> None:
-    """Raises TypeError unless this is a list of objects that speak DLPack."""
+def check_dlpack_list(objects: object) -> None:
+    """Raises TypeError unless this is a list of objects with ``__dlpack__``."""
     if not isinstance(objects, list):
         raise TypeError(f"from_dlpack_list() takes a list, which is incompatible with {type(objects).__name__}")
     for position, item in enumerate(objects):
@@ -350,12 +357,13 @@ class TensorListCPU(TensorList):
     """A batch in host memory.
 
     Args:
-        b: an array (or a buffer, a DLPack object) whose first dimension is the batch; a list of samples (arrays or tensors); or
-            a batch, whose memory is shared.
-        layout: layout of a sample, one letter a dimension.
-        is_pinned: ignored: what is page-locked is known by its owner. In third place after a list, it means ``contiguous``.
-        contiguous: of a list: copy its samples to one piece of memory; False: they stay where they are.
-        tl, object, list_of_tensors: the data, by other names.
+        b: an array (or a buffer, a DLPack object) whose first dimension is the batch; a list of samples (arrays or
+            tensors); or a batch, whose memory is shared.
+        layout: of a sample, one letter per dimension.
+        is_pinned: ignored: only the owner of memory knows whether it is page-locked. As third argument after a list, it
+            means ``contiguous``.
+        contiguous: copy the samples of a list to one buffer; False: leave them where they are.
+        tl, object, list_of_tensors: the data, under other names.
 
     >>> TensorListCPU([np.zeros((2, 3)), np.zeros((4, 3))]).shape()
     [(2, 3), (4, 3)]
@@ -403,14 +411,14 @@ class TensorListCPU(TensorList):
             raise RuntimeError("Cannot create a TensorList from a 0-dim array: its first dimension is the batch")
         self.elements = array.reshape(-1)
         self._dtype, self._ndim = from_numpy_dtype(array.dtype), array.ndim - 1
-        # A range rather than a number, so that samples without dimensions are arrays too.
+        # A slice rather than an index, so that samples without dimensions are arrays, too.
         self._adopt([array[i : i + 1].reshape(array.shape[1:]) for i in range(len(array))], layout)
 
     @classmethod
     def allocate(
         cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "", pool: HostPool | None = None
-    ) -> Any:
-        """A contiguous batch of undefined contents."""
+    ) -> TensorListCPU:
+        """An uninitialized contiguous batch."""
         kind = numpy_dtype(dtype)
         count = sum(_volumes(shapes))
         if pool is None:
@@ -422,13 +430,15 @@ class TensorListCPU(TensorList):
         return batch
 
     @staticmethod
-    def from_dlpack_list(list_of_objects: Sequence[Any], layout: str | None = None, contiguous: bool = False) -> Any:
-        """A batch of objects that speak DLPack; their memory is shared unless ``contiguous``."""
+    def from_dlpack_list(
+        list_of_objects: Sequence[object], layout: str | None = None, contiguous: bool = False
+    ) -> TensorListCPU:
+        """A batch of objects with ``__dlpack__``; their memory is shared unless ``contiguous``."""
         check_dlpack_list(list_of_objects)
         return TensorListCPU(list(list_of_objects), layout, contiguous=contiguous)
 
     @staticmethod
-    def broadcast(tensor: Any, num_samples: int) -> Any:
+    def broadcast(tensor: object, num_samples: int) -> TensorListCPU:
         """A batch in which every sample is the same tensor."""
         array = host_view(tensor)
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""
@@ -488,12 +498,12 @@ class TensorListCPU(TensorList):
             raise RuntimeError("Only the samples of a contiguous batch have one data pointer")
         return int(self.contiguous_elements().ctypes.data)
 
-    def copy_to_external(self, ptr: Any) -> None:
-        """Copies all samples, one after the other, to the memory at address ``ptr``."""
+    def copy_to_external(self, ptr: object) -> None:
+        """Copies all samples, contiguously, to the memory at address ``ptr``."""
         TensorCPU(self.contiguous_elements()).copy_to_external(ptr)
 
 
-def _own_device_view(item: Any) -> Any:
+def _own_device_view(item: object) -> object:
     if isinstance(item, TensorCPU):
         raise TypeError("it is on the CPU")
     return device_view(item)
@@ -503,13 +513,13 @@ class TensorListGPU(TensorList):
     """A batch in a GPU's memory.
 
     Args:
-        object: a CuPy array (or a speaker of ``__cuda_array_interface__`` or DLPack) whose first dimension is the
-            batch, or a list of such samples, or a batch, whose memory is shared.
-        layout: layout of a sample, one letter a dimension.
+        object: a CuPy array (or an object with ``__cuda_array_interface__`` or ``__dlpack__``) whose first dimension is
+            the batch, or a list of such samples, or a batch, whose memory is shared.
+        layout: of a sample, one letter per dimension.
         device_id: ignored: the memory knows its device.
-        contiguous: of a list: copy its samples to one piece of memory; False: they stay where they are.
+        contiguous: copy the samples of a list to one buffer; False: leave them where they are.
         stream: in whose order the contents become valid.
-        tl, list_of_tensors: the data, by other names.
+        tl, list_of_tensors: the data, under other names.
     """
 
     device_type = "gpu"
@@ -549,12 +559,12 @@ class TensorListGPU(TensorList):
             self._adopt([array[i] for i in range(len(array))], layout)
 
     _stream: Any = None
-    # Where the samples lie (as kernels are told), as long as nobody wants arrays of them.
+    # The location of the samples, as long as nobody needs them as arrays.
     located: Sequence[Any] | None = None
 
     @classmethod
-    def of_located(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> Any:
-        """A batch of samples in memory that is not CuPy's (:class:`penstock.kernels.cuda.launch.Located`)."""
+    def of_located(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> TensorListGPU:
+        """A batch of samples in memory that CuPy does not own (:class:`penstock.kernels.cuda.launch.Located`)."""
         batch = cls.of_samples([], layout, dtype, ndim)
         batch.shapes = [place.shape for place in places]
         batch._samples, batch.located = None, places
@@ -567,8 +577,8 @@ class TensorListGPU(TensorList):
         return super().samples
 
     @classmethod
-    def allocate(cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "") -> Any:
-        """A contiguous batch of undefined contents on the current device, ordered by CuPy's current stream."""
+    def allocate(cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "") -> TensorListGPU:
+        """An uninitialized contiguous batch on the current device, ordered by CuPy's current stream."""
         cupy = require_cupy("a batch on the GPU")
         batch = cls.of_elements(cupy.empty(sum(_volumes(shapes)), numpy_dtype(dtype)), shapes, layout)
         batch._dtype = dtype
@@ -576,14 +586,14 @@ class TensorListGPU(TensorList):
 
     @staticmethod
     def from_dlpack_list(
-        list_of_objects: Sequence[Any], layout: str | None = None, stream: Any = None, contiguous: bool = False
-    ) -> Any:
-        """A batch of objects that speak DLPack; their memory is shared unless ``contiguous``."""
+        list_of_objects: Sequence[object], layout: str | None = None, stream: object = None, contiguous: bool = False
+    ) -> TensorListGPU:
+        """A batch of objects with ``__dlpack__``; their memory is shared unless ``contiguous``."""
         check_dlpack_list(list_of_objects)
         return TensorListGPU(list(list_of_objects), layout, contiguous=contiguous, stream=stream)
 
     @staticmethod
-    def broadcast(tensor: Any, num_samples: int) -> Any:
+    def broadcast(tensor: object, num_samples: int) -> TensorListGPU:
         """A batch in which every sample is the same tensor."""
         array = device_view(tensor)
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""
@@ -607,7 +617,7 @@ class TensorListGPU(TensorList):
         uploaded._host_source = host
         return uploaded
 
-    _host_source: Any = None
+    _host_source: object = None
 
     def pointers(self) -> np.ndarray:
         """Device addresses of the samples, uint64 of shape (batch,)."""
@@ -654,9 +664,9 @@ class TensorListGPU(TensorList):
         return int(self.contiguous_elements().data.ptr)
 
     def copy_to_external(
-        self, ptr: Any, cuda_stream: Any = None, non_blocking: bool = False, use_copy_kernel: bool = False
+        self, ptr: object, cuda_stream: object = None, non_blocking: bool = False, use_copy_kernel: bool = False
     ) -> None:
-        """Copies all samples, one after the other, to the memory (host or device) at address ``ptr``."""
+        """Copies all samples, contiguously, to the memory (host or device) at address ``ptr``."""
         copy_device_to(self.contiguous_elements(), ptr, cuda_stream, non_blocking)
 
     def _printable(self, sample: Any) -> Any:

@@ -153,3 +153,17 @@ FAMILY.each(
         {"align": [4]},
     ],
 )
+# Places that are whole, or half way, in single precision, but not in double.
+TALL = feed([np.arange(90 * 80, dtype=np.int32).reshape(90, 80, 1)] * 3, "HWC")
+PLACES = [feed([np.float32(place) for place in places]) for places in ([0.7, 0.9, 0.35], [0.65, 0.95, 0.1])]
+for rounding in ("round", "truncate"):
+    given = {"crop_pos_y": PLACES[0], "crop_pos_x": PLACES[1], "rounding": rounding}
+    FAMILY.each("crop", {"tall": TALL}, [{"crop": [45, 50], **given}, {"crop": [50, 20], **given}], exact=True)
+ANCHORS = feed([np.float32(place) for place in ([0.35, 0.65], [0.45, 0.0625], [0.05, 0.31])])
+PARTS = feed([np.float32(part) for part in ([0.55, 0.2], [0.3, 0.9], [0.9, 0.4])])
+FAMILY.add("slice(tall, by inputs)", lambda m: m.fn.slice(TALL(m), ANCHORS(m), PARTS(m), axes=(0, 1)), exact=True)
+FAMILY.each("slice", {"tall": TALL}, [{"rel_start": ANCHORS, "rel_shape": PARTS, "axes": [0, 1]}], exact=True)
+STARTS = feed([np.int32(start) for start in ([3, 7], [11, 2], [0, 20])])
+FAMILY.each("slice", {"tall": TALL}, [{"start": STARTS, "rel_shape": PARTS, "axes": [0, 1]}], exact=True)
+FAMILY.each("slice", {"tall": TALL}, [{"rel_start": ANCHORS, "shape": STARTS, "axes": [0, 1]}], exact=True)
+FAMILY.each("slice", {"tall": TALL}, [{"rel_start": ANCHORS, "rel_end": PARTS, "axes": [0, 1]}], exact=True)

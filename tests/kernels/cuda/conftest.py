@@ -6,25 +6,17 @@ CuPy is not needed; where it is installed, the emulation takes its place for as 
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from emulation import can_emulate
 
-
-def _compiler_knows_halves() -> bool:
-    if not shutil.which("g++"):
-        return False
-    version = subprocess.run(["g++", "-dumpversion"], capture_output=True, text=True, check=True).stdout
-    return int(version.split(".")[0]) >= 12
-
-
-collect_ignore_glob = [] if _compiler_knows_halves() else ["test_*.py"]
+collect_ignore_glob = [] if can_emulate() else ["test_*.py"]
 if not shutil.which("nvcc"):
     collect_ignore_glob.append("test_compiling.py")
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "golden")]
+sys.path.insert(0, str(Path(__file__).parents[2] / "golden"))
 
 
 @pytest.fixture(scope="session")

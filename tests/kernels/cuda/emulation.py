@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import hashlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,14 @@ import numpy as np
 
 _HEADER = Path(__file__).with_name("emulation.hpp")
 _FLAGS = ("-std=gnu++17", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-march=native", "-w")
+
+
+def can_emulate() -> bool:
+    """Whether there is a g++ that knows halves."""
+    if not shutil.which("g++"):
+        return False
+    version = subprocess.run(["g++", "-dumpversion"], capture_output=True, text=True, check=True).stdout
+    return int(version.split(".")[0]) >= 12
 
 
 class _Memory:

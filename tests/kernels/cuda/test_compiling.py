@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from kernel_sources import all_sources
 
+pytestmark = pytest.mark.exhaustive
+
 ADDITION = (
     "typedef int16 Result;\n"
     "__device__ inline Result compute(const uint64 *operands, const int64 *offsets, int *) {\n"

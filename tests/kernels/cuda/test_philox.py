@@ -1,4 +1,4 @@
-"""Random numbers on the GPU are the CPU's, wherever a stream begins; small ones are compared in `test_both_devices.py`."""
+"""Random numbers on the GPU are the CPU's, wherever a stream begins; small ones are compared in `operators/random`."""
 
 from __future__ import annotations
 

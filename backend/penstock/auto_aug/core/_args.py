@@ -1,4 +1,4 @@
-"""Which keyword arguments augmentations take, and errors about those that are missing or that none takes."""
+"""Keyword arguments of augmentations, and the errors for missing and unused ones."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class _Augmentation(Protocol):
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """Its name in messages."""
 
     @property
     def op(self) -> Callable[..., Any]:
-        """What takes the keyword arguments."""
+        """The function that takes the keyword arguments."""
 
 
 class MissingArgException(Exception):
@@ -47,30 +47,30 @@ class UnusedArgException(Exception):
         self.unused_args = unused_args
 
 
-def positional_count(function: Callable[..., Any]) -> int:
+def positional_count(function: Callable[..., object]) -> int:
     """How many positional arguments a function takes."""
     parameters = inspect.signature(function).parameters.values()
     return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
-def _keywords(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """The parameters that can be given by keyword, those behind the data and the augmentation's parameter."""
+def _keywords(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
+    """The parameters that can be given by keyword: those after the data and the augmentation's parameter."""
     parameters = list(inspect.signature(function).parameters.values())[_DATA_AND_PARAMETER:]
     return {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
 
 
-def accepted(function: Callable[..., Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the keyword arguments that the function takes."""
+def accepted(function: Callable[..., object], keywords: Mapping[str, object]) -> dict[str, Any]:
+    """The keyword arguments that the function takes."""
     names = _keywords(function)
     return {name: value for name, value in keywords.items() if name in names}
 
 
 def missing(function: Callable[..., Any], keywords: Mapping[str, Any]) -> list[str]:
-    """The names of keyword arguments that the function needs and that are not given."""
+    """The names of keyword arguments that the function needs and that are missing."""
     return [name for name, p in _keywords(function).items() if p.default is p.empty and name not in keywords]
 
 
-def forbid_unused_kwargs(augmentations: Iterable[_Augmentation], keywords: Mapping[str, Any], caller: str) -> None:
+def forbid_unused_kwargs(augmentations: Iterable[_Augmentation], keywords: Mapping[str, object], caller: str) -> None:
     """Raises UnusedArgException for keyword arguments that none of the augmentations takes."""
     taken = {name for augmentation in augmentations for name in _keywords(augmentation.op)}
     unused = [name for name in keywords if name not in taken]
@@ -82,8 +82,8 @@ def forbid_unused_kwargs(augmentations: Iterable[_Augmentation], keywords: Mappi
         )
 
 
-def require_kwargs(augmentations: Iterable[_Augmentation], keywords: Mapping[str, Any], caller: str) -> None:
-    """Raises MissingArgException where an augmentation needs a keyword argument that is not given."""
+def require_kwargs(augmentations: Iterable[_Augmentation], keywords: Mapping[str, object], caller: str) -> None:
+    """Raises MissingArgException if an augmentation needs a keyword argument that is missing."""
     for augmentation in augmentations:
         names = missing(augmentation.op, keywords)
         if names:

@@ -176,7 +176,7 @@ class Augmentation:
         settings: Any = self._given | {key: value for key, value in changes.items() if value is not _KEEP}
         return (augmentation_cls or type(self))(self._op, **settings)
 
-    def _parameter(self, magnitude_bin: Any, bins: int | None, data_device: str) -> Any:
+    def _parameter(self, magnitude_bin: Any, bins: int | None, data_device: str) -> object:
         magnitudes = self._get_magnitudes(bins)
         if magnitudes is None:
             return None
@@ -230,14 +230,14 @@ class Augmentation:
             )
         return np.linspace(*magnitudes, num_magnitude_bins, dtype=np.float32)
 
-    def _checked(self, index: Any, bins: int) -> int:
+    def _checked(self, index: object, bins: int) -> int:
         if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
             raise TypeError(f"The magnitude bin of `{self.name}` must be an integer or a DataNode, got {index!r}.")
         if not 0 <= index < bins:
             raise IndexError(f"The magnitude bin of `{self.name}` must be from `[0, {bins - 1}]`, got {index}.")
         return int(index)
 
-    def _map_mag_to_param(self, magnitude: Any) -> np.ndarray:
+    def _map_mag_to_param(self, magnitude: object) -> np.ndarray:
         """The parameter for a magnitude, as an array."""
         parameter = self.mag_to_param(magnitude)
         parts = parameter if isinstance(parameter, (list, tuple)) else [parameter]
@@ -249,7 +249,7 @@ class Augmentation:
             )
         return np.array(parameter)
 
-    def _map_mags_to_params(self, magnitudes: Sequence[Any] | np.ndarray) -> np.ndarray:
+    def _map_mags_to_params(self, magnitudes: Sequence[object] | np.ndarray) -> np.ndarray:
         """The parameters for several magnitudes, which must be alike, as one array."""
         parameters = [self._map_mag_to_param(magnitude) for magnitude in magnitudes]
         first = parameters[0]
@@ -280,7 +280,7 @@ def augmentation(
     ...     return fn.rotate(data, angle=angle, fill_value=fill_value, keep_size=True)
     """
 
-    def decorate(function: Callable[..., Any]) -> Augmentation:
+    def decorate(function: Callable[..., object]) -> Augmentation:
         if isinstance(function, Augmentation):
             raise TypeError(
                 "The `@augmentation` was applied to already decorated Augmentation. Change its settings with "

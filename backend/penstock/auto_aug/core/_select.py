@@ -8,7 +8,7 @@ from typing import Any
 from penstock.graph.branching import ternary
 
 
-def select(ops: Sequence[Callable[..., Any]], selected_op_idx: Any, *op_args: Any, **op_kwargs: Any) -> Any:
+def select(ops: Sequence[Callable[..., object]], selected_op_idx: object, *op_args: object, **op_kwargs: object) -> Any:
     """What the chosen operation gives for each sample.
 
     The batch is split in halves of the operations again and again, so that each operation runs once, on those samples
@@ -26,7 +26,7 @@ def select(ops: Sequence[Callable[..., Any]], selected_op_idx: Any, *op_args: An
 
 def _select(
     ops: Sequence[Callable[..., Any]], first: int, last: int, index: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+) -> object:
     if first == last:
         return ops[first](*args, **kwargs)
     middle = (first + last) // 2

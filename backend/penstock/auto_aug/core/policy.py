@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 from penstock.auto_aug.core._augmentation import Augmentation
 
@@ -41,7 +40,7 @@ class Policy:
                 self._check(operation)
         self.sub_policies = _distinctly_named(sub_policies)
 
-    def _check(self, operation: Any) -> None:
+    def _check(self, operation: object) -> None:
         if not isinstance(operation, (list, tuple)) or len(operation) != 3:
             raise ValueError(
                 f"Each operation must be specified as a triple: (augmentation, probability, magnitude). Got {operation}."

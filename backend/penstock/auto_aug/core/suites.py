@@ -10,7 +10,7 @@ from penstock.auto_aug.core import _args
 from penstock.auto_aug.core._augmentation import Augmentation
 
 
-def of_both_axes(limit: Any) -> tuple[Any, Any]:
+def of_both_axes(limit: object) -> tuple[Any, Any]:
     """A limit along height and width, which may be given as one for both."""
     height, width = limit if isinstance(limit, (list, tuple)) else (limit, limit)
     return height, width
@@ -18,8 +18,8 @@ def of_both_axes(limit: Any) -> tuple[Any, Any]:
 
 def max_offsets(
     use_shape: bool,
-    max_translate_abs: Any = None,
-    max_translate_rel: Any = None,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
     default_translate_abs: float = 250,
     default_translate_rel: float = 1.0,
 ) -> tuple[Any, Any]:
@@ -50,8 +50,8 @@ def translations(
     use_shape: bool,
     default_abs: float,
     default_rel: float,
-    max_translate_abs: Any = None,
-    max_translate_rel: Any = None,
+    max_translate_abs: float | Sequence[float] | None = None,
+    max_translate_rel: float | Sequence[float] | None = None,
 ) -> list[Augmentation]:
     """The augmentations that translate along x and along y; see :func:`max_offsets`."""
     height, width = max_offsets(use_shape, max_translate_abs, max_translate_rel, default_abs, default_rel)
@@ -74,7 +74,7 @@ def picked(suite: Sequence[Augmentation], excluded: Sequence[str] | None) -> lis
     return [augmentation for augmentation in suite if augmentation.name not in (excluded or ())]
 
 
-def taken_by(chosen: Iterable[Augmentation], **keywords: Any) -> dict[str, Any]:
+def taken_by(chosen: Iterable[Augmentation], **keywords: object) -> dict[str, Any]:
     """Those of the keyword arguments that are given and that any of the augmentations takes."""
     given = {name: value for name, value in keywords.items() if value is not None}
     return {name: value for one in chosen for name, value in _args.accepted(one.op, given).items()}

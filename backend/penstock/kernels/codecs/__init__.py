@@ -1,1 +1,1 @@
-"""Reading and decoding encoded images, for the decoders: headers, pixels on the CPU, pixels on the GPU."""
+"""Parsing and decoding encoded images, audio and video, on CPU and GPU."""

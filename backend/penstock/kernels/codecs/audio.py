@@ -1,4 +1,4 @@
-"""Recordings out of encoded bytes, by libsndfile, in this process or in a worker's."""
+"""Decodes recordings with libsndfile, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Recording(Protocol):
     """A recording whose header was read.
 
     Attributes:
-        frames: its length in samples of each channel.
+        frames: its length, in samples per channel.
         channels: their number.
-        rate: samples of each channel in a second.
+        rate: samples per second and channel.
     """
 
     frames: int
@@ -26,7 +26,7 @@ class Recording(Protocol):
     rate: int
 
     def read_into(self, output: np.ndarray) -> None:
-        """Fills (frames, channels) of int16, int32 or float32, and closes it; what is announced and missing is silence."""
+        """Fills (frames, channels) of int16, int32 or float32, and closes the file; missing data becomes silence."""
 
 
 def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recording:
@@ -34,10 +34,10 @@ def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recordin
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,).
-        decoding: where it is decoded.
+        decoding: where to decode.
 
     Raises:
-        CorruptRecordingError: it is none, or one that is damaged.
+        CorruptRecordingError: it is not a recording, or damaged.
     """
     known = check_recording(encoded.data)
     pool = decoding.pool_for(known.trusted)
@@ -47,7 +47,7 @@ def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recordin
 
 
 class _InProcess:
-    """A recording that is decoded in this process."""
+    """A recording decoded in this process."""
 
     def __init__(self, encoded: np.ndarray) -> None:
         from soundfile import SoundFile, SoundFileError
@@ -73,7 +73,7 @@ class _InProcess:
 
 
 class _Isolated:
-    """A recording that is decoded in a worker process."""
+    """A recording decoded in a worker process."""
 
     def __init__(self, encoded: np.ndarray, known: SoundFormat, pool: DecoderPool) -> None:
         self._encoded, self._title, self._pool = encoded, known.title, pool

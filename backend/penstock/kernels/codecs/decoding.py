@@ -1,4 +1,4 @@
-"""How a pipeline decodes what strangers may have encoded: within which limits, and what of it apart from the process."""
+"""How a pipeline decodes untrusted data: with which limits, and which formats in worker processes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ISOLATION_MODES = ("none", "auto", "all")
 
 @dataclass(frozen=True)
 class Decoding:
-    """The settings of a pipeline that concern decoding.
+    """A pipeline's settings for decoding.
 
     Attributes:
-        limits: of what one sample may decode to.
-        isolate: which formats are decoded in worker processes: ``none``, ``all``, or those whose decoders cannot be
+        limits: on what one sample may decode to.
+        isolate: which formats are decoded in worker processes: ``none``, ``all``, or those whose decoders are not
             trusted (``auto``).
-        pool: the worker processes; None where there are none.
+        pool: the worker processes; None if there are none.
     """
 
     limits: Limits = UNLIMITED
@@ -30,17 +30,17 @@ class Decoding:
 
     @classmethod
     def by_settings(cls, limits: Limits, isolate: str, num_threads: int) -> Decoding:
-        """What the settings of a pipeline ask for, with a worker process for each of its threads."""
+        """Decoding as the pipeline's settings say, with one worker process per thread."""
         from penstock.kernels.codecs.worker_pool import DecoderPool
 
         return cls(limits, isolate, DecoderPool(num_threads))
 
     def pool_for(self, trusted: bool, crash_prone: bool = False) -> DecoderPool | None:
-        """The worker processes where data are to be decoded there, else None.
+        """The worker processes if the data is to be decoded there, otherwise None.
 
         Args:
-            trusted: the decoders of their format are.
-            crash_prone: they are of a kind that is known to end the process, so that this is no matter of settings.
+            trusted: whether the format's decoders are.
+            crash_prone: whether its kind is known to crash decoders, which overrides the settings.
         """
         apart = crash_prone or self.isolate == "all" or (self.isolate == "auto" and not trusted)
         return self.pool if apart else None

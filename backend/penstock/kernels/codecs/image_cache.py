@@ -1,4 +1,4 @@
-"""Decoded images that are kept in GPU memory, so that files which come again need no decoding."""
+"""A cache of decoded images in GPU memory, so that recurring files are decoded once."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _MEGABYTE = 1024 * 1024
 
 
 class ImageCache:
-    """Keeps arrays by name, up to a number of bytes.
+    """Keeps arrays by name, up to a total size.
 
     Args:
-        capacity: bytes that are kept at most; 0: nothing is kept.
-        keep_largest: when the cache is full, a larger image takes the place of smaller ones; else the first ones stay.
-        threshold: bytes from which on an image is kept.
-        verbose: log once how much is kept when the cache is full.
+        capacity: the largest total in bytes; 0: nothing is kept.
+        keep_largest: when the cache is full, a larger image replaces smaller ones; otherwise the first ones stay.
+        threshold: the smallest image kept, in bytes.
+        verbose: log once when the cache is full.
 
     >>> cache = ImageCache(capacity=100)
     >>> cache.offer("a.jpg", np.zeros(60, np.uint8))
@@ -34,7 +34,7 @@ class ImageCache:
 
     @classmethod
     def from_arguments(cls, arguments: dict[str, Any]) -> ImageCache:
-        """The cache that a decoder's ``cache_*`` arguments ask for; raises ValueError for an unknown ``cache_type``."""
+        """The cache for a decoder's ``cache_*`` arguments; raises ValueError for an unknown ``cache_type``."""
         kind = arguments.get("cache_type", "")
         if kind not in ("", "threshold", "largest"):
             raise ValueError(f"Unknown cache_type '{kind}': use `threshold` or `largest`")
@@ -48,7 +48,7 @@ class ImageCache:
         return self._images.get(name)
 
     def offer(self, name: str, image: Any) -> None:
-        """Keeps the image where there is a name and room for it."""
+        """Keeps the image if it has a name and there is room for it."""
         size = int(image.nbytes)
         if not name or name in self._images or not max(self._threshold, 1) <= size <= self.capacity:
             return
@@ -59,7 +59,7 @@ class ImageCache:
         self._used += size
 
     def _drop_smaller(self, size: int) -> bool:
-        """Makes room for an image by dropping smaller ones; False (and nothing is dropped) where that does not do."""
+        """Makes room for an image by dropping smaller ones; returns False, dropping nothing, if that does not suffice."""
         free, dropped = self.capacity - self._used, []
         for name, image in sorted(self._images.items(), key=lambda item: int(item[1].nbytes)):
             if free >= size or image.nbytes >= size:

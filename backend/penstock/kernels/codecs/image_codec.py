@@ -1,6 +1,6 @@
-"""Decoding images on the CPU into arrays that are already allocated.
+"""Decodes images on CPU into preallocated arrays.
 
-Results are those of DALI's CPU decoder: JPEG with the accurate inverse DCT and smooth chroma upsampling, conversion
+Results equal those of DALI's CPU decoder: JPEG with the accurate inverse DCT and smooth chroma upsampling, conversion
 to other types normalized by the types' ranges, YCbCr in the studio range of ITU-R BT.601.
 """
 
@@ -46,18 +46,18 @@ def decode(
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
-        header: as :func:`~penstock.kernels.codecs.image_header.read_header` gives it.
-        output: to be filled; (H, W, C) as ``header.shape(output_type, adjust_orientation)`` or the region's size.
-            Integers of 8, 16 and 32 bits hold the values scaled to their range, float32 those in [0, 1].
+        header: from :func:`~penstock.kernels.codecs.image_header.read_header`.
+        output: filled; (H, W, C) as ``header.shape(output_type, adjust_orientation)`` or the region's size. Integers of
+            8, 16 and 32 bits hold the values scaled to their range, float32 those in [0, 1].
         output_type: the colour space; ``ANY_DATA`` keeps the stored channels.
-        adjust_orientation: turn the image upright as its EXIF data say.
+        adjust_orientation: rotate the image as its EXIF data says.
         fast_idct: a faster, less accurate inverse DCT for JPEG.
-        region: in rows and columns of the upright image, within it; None: the whole.
-        decoding: where; what the header was read with.
+        region: in rows and columns of the upright image; None: the whole.
+        decoding: where to decode; as for reading the header.
 
     Raises:
-        CorruptImageError: the data are cut short or damaged.
-        DecoderDiedError: the worker process in which the image was decoded died of it.
+        CorruptImageError: the data is truncated or damaged.
+        DecoderDiedError: the worker process that decoded the image died.
     """
     if header.isolated and decoding.pool is not None:
         decode_isolated(decoding.pool, encoded, header, output, output_type, adjust_orientation, fast_idct, region)
@@ -74,14 +74,14 @@ def decode_in_process(
     fast_idct: bool,
     region: Region | None,
 ) -> None:
-    """What :func:`decode` does, in this process whatever the image."""
+    """Like :func:`decode`, but always in this process."""
     encoded = _unwritable(encoded)
     if header.format == "jpeg":
         _check_scans(encoded)
     elif header.format == "png":
         encoded = png.without_animation(encoded)
     orientation = header.placed(adjust_orientation)
-    fast_idct = fast_idct and orientation == UPRIGHT  # DALI has no fast transform for images that it turns.
+    fast_idct = fast_idct and orientation == UPRIGHT  # DALI has no fast transform for images that it rotates.
     stored = None
     if region is not None:
         stored = orientation.stored_region(region, *orientation.size(header.height, header.width))
@@ -133,7 +133,7 @@ def decode_to_scratch(
 
 
 def _unwritable(encoded: np.ndarray) -> np.ndarray:
-    """The same bytes, never to be written: numba would compile kernels once more for arrays that can be."""
+    """A read-only view: numba would compile kernels again for writable arrays."""
     view = encoded.view()
     view.flags.writeable = False
     return view
@@ -143,7 +143,7 @@ _SCAN = np.uint8(0xDA)
 
 
 def _check_scans(encoded: np.ndarray) -> None:
-    """Raises CorruptImageError for a JPEG in so many scans that it was made to keep the decoder busy.
+    """Raises CorruptImageError for a JPEG with so many scans that it must be made to keep the decoder busy.
 
     The limit is DALI's, with its environment variable.
     """
@@ -161,7 +161,7 @@ def _check_scans(encoded: np.ndarray) -> None:
 
 
 def _jpeg_space(header: ImageHeader, output_type: DALIImageType) -> str | None:
-    """simplejpeg's name of the colour space to which a JPEG decodes without more to do, or None."""
+    """simplejpeg's name of the colour space that a JPEG decodes to without further conversion, or None."""
     if header.format != "jpeg" or header.channels not in (1, 3):
         return None
     if output_type == DALIImageType.ANY_DATA:
@@ -172,7 +172,7 @@ def _jpeg_space(header: ImageHeader, output_type: DALIImageType) -> str | None:
 def _decode_jpeg(
     encoded: np.ndarray, header: ImageHeader, space: str, output: np.ndarray, fast_idct: bool, region: Region | None
 ) -> bool:
-    """Decodes a JPEG, or a region of it, into a contiguous array; false where that takes another decoder."""
+    """Decodes a JPEG, or a region of it, into a contiguous array; returns False if another decoder is needed."""
     if region is None:
         return _decode_with_simplejpeg(encoded, space, output, fast_idct)
     if fast_idct:
@@ -186,7 +186,7 @@ def _decode_with_simplejpeg(encoded: np.ndarray, space: str, output: np.ndarray,
     try:
         simplejpeg().decode_jpeg(encoded, space, fastdct=fast_idct, buffer=output)
     except ValueError:
-        # It refuses data with the slightest damage; nvImageCodec draws the line where DALI does.
+        # It rejects data with the slightest damage; nvImageCodec draws the line where DALI does.
         return False
     return True
 
@@ -197,9 +197,9 @@ def _decode_with_simplejpeg(encoded: np.ndarray, space: str, output: np.ndarray,
 def _decode_stored(
     encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType, fast_idct: bool, region: Region | None
 ) -> tuple[np.ndarray, float]:
-    """The pixels (H, W, C) as stored (not turned upright), and the value of full intensity.
+    """The pixels (H, W, C) as stored (not rotated), and the value of full intensity.
 
-    YCbCr comes as RGB.
+    YCbCr is returned as RGB.
     """
     if gray_via_rgb(header, output_type):
         pixels, maximum = _decode_stored(encoded, header, DALIImageType.RGB, fast_idct, region)
@@ -239,24 +239,24 @@ def _corners(region: Region) -> tuple[int, int, int, int]:
 
 
 def full_intensity(dtype: np.dtype, precision: int) -> float:
-    """The value of full intensity in decoded images of a type, of ``precision`` significant bits."""
+    """The value of full intensity in decoded images of a type, with ``precision`` significant bits."""
     if dtype.kind == "f":
         return 1.0
-    # Images of fewer than 8 bits are spread over 8 when they are decoded.
+    # Images of fewer than 8 bits are scaled to 8 when decoded.
     return float(2**precision - 1) if dtype.itemsize > 1 else 255.0
 
 
-# nvImageCodec 0.9 ends the process over damaged files of these formats, which Pillow recognizes.
+# nvImageCodec 0.9 crashes on damaged files of these formats, which Pillow supports.
 _VETTED_BY_PILLOW = ("jpeg2k", "tiff")
 
 
 def _pillow_is_right(codec: Any, encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Whether Pillow keeps all that such a file holds: not more than 8 bits, and no inks."""
+    """Whether Pillow keeps all of such a file's data: at most 8 bits, and no CMYK."""
     return not header.cmyk and codec.CodeStream(encoded).precision <= 8
 
 
 def _pillow_cuts_depth(codec: Any, encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Whether it is a TIFF of colours with alpha in more than 8 bits, of which Pillow keeps 8."""
+    """Whether it is a TIFF with alpha and more than 8 bits, of which Pillow keeps 8."""
     return (
         header.format == "tiff"
         and header.channels == 4
@@ -266,7 +266,7 @@ def _pillow_cuts_depth(codec: Any, encoded: np.ndarray, header: ImageHeader) -> 
 
 
 def _holds_real_colours(codec: Any, encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Whether it is a TIFF of floating-point colours, which Pillow does not read."""
+    """Whether it is a floating-point colour TIFF, which Pillow does not read."""
     return (
         header.format == "tiff"
         and header.channels == 3
@@ -278,9 +278,9 @@ def _holds_real_colours(codec: Any, encoded: np.ndarray, header: ImageHeader) ->
 def _decode_with_opencv(
     encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType, region: Region | None
 ) -> np.ndarray:
-    """The pixels of an image of three channels, as stored."""
+    """The pixels of an image with three channels, as stored."""
     cv2 = opencv()
-    # OpenCV turns some kinds of images and leaves others; DALI does not turn these.
+    # OpenCV rotates some kinds of images and not others; DALI does not rotate these.
     pixels = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED) if header.orientation == UPRIGHT else None
     if pixels is None or pixels.shape != (header.height, header.width, 3):
         raise _decode_error(encoded, header)
@@ -292,7 +292,7 @@ def _decode_with_opencv(
 
 
 def gray_via_rgb(header: ImageHeader, output_type: DALIImageType) -> bool:
-    """Whether the image (a JPEG in inks) is made gray from its colours."""
+    """Whether the image (a CMYK JPEG) is converted to gray via RGB."""
     return header.format == "jpeg" and header.channels == 4 and output_type == DALIImageType.GRAY
 
 
@@ -327,7 +327,7 @@ def decode_parameters(output_type: DALIImageType) -> Any:
 
 
 def _decode_error(encoded: np.ndarray, header: ImageHeader) -> ImageError:
-    """The error for an image whose header was good and whose data were not."""
+    """The error for an image with a valid header and damaged data."""
     what = f"the {header.format.upper()} image of {header.height}x{header.width} pixels ({encoded.size} bytes)"
     if header.format == "jpeg" and simplejpeg() is not None:
         try:
@@ -343,7 +343,7 @@ def _decode_with_pillow(
     with reading_with_pillow(encoded.data) as image:
         pixels = np.asarray(_as_mode(image, output_type))
     if header.format == "tiff":
-        pixels = header.orientation.stored(pixels)  # Pillow has turned it upright.
+        pixels = header.orientation.stored(pixels)  # Pillow has rotated it.
     if region is not None:
         pixels = pixels[region.overlap(pixels.shape)[0]]
     if pixels.ndim == 2:
@@ -360,8 +360,8 @@ def _decode_with_pillow(
     return pixels, 1.0 if pixels.dtype.kind == "f" else float(np.iinfo(pixels.dtype).max)
 
 
-def _as_mode(image: Any, output_type: DALIImageType) -> Any:
-    """The image in the mode of an output type; those of more than 8 bits keep their depth, and have one channel."""
+def _as_mode(image: Any, output_type: DALIImageType) -> object:
+    """The image in the mode of an output type; those with more than 8 bits keep their depth, and have one channel."""
     if image.mode.startswith(("I", "F")):
         return image
     if output_type == DALIImageType.ANY_DATA:
@@ -373,7 +373,7 @@ def _as_mode(image: Any, output_type: DALIImageType) -> Any:
 
 
 def _converted(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> np.ndarray:
-    """``pixels``, where ``maximum`` is full intensity, scaled to the range of ``dtype``."""
+    """``pixels``, with ``maximum`` as full intensity, scaled to the range of ``dtype``."""
     if pixels.dtype == dtype and maximum == (1.0 if dtype.kind == "f" else np.iinfo(dtype).max):
         return pixels
     if pixels.dtype.kind == "f" or pixels.dtype.itemsize > _MAX_TABULATED:
@@ -381,13 +381,13 @@ def _converted(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> np.ndarra
     return np.take(_scaling_table(pixels.dtype, maximum, dtype), pixels)
 
 
-# In bytes: a table of all values of a larger type would take gigabytes.
+# In bytes: a table for all values of a larger type would take gigabytes.
 _MAX_TABULATED = 2
 
 
 @functools.lru_cache(maxsize=32)
 def _scaling_table(source: np.dtype, maximum: float, target: np.dtype) -> np.ndarray:
-    """The scaled value of every value of ``source``, an unsigned type of 8 or 16 bits."""
+    """The scaled value for every value of ``source``, an unsigned type of 8 or 16 bits."""
     return _scaled(np.arange(np.iinfo(source).max + 1, dtype=np.float32), maximum, target)
 
 
@@ -396,7 +396,7 @@ def _scaled(values: np.ndarray, maximum: float, target: np.dtype) -> np.ndarray:
     if target.kind == "f":
         return normalized.astype(target, copy=False)
     limits = np.iinfo(target)
-    # 2**31 - 1 is no float32: it is rounded up as a factor, so the result is cut in float64.
+    # 2**31 - 1 is not a float32: it would be rounded up, so the result is truncated in float64.
     scaled = np.floor(normalized * np.float32(limits.max) + np.float32(0.5)).astype(np.float64)
     return np.clip(scaled, limits.min, limits.max).astype(target)
 
@@ -414,9 +414,9 @@ _BAND = 64
 
 
 def _copy_pixels(source: np.ndarray, output: np.ndarray) -> None:
-    """Copies an image whose rows and columns may be reversed or exchanged.
+    """Copies an image whose rows and columns may be reversed or swapped.
 
-    Whole pixels are moved, band by band, which is 2 to 3 times faster than numpy's copy of single values.
+    Whole pixels are copied, band by band, which is 2 to 3 times faster than numpy's copy of single values.
     """
     if source.strides == output.strides or source.strides[2] != source.itemsize or not output.flags.c_contiguous:
         np.copyto(output, source)

@@ -1,4 +1,4 @@
-"""What is known of an encoded image: its format and size, and how it becomes upright."""
+"""The header of an encoded image: its format, size and orientation."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from penstock.kernels.windows import Region
 
 @dataclass(frozen=True)
 class Orientation:
-    """How a stored image becomes upright: transposed first, then flipped.
+    """How a stored image is made upright: transposed first, then flipped.
 
     Attributes:
-        transposed: rows become columns.
-        flip_y: the order of rows is reversed (after transposing).
-        flip_x: the order of columns is reversed (after transposing).
+        transposed: swap rows and columns.
+        flip_y: reverse the rows (after transposing).
+        flip_x: reverse the columns (after transposing).
     """
 
     transposed: bool = False
@@ -26,21 +26,21 @@ class Orientation:
     flip_x: bool = False
 
     def size(self, height: int, width: int) -> tuple[int, int]:
-        """The upright size (height, width) of an image that is stored as ``height`` x ``width``."""
+        """The upright size (height, width) of an image stored as ``height`` x ``width``."""
         return (width, height) if self.transposed else (height, width)
 
     def upright(self, stored: np.ndarray) -> np.ndarray:
-        """The upright view of a stored image of shape (H, W, ...); nothing is copied."""
+        """The upright view of a stored image of shape (H, W, ...), without a copy."""
         image = stored.swapaxes(0, 1) if self.transposed else stored
         return image[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
 
     def stored(self, upright: np.ndarray) -> np.ndarray:
-        """The view as it was stored of an upright image of shape (H, W, ...); the reverse of :meth:`upright`."""
+        """The stored view of an upright image of shape (H, W, ...); the inverse of :meth:`upright`."""
         image = upright[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
         return image.swapaxes(0, 1) if self.transposed else image
 
     def stored_region(self, region: Region, height: int, width: int) -> Region:
-        """Where a region (in H, W) of the upright ``height`` x ``width`` image is stored."""
+        """The stored position of a region (in H, W) of the upright ``height`` x ``width`` image."""
         (y, x), (rows, columns) = region.anchor, region.extents
         if self.flip_y:
             y = height - y - rows
@@ -56,13 +56,13 @@ class ImageHeader(NamedTuple):
     """The header of an encoded image.
 
     Attributes:
-        format: ``jpeg``, ``png``, ``tiff`` ... as nvImageCodec or Pillow call it, in small letters.
+        format: ``jpeg``, ``png``, ``tiff`` ..., the name in nvImageCodec or Pillow in lower case.
         height, width: as stored, before the orientation is applied.
         channels: as stored.
-        orientation: how the stored image becomes upright.
-        cmyk: the stored channels are inks.
-        by_pillow: nvImageCodec does not read it, Pillow does.
-        isolated: it is to be decoded in a worker process.
+        orientation: how the image is made upright.
+        cmyk: the stored channels are CMYK.
+        by_pillow: Pillow reads it, and nvImageCodec does not.
+        isolated: to be decoded in a worker process.
     """
 
     format: str

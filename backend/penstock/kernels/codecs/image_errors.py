@@ -1,4 +1,4 @@
-"""What can be wrong with bytes that should be an encoded image."""
+"""The errors of encoded images."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from penstock.errors import PenstockError
 
 
 class ImageError(PenstockError, ValueError):
-    """Bytes that should be an encoded image cannot be read as one."""
+    """The bytes cannot be read as an encoded image."""
 
 
 class NotAnImageError(ImageError):
@@ -14,4 +14,4 @@ class NotAnImageError(ImageError):
 
 
 class CorruptImageError(ImageError):
-    """The bytes begin like an image, but are cut short or damaged."""
+    """The bytes begin like an image, but are truncated or damaged."""

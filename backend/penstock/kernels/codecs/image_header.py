@@ -1,7 +1,7 @@
-"""What an encoded image's header tells without decoding: format, size, channels, orientation.
+"""Reads the header of an encoded image: format, size, channels, orientation.
 
-All headers are checked by the modules of ``headers`` first. That is all for JPEG, and takes some microseconds; others
-are then parsed by nvImageCodec, and by Pillow where nvImageCodec is not installed or does not know the format.
+All headers are first checked by the modules of ``headers``. For JPEG that is all, and takes some microseconds; others
+are then parsed by nvImageCodec, or by Pillow if nvImageCodec is not installed or does not support the format.
 
 Sources: Exif 2.32 (orientation, tag 0x0112), the PNG, TIFF 6.0 and WebP specifications.
 """
@@ -43,13 +43,13 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
     """The header of an encoded image.
 
     Args:
-        encoded: the file's bytes, uint8 of shape (n,), contiguous; zeros behind the image are ignored.
-        decoding: within which limits, and where.
+        encoded: the file's bytes, uint8 of shape (n,), contiguous; zeros after the image are ignored.
+        decoding: with which limits, and where.
 
     Raises:
         NotAnImageError: the bytes are empty or of no known format.
-        CorruptImageError: the format is known, but the header is cut short or damaged.
-        LimitError: the image is larger than the limits allow.
+        CorruptImageError: the format is known, but the header is truncated or damaged.
+        LimitError: the image exceeds the limits.
 
     >>> read_header(np.fromfile("photo.jpg", np.uint8)).shape(DALIImageType.RGB)
     (853, 1280, 3)
@@ -96,13 +96,13 @@ _LARGE, _DENSEST = 1 << 28, 10_000
 
 
 def parse_header(encoded: np.ndarray) -> ImageHeader:
-    """The header of an image other than a JPEG as the libraries read it: they must be trusted with it."""
+    """The header of an image other than a JPEG as parsed by the libraries, which must be trusted with it."""
     codec = nvimgcodec()
     if codec is not None:
         try:
             return _nvimgcodec_header(codec, encoded, encoded.data)
         except (RuntimeError, TypeError):
-            pass  # Of no kind that nvImageCodec reads; it does not tell which.
+            pass  # nvImageCodec does not support it, and does not say which kind it is.
     return _pillow_header(encoded.data)
 
 
@@ -124,13 +124,13 @@ def _pillow_header(data: memoryview) -> ImageHeader:
         name = (image.format or "").lower()
         width, height = image.size
         if name == "tiff":
-            width, height = image.tag_v2[_TIFF_WIDTH], image.tag_v2[_TIFF_HEIGHT]  # Pillow tells the upright size.
+            width, height = image.tag_v2[_TIFF_WIDTH], image.tag_v2[_TIFF_HEIGHT]  # Pillow returns the upright size.
         return ImageHeader(name, height, width, channels, orientation, image.mode == "CMYK", True)
 
 
 @contextlib.contextmanager
 def reading_with_pillow(data: memoryview) -> Iterator[Any]:
-    """The image as Pillow's, not yet decoded; what goes wrong with it inside the context is an ImageError."""
+    """The image as Pillow's, not yet decoded; errors inside the context become ImageError."""
     pillow = pillow_image()
     try:
         yield pillow.open(io.BytesIO(data), formats=_PILLOW_FORMATS)
@@ -139,11 +139,11 @@ def reading_with_pillow(data: memoryview) -> Iterator[Any]:
     except (ImageError, MemoryError):
         raise
     except Exception as error:
-        # Pillow raises whatever a damaged file leads it to, from OverflowError to AssertionError.
+        # Damaged files make Pillow raise almost anything, from OverflowError to AssertionError.
         raise CorruptImageError(f"The image ({len(data)} bytes) cannot be read: {error}") from error
 
 
-# Pillow reads many more, one of them by running another program; what is not checked here is not given to it.
+# Pillow reads many more, one of them by running another program; only checked formats are passed to it.
 _PILLOW_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM", "JPEG2000", "AVIF", "ICO")
 
 # -- orientation -------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ _ORIENTATION_TAG, _TIFF_WIDTH, _TIFF_HEIGHT = 0x0112, 256, 257
 
 
 def _exif_orientation(tiff: memoryview | None) -> Orientation:
-    """The orientation that a TIFF structure (a file, or the contents of an EXIF block) gives; upright without one."""
+    """The orientation in a TIFF structure (a file, or an EXIF block); upright if there is none."""
     if tiff is None:
         return UPRIGHT
     order = {b"II": "<", b"MM": ">"}.get(bytes(tiff[:2]))
@@ -169,7 +169,7 @@ def _exif_orientation(tiff: memoryview | None) -> Orientation:
                 (value,) = struct.unpack_from(order + ("I" if kind == 4 else "H"), tiff, entry + 8)
                 return _BY_EXIF.get(value, UPRIGHT)
     except struct.error:
-        pass  # Damaged metadata do not make the image unreadable.
+        pass  # Damaged metadata does not make the image unreadable.
     return UPRIGHT
 
 

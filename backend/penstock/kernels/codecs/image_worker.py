@@ -1,4 +1,4 @@
-"""Images that are parsed and decoded in a worker process: what the worker does."""
+"""Parses and decodes images in a worker process: the worker's part."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from penstock.kernels.windows import Region
 
 
 def read_header_in_worker(data: np.ndarray, output: None) -> list[Any]:
-    """The worker's part of :func:`~penstock.kernels.codecs.isolated_images.read_header_isolated`."""
+    """Runs :func:`~penstock.kernels.codecs.isolated_images.read_header_isolated` in the worker."""
     return header_fields(parse_header(data))
 
 
 def decode_in_worker(
     data: np.ndarray,
     output: np.ndarray,
-    header: list[Any],
+    header: list[object],
     output_type: int,
     adjust_orientation: bool,
     fast_idct: bool,
     region: list[list[int]] | None,
 ) -> None:
-    """The worker's part of :func:`~penstock.kernels.codecs.isolated_images.decode_isolated`."""
+    """Runs :func:`~penstock.kernels.codecs.isolated_images.decode_isolated` in the worker."""
     window = None if region is None else Region(tuple(region[0]), tuple(region[1]))
     kind = DALIImageType(output_type)
     decode_in_process(data, header_of(header), output, kind, adjust_orientation, fast_idct, window)

@@ -1,4 +1,4 @@
-"""Images that are parsed and decoded in a worker process: what the parent asks; see :mod:`image_worker` for the rest."""
+"""Parses and decodes images in a worker process: the parent's part; :mod:`image_worker` has the worker's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.kernels.windows import Region
 
 
 def read_header_isolated(pool: DecoderPool, encoded: np.ndarray, kind: str) -> ImageHeader:
-    """What :func:`~penstock.kernels.codecs.image_header.parse_header` gives, by a worker."""
+    """:func:`~penstock.kernels.codecs.image_header.parse_header` in a worker."""
     return header_of(pool.run("read_image_header", kind, encoded))
 
 
@@ -28,7 +28,7 @@ def decode_isolated(
     fast_idct: bool,
     region: Region | None,
 ) -> None:
-    """What :func:`~penstock.kernels.codecs.image_codec.decode` does, by a worker."""
+    """:func:`~penstock.kernels.codecs.image_codec.decode` in a worker."""
     arguments = {
         "header": header_fields(header),
         "output_type": int(output_type),
@@ -43,7 +43,7 @@ def decode_isolated(
 
 
 def header_fields(header: ImageHeader) -> list[Any]:
-    """A header as it goes from one process to the other."""
+    """A header in the form sent between processes."""
     turned = header.orientation
     return [
         *(header.format, header.height, header.width, header.channels),
@@ -53,7 +53,7 @@ def header_fields(header: ImageHeader) -> list[Any]:
 
 
 def header_of(fields: Any) -> ImageHeader:
-    """The header that the other process told; raises CorruptImageError where that is none."""
+    """The header that a worker sent; raises CorruptImageError if it is not valid."""
     try:
         name, height, width, channels, transposed, flip_y, flip_x, cmyk, by_pillow = fields
         orientation = Orientation(bool(transposed), bool(flip_y), bool(flip_x))

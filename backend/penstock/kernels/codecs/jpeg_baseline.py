@@ -1,9 +1,9 @@
-"""Decoding regions of baseline JPEGs with our own kernels.
+"""Decodes regions of baseline JPEGs with our own kernels.
 
-The libraries decode whole images; of a region they still transform and convert a lot, and decode all of its codes no faster.
-What is here takes the JPEGs that nearly all are: 8 bits, one sequential scan, Huffman codes, grey or YCbCr with chroma that
-is whole, halved across, or halved both ways. The rest, and whatever is damaged in any way, is left to the libraries, which
-then say what is wrong, or make of it what they can. Pixels are those of the libraries, bit by bit.
+The libraries decode whole images; for a region they still transform and convert much of the rest, and entropy decoding
+is no faster. This supports what nearly all JPEGs are: 8 bits, one sequential scan, Huffman codes, grey or YCbCr, chroma
+whole or halved across or both ways. Others, and damaged ones, are left to the libraries. Pixels are bit for bit those
+of the libraries.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, outp
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
         header: of the file.
-        region: in rows and columns as they are stored, within the image.
-        output: to be filled; (H, W, 3) as RGB, (H, W, 1) as grey; uint8, contiguous.
+        region: in rows and columns as stored, within the image.
+        output: filled; (H, W, 3) as RGB, (H, W, 1) as grey; uint8, contiguous.
         reverse: as BGR.
     """
     from penstock.kernels.cpu.jpeg.colour import LANES
@@ -37,11 +37,12 @@ def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, outp
     if output.shape[1] < LANES:
         return False
     scan = _read_scan(encoded, header, output.shape[2])
-    return scan is not None and bool(decode_scan(scan, _strips(header.width), *region.anchor, output, reverse))
+    top, left = region.anchor
+    return scan is not None and bool(decode_scan(scan, _strips(header.width), top, left, output, reverse))
 
 
 def _read_scan(encoded: np.ndarray, header: ImageHeader, channels: int) -> Any:
-    """The scan as the kernels take it, in this thread's memory; None where they do not."""
+    """The scan in the kernels' form, in this thread's memory; None if they do not support it."""
     from penstock.kernels.cpu.jpeg.entropy import MARGIN
     from penstock.kernels.cpu.jpeg.scan import Scan, copy_scan
     from penstock.kernels.cpu.jpeg.segments import find_sampling, read_segments
@@ -55,7 +56,7 @@ def _read_scan(encoded: np.ndarray, header: ImageHeader, channels: int) -> Any:
         return None
     units = -(-width // (8 * across)) * -(-height // (8 * down))
     interval = interval or units
-    # More intervals than bytes are not there.
+    # There cannot be more intervals than bytes.
     ends = np.zeros(min(-(-units // interval), encoded.size), np.int64)
     data = _scans.array((encoded.size - start + MARGIN,), np.dtype(np.uint8))
     if not copy_scan(encoded, start, data, ends):
@@ -76,7 +77,7 @@ def _read_scan(encoded: np.ndarray, header: ImageHeader, channels: int) -> Any:
 
 
 def _segments() -> Any:
-    """This thread's memory to read segments into."""
+    """This thread's memory for reading segments."""
     from penstock.kernels.cpu.jpeg.segments import memory_for_segments
 
     if not hasattr(_local, "segments"):
@@ -85,7 +86,7 @@ def _segments() -> Any:
 
 
 def _strips(width: int) -> Any:
-    """This thread's memory to decode images of a width in."""
+    """This thread's memory for decoding images of a width."""
     from penstock.kernels.cpu.jpeg.scan import memory_for
 
     held, widest = getattr(_local, "strips", (None, 0))

@@ -1,4 +1,4 @@
-"""Which JPEGs give the same pixels, and the same errors, whether a region of them is decoded or the whole."""
+"""Which JPEGs yield the same pixels and errors for a region as for the whole image."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.windows import Region
 
 _NARROWEST = 2
-"""nvImageCodec 0.9 gives other colours where one column at the left edge is decoded of an image with halved chroma."""
+"""nvImageCodec 0.9 yields other colours for a single column at the left edge of an image with halved chroma."""
 
 _SEQUENTIAL = (0xC0, 0xC1)
 _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
@@ -17,15 +17,15 @@ _RESTARTS, _FILL = range(0xD0, 0xD8), 0xFF
 
 
 def decodes_alone(encoded: np.ndarray, header: ImageHeader, stored: Region) -> bool:
-    """Whether a region is decoded on the CPU exactly as it is in the whole image.
+    """Whether decoding a region on CPU is exact.
 
-    It is where all that lies behind the region is one scan, up to the end of the image: a decoder that stops early then
-    misses nothing that it would fail on. Damage to the scan's own data is no failure, and shows in the pixels alike.
+    It is if everything after the region is one scan, up to the end of the image: a decoder that stops early then misses
+    no error. Damage to the scan's own data is not an error, and shows in the pixels in the same way.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
         header: of the file.
-        stored: the region, in rows and columns as they are stored.
+        stored: the region, in rows and columns as stored.
     """
     if header.format != "jpeg" or header.channels not in (1, 3) or nvimgcodec() is None:
         return False
@@ -33,7 +33,7 @@ def decodes_alone(encoded: np.ndarray, header: ImageHeader, stored: Region) -> b
 
 
 def _has_single_scan(encoded: np.ndarray) -> bool:
-    """Whether a JPEG has one scan, made by the sequential process, and then its end; its header is walkable."""
+    """Whether a JPEG has one sequential scan followed by its end; its header must be valid."""
     data = encoded.data
     position, sequential = 2, False
     while position + 4 <= len(data) and data[position] == 0xFF:
@@ -51,7 +51,7 @@ def _has_single_scan(encoded: np.ndarray) -> bool:
 
 
 def _first_marker(scan: np.ndarray) -> int:
-    """The first marker in a scan's data that ends it, or -1."""
+    """The first marker that ends a scan's data, or -1."""
     from penstock.kernels.cpu.jpeg.markers import first_marker
 
     return int(first_marker(scan))

@@ -1,4 +1,4 @@
-"""The codec libraries, each loaded when it is first needed; None where an optional one is not installed."""
+"""The codec libraries, each loaded when first needed; None if an optional one is not installed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _local = threading.local()
 @functools.cache
 def nvimgcodec() -> Any:
     """nvImageCodec's module, or None."""
-    # Failures become exceptions that name the sample; by default the library writes each to stderr as well.
+    # Failures become exceptions with the sample's index; by default the library writes each to stderr as well.
     os.environ.setdefault("PYNVIMGCODEC_VERBOSITY", "0")
-    # OpenCV, inside of it, is no different.
+    # OpenCV, which it contains, does the same.
     os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")
     try:
         from nvidia import nvimgcodec as module
@@ -30,8 +30,8 @@ def nvimgcodec() -> Any:
 def simplejpeg() -> Any:
     """simplejpeg's module, or None.
 
-    It is taken for whole JPEGs, as it decodes into the output itself: 3.9 ms where nvImageCodec and the copy behind it
-    take 4.5 (1.1 megapixel, one thread), bit by bit the same.
+    Used for whole JPEGs, as it decodes directly into the output: 3.9 ms, compared to 4.5 for nvImageCodec and a copy
+    (1.1 megapixels, one thread), with the same pixels.
     """
     try:
         import simplejpeg as module
@@ -42,7 +42,7 @@ def simplejpeg() -> Any:
 
 @functools.cache
 def pillow_image() -> Any:
-    """The module ``PIL.Image``; raises ImportError, saying why it is needed, where Pillow is not installed."""
+    """The module ``PIL.Image``; raises ImportError, with the reason it is needed, if Pillow is not installed."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -51,8 +51,8 @@ def pillow_image() -> Any:
 
 
 def decode_on_cpu(stream: Any, parameters: Any, fast_idct: bool) -> np.ndarray | None:
-    """The pixels of nvImageCodec's stream, in memory that this thread's next image is decoded into; None where it fails."""
-    # Taken away while it is decoded into: after a failure nothing is known of it.
+    """The pixels of nvImageCodec's stream, in memory that this thread reuses; None if decoding fails."""
+    # Removed while it is decoded into: after a failure its state is unknown.
     held = _local.__dict__.pop("image", None)
     image = _cpu_decoder(fast_idct).decode(stream, image=held, params=parameters)
     if image is None:
@@ -64,7 +64,7 @@ def decode_on_cpu(stream: Any, parameters: Any, fast_idct: bool) -> np.ndarray |
 def _cpu_decoder(fast_idct: bool) -> Any:
     """This thread's nvImageCodec decoder on the CPU.
 
-    One decoder per thread, as its own batch mode does not use the cores that the pipeline's workers have.
+    One decoder per thread, as its own batch mode does not use the cores of the pipeline's workers.
     """
     decoders = _local.__dict__.setdefault("decoders", {})
     if fast_idct not in decoders:

@@ -1,4 +1,4 @@
-"""How much one sample may decode to, at most: a few bytes can announce, or unfold to, more than a machine has."""
+"""Limits on what one sample may decode to: a few bytes can declare more than a machine has."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from penstock.errors import LimitError
 
 @dataclass(frozen=True)
 class Limits:
-    """What one sample's decoded data may be at most; None: there is no limit.
+    """The limits on one sample's decoded data; None: no limit.
 
-    All are checked by what a file announces, before anything is allocated for it. An image counts as a whole, also where
-    a window of it is all that is decoded.
+    All are checked against headers, before anything is allocated. An image counts as a whole, even if only a window of
+    it is decoded.
 
     Attributes:
         pixels: height x width of an image, or of each frame of a video.
-        bytes: of an image, of all frames that are taken of a video, of a recording, of an array; in the output's type.
-        frames: of those that are taken of a video; moments x channels of a recording.
+        bytes: of an image, of all frames decoded from a video, of a recording, of an array; in the output's type.
+        frames: decoded from a video; frames x channels of a recording.
 
     >>> Limits(pixels=1000).check_pixels(30, 40)
     Traceback (most recent call last):
@@ -31,7 +31,7 @@ class Limits:
     frames: int | None = None
 
     def tightened(self, other: Limits) -> Limits:
-        """Those of both that allow less."""
+        """The stricter of both limits."""
         pairs = [(getattr(self, item.name), getattr(other, item.name)) for item in fields(self)]
         return Limits(*(min((limit for limit in pair if limit is not None), default=None) for pair in pairs))
 
@@ -46,7 +46,7 @@ class Limits:
             self.check_bytes(math.prod(shape) * itemsize, f"The image of {shape[0]}x{shape[1]} pixels")
 
     def check_bytes(self, size: int, what: str) -> None:
-        """Raises LimitError where what ``what`` names would take ``size`` bytes, and may not."""
+        """Raises LimitError if ``size`` bytes are too many; ``what`` names the data."""
         if self.bytes is not None and size > self.bytes:
             _refuse(f"{what} decodes to {size} bytes", "max_bytes", self.bytes)
 
@@ -59,7 +59,7 @@ class Limits:
         self.check_bytes(frames * height * width * channels, f"The video ({frames} frames of {height}x{width} pixels)")
 
     def check_audio(self, moments: int, channels: int, itemsize: int) -> None:
-        """Raises LimitError for a recording of so many moments, each a value of ``itemsize`` bytes for each channel."""
+        """Raises LimitError for a recording of so many frames, each with a value of ``itemsize`` bytes per channel."""
         values = moments * channels
         if self.frames is not None and values > self.frames:
             _refuse(f"The recording has {moments} x {channels} = {values} samples", "max_frames", self.frames)

@@ -11,9 +11,9 @@ import numpy as np
 _MAGIC = b"\x93NUMPY"
 # In bytes: the magic, the version, and the length of the header.
 _SHORTEST = 12
-# In bytes: extended precision cannot be held in a tensor.
+# In bytes: tensors do not support extended precision.
 _LARGEST_NUMBER = 8
-# What numpy, and the tensors, can have: arrays without values may announce anything.
+# The limits of numpy, and tensors: arrays without values could declare anything.
 _MAX_DIMENSIONS, _LARGEST_EXTENT = 32, 2**31 - 1
 
 
@@ -22,13 +22,13 @@ def view_npy(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous; what follows the array is ignored.
-        whole: nothing may follow the array.
+        whole: raise if anything follows the array.
 
     Returns:
-        An array of any shape, in the file's byte order; Fortran-ordered where the file is.
+        An array of any shape, in the file's byte order; Fortran-ordered if the file is.
 
     Raises:
-        ValueError: the bytes are no NPY file, are cut short, or hold something else than booleans and real numbers.
+        ValueError: the bytes are not an NPY file, are truncated, or do not hold booleans or real numbers.
 
     >>> view_npy(np.fromfile("a.npy", np.uint8)).shape  # doctest: +SKIP
     """
@@ -56,7 +56,7 @@ def view_npy(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
 
 
 def _read_header(encoded: np.ndarray) -> tuple[tuple[int, ...], bool, np.dtype, int]:
-    """The shape, whether columns come first, the dtype, and where the values begin."""
+    """The shape, whether columns come first, the dtype, and the position of the values."""
     start = encoded[:12].tobytes()
     if not start.startswith(_MAGIC):
         raise ValueError(
@@ -74,7 +74,7 @@ def _read_header(encoded: np.ndarray) -> tuple[tuple[int, ...], bool, np.dtype, 
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran_order, dtype = read(header)
     except Exception as error:
-        # Damaged headers make numpy, and Python's parser in it, raise errors of nearly all kinds.
+        # Damaged headers make numpy, and Python's parser in it, raise errors of almost any type.
         what = "Truncated" if length > encoded.size else "Damaged"
         raise ValueError(f"{what} NPY file: its header cannot be read ({encoded.size} bytes)") from error
     return shape, fortran_order, dtype, header.tell()

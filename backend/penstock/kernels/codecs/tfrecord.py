@@ -1,4 +1,4 @@
-"""Records of TensorFlow's TFRecord files: ``tf.train.Example`` messages, and what to take of them.
+"""Records of TensorFlow's TFRecord files: ``tf.train.Example`` messages, and the features in them.
 
 Source: tensorflow/core/example/{example,feature}.proto.
 """
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 INT64, STRING, FLOAT32 = 0, 1, 2
 _DTYPES: dict[int, np.dtype] = {INT64: np.dtype(np.int64), STRING: np.dtype(np.uint8), FLOAT32: np.dtype(np.float32)}
-# What each kind is called, and the field that holds its values.
+# The name of each kind, and the field that holds its values.
 _LISTS = {INT64: ("int64", "int64_list"), STRING: ("string", "bytes_list"), FLOAT32: ("float32", "float_list")}
-# Names are declared as bytes: files may hold any. A FloatList is left as the bytes that it is, see `_floats`.
+# Names are declared as bytes, since files may hold any. A FloatList is left as raw bytes, see `_floats`.
 _MESSAGES = Messages(
     "penstock.tfrecord",
     {
@@ -40,18 +40,18 @@ _MESSAGES = Messages(
     },
 )
 
-# Around the data: 8 bytes of length, 4 of its checksum; 4 of the data's checksum behind.
+# Around the data: 8 bytes of length and 4 of its checksum before it, 4 of the data's checksum after it.
 _HEADER, _FOOTER = 12, 4
 
 
 @dataclass(frozen=True)
 class Feature:
-    """What to take of a record under a feature's name.
+    """How to read a feature of a record.
 
     Attributes:
         kind: 0: int64, 1: string (bytes), 2: float32.
         shape: of a feature of fixed length; None for one of variable length.
-        default_value: stands for what the record lacks.
+        default_value: for a feature that the record lacks.
         partial_shape: trailing extents of a feature of variable length.
     """
 
@@ -73,7 +73,7 @@ class Feature:
 
 
 def record_data(record: np.ndarray) -> memoryview:
-    """The message in a record as it stands in the file, with length and checksums around it."""
+    """The message in a record as stored, with length and checksums around it."""
     size = int.from_bytes(record[:8].tobytes(), "little")
     if size > record.size - _HEADER - _FOOTER:
         raise ValueError(f"Damaged TFRecord: {size} bytes are announced, {record.size - _HEADER - _FOOTER} are there")
@@ -81,7 +81,7 @@ def record_data(record: np.ndarray) -> memoryview:
 
 
 def parse_example(message: memoryview) -> dict[str, Message]:
-    """The features of a ``tf.train.Example`` that hold something, by their names.
+    """The nonempty features of a ``tf.train.Example``, by name.
 
     Raises:
         ValueError: the message is damaged.
@@ -95,7 +95,7 @@ def parse_example(message: memoryview) -> dict[str, Message]:
 
 
 def _kind(feature: Message) -> int | None:
-    """The kind of what a feature holds, None where it holds nothing; raises ValueError where it is of several."""
+    """The kind of a feature's values, None if it is empty; raises ValueError if it has several."""
     kinds = [kind for kind, (_, name) in _LISTS.items() if feature.HasField(name)]
     if len(kinds) > 1:
         raise ValueError(f"a feature is of {len(kinds)} kinds")
@@ -105,10 +105,10 @@ def _kind(feature: Message) -> int | None:
 def take(feature: Feature, name: str, found: Mapping[str, Message]) -> np.ndarray:
     """The array of one feature.
 
-    Strings are vectors of bytes: the first one where there are several. Missing values are the default.
+    Strings are vectors of bytes: the first one if there are several. Missing values are the default.
 
     Raises:
-        ValueError: the record holds values of another type, or more of them than the shape.
+        ValueError: the record holds values of another type, or more than fit the shape.
     """
     held = found[name] if name in found else _MESSAGES.new("Feature")
     kind = _kind(held)
@@ -144,8 +144,8 @@ def take(feature: Feature, name: str, found: Mapping[str, Message]) -> np.ndarra
 def _floats(encoded: bytes) -> np.ndarray:
     """The numbers of a FloatList.
 
-    Protobuf hands out numbers one by one; packed ones, which are all that TensorFlow writes, are taken as the bytes that they are:
-    40 times as fast for a long list.
+    Protobuf returns numbers one by one; packed ones, which is all that TensorFlow writes, are read as raw bytes: 40
+    times faster for long lists.
     """
     from google.protobuf.unknown_fields import UnknownFieldSet
 

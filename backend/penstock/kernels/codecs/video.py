@@ -1,4 +1,4 @@
-"""Frames out of video files, by FFmpeg (PyAV), on the CPU, in this process or in a worker's."""
+"""Decodes frames of video files with FFmpeg (PyAV) on CPU, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Clip(Protocol):
         """The number of frames."""
 
     def frames(self, indices: Sequence[int]) -> np.ndarray:
-        """The frames of those numbers as RGB: uint8 of shape (n, H, W, 3)."""
+        """The given frames as RGB: uint8 of shape (n, H, W, 3)."""
 
 
 def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
@@ -47,17 +47,17 @@ def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,).
-        decoding: within which limits, and where.
+        decoding: with which limits, and where.
 
     Raises:
-        CorruptVideoError: it is no video, or of a kind that FFmpeg does not decode.
-        LimitError: its frames are larger than the limits allow.
+        CorruptVideoError: it is not a video, or FFmpeg cannot decode it.
+        LimitError: its frames exceed the limits.
     """
     announced = check_video(encoded.data)
     if announced is not None:
         height, width = announced
         decoding.limits.check_pixels(height, width, "video")
-    # Of FFmpeg's many decoders, none is trusted.
+    # None of FFmpeg's many decoders is trusted.
     pool = decoding.pool_for(trusted=False)
     clip = Video(encoded, decoding.limits) if pool is None else _Isolated(encoded, decoding.limits, pool)
     height, width, _ = clip.shape
@@ -70,7 +70,7 @@ class Video:
 
     Attributes:
         shape: of a decoded frame: (H, W, 3).
-        times: when each frame is shown, in seconds.
+        times: timestamps of the frames, in seconds.
 
     >>> video = Video("clip.mp4")  # doctest: +SKIP
     >>> video.frames([0, 10]).shape  # doctest: +SKIP
@@ -81,7 +81,7 @@ class Video:
         """Opens a file, or the contents of one.
 
         Raises:
-            CorruptVideoError: it is no video, or of a kind that FFmpeg does not decode.
+            CorruptVideoError: it is not a video, or FFmpeg cannot decode it.
         """
         self._av = _pyav()
         self._name = source if isinstance(source, str) else f"{source.size} bytes"
@@ -92,7 +92,7 @@ class Video:
             raise CorruptVideoError(f"Failed to open the video ({self._name}): it has no stream of moving pictures")
         self._stream = streams[0]
         if limits.pixels is not None:
-            # A stream may change its frames' size as it goes on. FFmpeg counts with the padding that it adds.
+            # A stream may change its frame size. FFmpeg adds padding to its limit.
             self._stream.codec_context.options = {"max_pixels": str(2 * limits.pixels + _PADDING)}
         with self._reporting("read"):
             shown = sorted(
@@ -115,7 +115,7 @@ class Video:
 
     @contextlib.contextmanager
     def _reporting(self, action: str) -> Iterator[None]:
-        """Makes FFmpeg's errors errors of the video."""
+        """Converts FFmpeg's errors."""
         try:
             yield
         except self._av.error.FFmpegError as error:
@@ -125,14 +125,14 @@ class Video:
         options = {"format_whitelist": ",".join(CONTAINERS)}
         data = ANYWHERE.open(source) if isinstance(source, str) else io.BytesIO(source.tobytes())
         weakref.finalize(self, data.close)
-        # No protocols: a playlist, or the description of a session, would have FFmpeg open other files, and sockets.
+        # No protocols: a playlist, or a session description, would make FFmpeg open other files and sockets.
         return self._av.open(data, options=options | {"protocol_whitelist": ""}, metadata_errors="replace")
 
     def __len__(self) -> int:
         return len(self._points)
 
     def frames(self, indices: Sequence[int]) -> np.ndarray:
-        """The frames of those numbers as RGB: uint8 of shape (n, H, W, 3)."""
+        """The given frames as RGB: uint8 of shape (n, H, W, 3)."""
         output = np.empty((len(indices), *self.shape), np.uint8)
         places: dict[int, list[int]] = {}
         for place, index in enumerate(indices):
@@ -142,7 +142,7 @@ class Video:
             with self._reporting("decode"):
                 frame = self._frame(index)
                 if self._is_damaged:
-                    # FFmpeg leaves parts of such frames as the memory happened to be.
+                    # FFmpeg leaves parts of such frames uninitialized.
                     raise CorruptVideoError(
                         f"Frame {index} of the video ({self._name}) is damaged, or builds on data that are missing"
                     )
@@ -157,7 +157,7 @@ class Video:
         return output
 
     def _frame(self, index: int) -> Any:
-        """One decoded frame: by decoding on, or from the last key frame before it where that is nearer."""
+        """Decodes one frame: continuing from the current position, or from its key frame if that is nearer."""
         key = self._keys[max(bisect_right(self._keys, index) - 1, 0)]
         if self._decoded is None or index < self._next or key > self._next:
             self._container.seek(self._points[key], stream=self._stream)
@@ -165,7 +165,7 @@ class Video:
             self._is_damaged = False
         wanted = self._points[index]
         for frame in self._decoded:
-            # What builds on a damaged frame is damaged, up to the next frame that stands by itself.
+            # Frames that depend on a damaged frame are damaged, up to the next key frame.
             self._is_damaged = frame.is_corrupt or (self._is_damaged and not frame.key_frame)
             if frame.pts is not None and frame.pts >= wanted:
                 self._next = index + 1
@@ -174,13 +174,13 @@ class Video:
 
 
 class _Isolated:
-    """A video whose frames a worker process decodes."""
+    """A video decoded in a worker process."""
 
     _tokens = itertools.count()
 
     def __init__(self, encoded: np.ndarray, limits: Limits, pool: DecoderPool) -> None:
         self._encoded, self._pool = encoded, pool
-        # By this a worker knows the video that it has open.
+        # Tells a worker whether it has this video open.
         self._arguments = {"token": next(self._tokens), "pixels": limits.pixels}
         facts = pool.run("open_video", "this video", encoded, self._arguments)
         try:
@@ -196,7 +196,7 @@ class _Isolated:
         return self._count
 
     def frames(self, indices: Sequence[int]) -> np.ndarray:
-        """The frames of those numbers as RGB: uint8 of shape (n, H, W, 3)."""
+        """The given frames as RGB: uint8 of shape (n, H, W, 3)."""
         output = np.empty((len(indices), *self.shape), np.uint8)
         arguments = self._arguments | {"indices": list(map(int, indices))}
         self._pool.run("decode_frames", "this video", self._encoded, arguments, output)
@@ -209,18 +209,18 @@ _open_videos: dict[int, Video] = {}
 
 
 def open_in_worker(data: np.ndarray, output: None, token: int, pixels: int | None) -> list[int]:
-    """The worker's part of opening: the number of frames, their height and width."""
+    """Opens a video in the worker: returns the number of frames, their height and width."""
     video = _opened(data, token, pixels)
     return [len(video), *video.shape[:2]]
 
 
 def decode_in_worker(data: np.ndarray, output: np.ndarray, token: int, pixels: int | None, indices: list[int]) -> None:
-    """The worker's part of decoding frames."""
+    """Decodes frames in the worker."""
     output[...] = _opened(data, token, pixels).frames(indices)
 
 
 def _opened(data: np.ndarray, token: int, pixels: int | None) -> Video:
-    """The video, kept open until another one is asked for."""
+    """The video, kept open until another one is requested."""
     if token not in _open_videos:
         _open_videos.clear()
         _open_videos[token] = Video(data, Limits(pixels=pixels))
@@ -244,7 +244,7 @@ def _to_rgb(frame: Any, output: np.ndarray) -> None:
         return
     planes = frame.to_ndarray()
     height, width = frame.height, frame.width
-    # The two planes of chroma follow in rows of their own width.
+    # The two chroma planes follow, in rows of their own width.
     chroma = planes[height:].reshape(2, height // 2, width // 2).astype(np.float32) - np.float32(128)
     luma = planes[:height].astype(np.float32)
     full = frame.color_range == _FULL_RANGE or frame.format.name == "yuvj420p"
@@ -256,7 +256,7 @@ def _to_rgb(frame: Any, output: np.ndarray) -> None:
 
 
 def _doubled(planes: np.ndarray, axis: int) -> np.ndarray:
-    """Twice as many samples along an axis, interpolated linearly; each old sample lies between two new ones."""
+    """Upsamples an axis by two, linearly; each old sample lies between two new ones."""
     moved = np.moveaxis(planes, axis, 0)
     before = np.concatenate([moved[:1], moved[:-1]])
     after = np.concatenate([moved[1:], moved[-1:]])
@@ -284,7 +284,7 @@ def _mirrored_at_edge(index: int, count: int) -> int:
     return index if index < count else 2 * count - 2 - index
 
 
-# For frames outside of the video: which frame stands for them, from their number and the number of frames.
+# Replacements for frames outside the video, from the frame's number and the number of frames.
 PADDINGS: dict[str, Callable[[int, int], int] | None] = {
     "none": None,
     "": None,
@@ -298,7 +298,7 @@ PADDINGS: dict[str, Callable[[int, int], int] | None] = {
 
 
 def padded(frames: Sequence[int], count: int, mode: str) -> list[int]:
-    """Numbers of frames of a video of ``count`` frames, those outside replaced as the mode says."""
+    """Frame numbers for a video of ``count`` frames; those outside are replaced according to the mode."""
     outside = PADDINGS[mode]
     if outside is None:
         return [frame for frame in frames if 0 <= frame < count]
@@ -306,7 +306,7 @@ def padded(frames: Sequence[int], count: int, mode: str) -> list[int]:
 
 
 def fill_frames(video: Clip, frames: list[int], fill: list[int], output: np.ndarray) -> None:
-    """The frames of those numbers into ``output``."""
+    """Writes the given frames to ``output``."""
     inside = [place for place, frame in enumerate(frames) if frame != _FILL]
     if inside:
         output[inside] = video.frames([frames[place] for place in inside])

@@ -1,4 +1,4 @@
-"""What a worker process of :class:`~penstock.kernels.codecs.worker_pool.DecoderPool` runs."""
+"""The worker processes of :class:`~penstock.kernels.codecs.worker_pool.DecoderPool`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from penstock.kernels.codecs.worker_pool import LENGTH
 
-# For each task the function: `function(data, output, **arguments)` returns what is answered.
+# The function of each task: `function(data, output, **arguments)` returns the answer.
 _TASKS = {
     "read_image_header": "penstock.kernels.codecs.image_worker:read_header_in_worker",
     "decode_image": "penstock.kernels.codecs.image_worker:decode_in_worker",
@@ -29,17 +29,17 @@ _TASKS = {
     "decode_frames": "penstock.kernels.codecs.video:decode_in_worker",
 }
 _NO_NEW_PRIVILEGES = 38
-# Memory that a decoder may take: in any case, and for each byte of its data.
+# Memory that a decoder may use: a base, and more for each byte of data.
 _MEMORY, _MEMORY_PER_BYTE = 1 << 30, 16
 _MAX_FILES = 4
 
 
 def main(channel: int, lifeline: int) -> None:
-    """Does tasks until the parent closes its end of the socket.
+    """Runs tasks until the parent closes its end of the socket.
 
     Args:
-        channel: the number of the socket's file.
-        lifeline: the number of a pipe's that is closed when the parent ends.
+        channel: file descriptor of the socket.
+        lifeline: file descriptor of a pipe that is closed when the parent ends.
     """
     _end_with_parent(lifeline)
     _give_up_privileges()
@@ -56,7 +56,7 @@ def main(channel: int, lifeline: int) -> None:
 
 
 def _end_with_parent(lifeline: int) -> None:
-    """Has the kernel end this process with the parent, whatever it is doing then."""
+    """Makes the kernel end this process with its parent, whatever it is doing."""
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     if select.select([lifeline], [], [], 0)[0]:
@@ -66,11 +66,11 @@ def _end_with_parent(lifeline: int) -> None:
 def _give_up_privileges() -> None:
     ctypes.CDLL(None).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # Where memory runs out, the worker is to go rather than its parent.
+    # If memory runs out, the worker should be killed rather than its parent.
     Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def _answer(request: dict[str, Any], memory: np.ndarray) -> dict[str, Any]:
+def _answer(request: dict[str, Any], memory: np.ndarray) -> dict[str, object]:
     size, place = request["data"], request["output"]
     data = memory[:size]
     data.flags.writeable = False
@@ -86,21 +86,21 @@ def _answer(request: dict[str, Any], memory: np.ndarray) -> dict[str, Any]:
         return {"error": type(error).__name__, "message": str(error)[:10_000]}
 
 
-def _function(task: str) -> Callable[..., Any]:
+def _function(task: str) -> Callable[..., object]:
     module, _, name = _TASKS[task].partition(":")
     function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function
 
 
 def _limit_memory(size: int) -> None:
-    """Has the process fail, rather than the machine, where a decoder takes much more than the data are worth."""
+    """Makes the process, rather than the machine, run out of memory if a decoder uses far too much."""
     used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     most = resource.getrlimit(resource.RLIMIT_DATA)[1]
     wanted = used + _MEMORY + _MEMORY_PER_BYTE * size
     resource.setrlimit(resource.RLIMIT_DATA, (wanted if most < 0 else min(wanted, most), most))
 
 
-def _receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+def _receive(connection: socket.socket) -> tuple[dict[str, object], list[int]]:
     message, files, _, _ = socket.recv_fds(connection, LENGTH.size, _MAX_FILES)
     message += _read(connection, LENGTH.size - len(message))
     (length,) = LENGTH.unpack(message)
@@ -117,6 +117,6 @@ def _read(connection: socket.socket, size: int) -> bytes:
     return bytes(parts)
 
 
-def _send(connection: socket.socket, message: dict[str, Any]) -> None:
+def _send(connection: socket.socket, message: dict[str, object]) -> None:
     packed = json.dumps(message).encode()
     connection.sendall(LENGTH.pack(len(packed)) + packed)

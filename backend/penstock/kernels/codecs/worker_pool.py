@@ -1,12 +1,12 @@
-"""Worker processes that decode what might end the process in which it is decoded.
+"""Worker processes for decoding data that may crash the decoder.
 
-A worker takes one task at a time: a few lines of JSON over a socket, the encoded bytes and the decoded ones in memory
-that both processes see. When it dies or takes too long, that is the error of the one sample, and the next task gets a
-fresh worker. Nothing that comes back from a worker is trusted further than as numbers and pixels.
+A worker runs one task at a time: a few lines of JSON over a socket, with the encoded and decoded bytes in shared
+memory. If it dies or takes too long, that is the error of one sample, and the next task gets a fresh worker. A worker's
+answers are trusted as numbers and pixels, not further.
 
-The memory has no name (``memfd_create``), so nothing is left over whoever dies first; a worker whose parent dies is ended
-by the kernel (``O_ASYNC``), also from inside of a library. Workers are started by a fresh interpreter, not by ``fork``,
-which is not safe where other threads run.
+The memory is anonymous (``memfd_create``), so nothing is left behind, whoever dies first; a worker whose parent dies is
+ended by the kernel (``O_ASYNC``), even inside a library. Workers are started by a fresh interpreter, not by ``fork``,
+which is not safe with other threads running.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from penstock.errors import DecoderDiedError, DecoderTimeoutError, PenstockError
 
 LENGTH = struct.Struct("<I")
 _STARTING_SECONDS = 60.0
-# A decoder may take so long in any case, and longer for what is large.
+# Decoders always get this long, and longer for large data.
 _SECONDS, _BYTES_PER_SECOND = 30.0, 4 << 20
 _LONGEST_ANSWER = 1 << 20
-# Memory is reserved in powers of two; more than this is given back as soon as a task needs less than a quarter.
+# Memory is reserved in powers of two, and released once a task needs less than a quarter of it.
 _MIN_MEMORY, _LARGE_MEMORY = 1 << 20, 64 << 20
 _ALIGNMENT = 64
-# No GPU; and memory of the last image is kept for the next: faulting its pages in took longer than to decode some.
+# No GPU; and the last image's memory is kept for the next: page faults took longer than decoding some images.
 _ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
     "MALLOC_TRIM_THRESHOLD_": str(128 << 20),
@@ -51,19 +51,19 @@ _WORKER = "penstock.kernels.codecs.worker"
 
 
 class WorkerStartError(PenstockError):
-    """No worker process could be started to decode in."""
+    """No worker process could be started."""
 
 
 class DecoderPool:
-    """A few processes to decode in; each is started when it is first needed.
+    """A few decoding processes, each started when first needed.
 
     Args:
-        most: how many tasks run at a time, at most.
-        seconds: that a task may take before its worker is ended; longer for large data.
+        most: the largest number of concurrent tasks.
+        seconds: timeout of a task; longer for large data.
 
     Attributes:
-        decodes: tasks that were done, whether or not the file was good.
-        deaths: workers that died of a task, those that took too long included.
+        decodes: finished tasks, successful or not.
+        deaths: workers that died, including timeouts.
         timeouts: workers that took too long.
     """
 
@@ -85,22 +85,22 @@ class DecoderPool:
         arguments: dict[str, Any] | None = None,
         output: np.ndarray | None = None,
     ) -> Any:
-        """Has a worker do a task, and waits for it.
+        """Runs a task in a worker, and waits for it.
 
         Args:
-            task: its name, as the worker knows it.
+            task: its name in the worker.
             kind: the format, for messages.
             data: the encoded bytes, uint8 of shape (n,).
-            arguments: what else the task needs; JSON-able.
-            output: what it fills, if it has something to fill.
+            arguments: further arguments; JSON-able.
+            output: filled by the task, if given.
 
         Returns:
-            What the task answered, as JSON gives it.
+            The task's answer, as JSON.
 
         Raises:
-            DecoderDiedError: the worker died of it.
+            DecoderDiedError: the worker died.
             DecoderTimeoutError: it took too long.
-            PenstockError: what the task itself raised.
+            PenstockError: raised by the task itself.
         """
         with self._places:
             worker = self._take()
@@ -127,7 +127,7 @@ class DecoderPool:
         return answer.get("result")
 
     def close(self) -> None:
-        """Ends the workers; tasks that are at work fail."""
+        """Ends the workers; running tasks fail."""
         if os.getpid() != self._owner:
             return  # A forked copy of the owner: the workers are not its own.
         with self._lock:
@@ -138,11 +138,11 @@ class DecoderPool:
         for worker in idle:
             worker.close()
         for worker in busy:
-            # Whoever waits for it closes it.
+            # The waiting thread closes it.
             worker.kill()
 
     def pids(self) -> list[int]:
-        """The processes that run."""
+        """The running processes."""
         with self._lock:
             return [worker.pid for worker in self._all]
 
@@ -180,11 +180,11 @@ class DecoderPool:
 
 
 class _WorkerGone(Exception):
-    """The worker's end of the socket is closed, or what comes from there makes no sense."""
+    """The worker's end of the socket is closed, or its answer is invalid."""
 
 
 class _Worker:
-    """One process, as its parent sees it."""
+    """One process, as seen by its parent."""
 
     def __init__(self) -> None:
         self._memory: _SharedMemory | None = None
@@ -226,7 +226,7 @@ class _Worker:
     def run(
         self, task: str, data: np.ndarray, arguments: dict[str, Any], output: np.ndarray | None, seconds: float
     ) -> dict[str, Any]:
-        """What the worker answers; ``output`` is filled where it succeeded."""
+        """The worker's answer; ``output`` is filled if it succeeded."""
         deadline = time.monotonic() + seconds
         start = -(-data.size // _ALIGNMENT) * _ALIGNMENT
         size = start + (0 if output is None else output.nbytes)
@@ -247,7 +247,7 @@ class _Worker:
         return answer
 
     def _provide(self, size: int) -> bool:
-        """Sees to memory of that size; whether it is new."""
+        """Ensures memory of that size; returns whether it is new."""
         held = self._memory
         if held is not None and size <= held.size and not (held.size > _LARGE_MEMORY and 4 * size < held.size):
             return False
@@ -267,7 +267,7 @@ class _Worker:
                 raise
             raise _WorkerGone(self._how_it_ended()) from error
 
-    def _receive(self, deadline: float) -> dict[str, Any]:
+    def _receive(self, deadline: float) -> dict[str, object]:
         (length,) = LENGTH.unpack(self._read(LENGTH.size, deadline))
         if length > _LONGEST_ANSWER:
             raise _WorkerGone(f"it answered with {length} bytes")
@@ -304,11 +304,11 @@ class _Worker:
         return f"its process was ended by the signal {-code}"
 
     def kill(self) -> None:
-        """Ends the process, so that who waits for an answer learns that there is none."""
+        """Ends the process, so that whoever waits for an answer is woken."""
         self._process.kill()
 
     def close(self) -> None:
-        """Ends the process, and lets go of what belongs to it."""
+        """Ends the process, and releases its resources."""
         self.kill()
         self._socket.close()
         with contextlib.suppress(OSError):
@@ -320,9 +320,9 @@ class _Worker:
 
 
 class _SharedMemory:
-    """Memory without a name, to be handed to another process by its file's number.
+    """Anonymous memory, shared with another process by its file descriptor.
 
-    The other process cannot make it shorter: who reads beyond the end of a file would be killed.
+    Sealed against shrinking by the other process: a read beyond the end of a file is fatal.
     """
 
     def __init__(self, size: int) -> None:
@@ -333,13 +333,13 @@ class _SharedMemory:
         self.view = np.frombuffer(mmap.mmap(self.file, size), np.uint8)
 
     def close(self) -> None:
-        """Lets it go; the mapping ends with its last view."""
+        """Releases it; the mapping ends with its last view."""
         del self.view
         os.close(self.file)
 
 
 def _raised(kind: str, message: str) -> Exception:
-    """The error that a worker tells of."""
+    """The error reported by a worker."""
     from penstock.kernels.codecs.headers.audio import CorruptRecordingError
     from penstock.kernels.codecs.headers.video import CorruptVideoError
     from penstock.kernels.codecs.image_errors import CorruptImageError, NotAnImageError
@@ -350,13 +350,13 @@ def _raised(kind: str, message: str) -> Exception:
 
 
 def _search_path() -> list[str]:
-    """Where this process finds its modules, and this package first."""
+    """The module search path of this process, starting with this package."""
     package = Path(__file__).parents[3]
     return [str(package), *(os.path.abspath(path) for path in sys.path)]
 
 
 def _interpreter() -> str:
-    """An interpreter of this Python's version; where Python is embedded, the program that runs is none."""
+    """An interpreter of this Python's version; if Python is embedded, the running program is not one."""
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     if Path(sys.executable or "").name.startswith("python"):
         return sys.executable

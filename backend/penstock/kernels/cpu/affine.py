@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+from penstock.kernels.cpu.options import OPTIONS
+
 _TO_RADIANS = np.float32(math.pi / 180)
 
 
-@njit(**_OPTIONS)
-def _cosine_sine(radians):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _cosine_sine(radians: float) -> tuple[float, float]:
     """NaN where the angle is infinite."""
     if not np.isfinite(radians):
         return np.nan, np.nan
     return math.cos(radians), math.sin(radians)
 
 
-@njit(**_OPTIONS)
-def fill_rotations_2d(angles, rotations):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def fill_rotations_2d(angles: np.ndarray, rotations: np.ndarray) -> None:
     """The matrices that map output to input coordinates (x right, y down), counter-clockwise, of angles in degrees."""
     for row in range(len(rotations)):
         c, s = _cosine_sine(np.float64(np.float32(angles[min(row, len(angles) - 1)]) * _TO_RADIANS))
         rotations[row, 0, 0], rotations[row, 0, 1], rotations[row, 1, 0], rotations[row, 1, 1] = c, -s, s, c
 
 
-@njit(**_OPTIONS)
-def fill_rotations_3d(angles, axes, rotations):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def fill_rotations_3d(angles: np.ndarray, axes: np.ndarray, rotations: np.ndarray) -> None:
     """As :func:`fill_rotations_2d`, about unit vectors (x, y, z); Rodrigues' formula."""
     for row in range(len(rotations)):
         axis = axes[min(row, len(axes) - 1)]
@@ -42,8 +42,8 @@ def fill_rotations_3d(angles, axes, rotations):  # type: ignore[no-untyped-def]
                 rotations[row, i, j] = own + (1 - c) * (axis[i] * axis[j])
 
 
-@njit(**_OPTIONS)
-def fill_canvases(sizes, rotations, enclosing, canvases):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def fill_canvases(sizes: np.ndarray, rotations: np.ndarray, enclosing: np.ndarray, canvases: np.ndarray) -> bool:
     """The least extents that hold rotated images, and these with the parity that keeps centres on or between pixels.
 
     That is the parity of the input extent from which most of an output extent comes. Tells whether all rotations are finite.
@@ -67,8 +67,8 @@ def fill_canvases(sizes, rotations, enclosing, canvases):  # type: ignore[no-unt
     return True
 
 
-@njit(**_OPTIONS)
-def fill_about_centres(linear, sizes_in, sizes_out, matrices):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def fill_about_centres(linear: np.ndarray, sizes_in: np.ndarray, sizes_out: np.ndarray, matrices: np.ndarray) -> None:
     """The matrices [R|t], float32, that map the middles of outputs to the middles of inputs."""
     half = np.float32(0.5)
     for row in range(len(matrices)):

@@ -13,7 +13,7 @@ from penstock.kernels.cpu.simd import add_product, at, load, store, total, zeros
 
 @njit(nogil=True, cache=True)
 def reflected(index: int, count: int) -> int:
-    """``index`` brought into [0, count) by mirroring at the first and the last element, which are not repeated."""
+    """``index`` mirrored into [0, count) at the first and the last element, which are not repeated."""
     if count == 1:
         return 0
     period = 2 * count - 2
@@ -32,9 +32,9 @@ def _at(signal: np.ndarray, index: int, reflect: bool) -> Any:
 def windowed_frames(
     signal: np.ndarray, window: np.ndarray, step: int, start: int, reflect: bool, out: np.ndarray
 ) -> None:
-    """Overlapping pieces of a signal times a window: ``out[t, k] = signal[start + t * step + k] * window[k]``.
+    """Overlapping frames of a signal times a window: ``out[t, k] = signal[start + t * step + k] * window[k]``.
 
-    Past the signal's ends there is its reflection, or silence; past the window there are zeros.
+    The signal is padded with its reflection or zeros, the window with zeros.
     """
     length = window.size
     for t in range(out.shape[0]):
@@ -52,7 +52,7 @@ def windowed_frames(
 
 @njit(nogil=True, cache=True)
 def spectral_power(spectrum: np.ndarray, magnitude: bool, out: np.ndarray) -> None:
-    """``out = |spectrum|**2``, or its root; both are 2-D, and any strides of theirs will do."""
+    """``out = |spectrum|**2``, or its square root; both are 2-D with any strides."""
     tile = 16
     rows, columns = spectrum.shape
     for top in range(0, rows, tile):
@@ -64,13 +64,13 @@ def spectral_power(spectrum: np.ndarray, magnitude: bool, out: np.ndarray) -> No
                     out[i, j] = math.sqrt(power) if magnitude else power
 
 
-# Columns that are summed at a time.
+# Columns summed at a time.
 COLUMNS = 32
 
 
 @njit(nogil=True, cache=True)
-def used_widths(rows, weights):  # type: ignore[no-untyped-def]
-    """How many elements of each of the ``rows`` of weights there are up to the last that is not zero."""
+def used_widths(rows: int, weights: np.ndarray) -> np.ndarray:
+    """The length of each of the ``rows`` of weights up to the last nonzero one."""
     width = weights.size // rows
     used = np.zeros(rows, np.int64)
     for i in range(weights.size):
@@ -80,15 +80,22 @@ def used_widths(rows, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def sum_rows(source, columns, starts, widths, weights, out):  # type: ignore[no-untyped-def]
-    """See :func:`weighted_rows`; all arrays are flat, and ``widths`` are of :func:`used_widths`."""
+def sum_rows(
+    source: np.ndarray,
+    columns: int,
+    starts: np.ndarray,
+    widths: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """See :func:`weighted_rows`; all arrays are flat, and ``widths`` come from :func:`used_widths`."""
     width = weights.size // starts.size
     for m in range(starts.size):
         begin, end, row = m * width, m * width + at(widths, m), (at(starts, m) - m * width) * columns
         t = 0
         while t < columns:
             if columns >= COLUMNS:
-                # The last block overlaps the one before it rather than to be shorter.
+                # The last block overlaps the previous one, so that all blocks have the same size.
                 t = min(t, columns - COLUMNS)
                 block = zeros(COLUMNS)
                 for k in range(begin, end):
@@ -104,21 +111,21 @@ def sum_rows(source, columns, starts, widths, weights, out):  # type: ignore[no-
 
 
 @njit(nogil=True, cache=True)
-def _weighted_rows(source, columns, starts, weights, out):  # type: ignore[no-untyped-def]
+def _weighted_rows(source: np.ndarray, columns: int, starts: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
     sum_rows(source, columns, starts, used_widths(starts.size, weights), weights, out)
 
 
 def weighted_rows(source: np.ndarray, starts: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
-    """``out[m] = sum over k of weights[m, k] * source[starts[m] + k]``, up to each row's last weight that is not zero.
+    """``out[m] = sum over k of weights[m, k] * source[starts[m] + k]``, up to each row's last nonzero weight.
 
-    All are contiguous, and float32 but for ``starts``.
+    All are contiguous, and float32 except ``starts``.
     """
     _weighted_rows(source.reshape(-1), source.shape[1], starts, weights.reshape(-1), out.reshape(-1))
 
 
 @njit(nogil=True, cache=True)
 def preemphasis(signal: np.ndarray, coefficient: np.float32, before: np.float32, out: np.ndarray) -> None:
-    """``out[i] = signal[i] - coefficient * signal[i - 1]``, where ``before`` stands for ``signal[-1]``."""
+    """``out[i] = signal[i] - coefficient * signal[i - 1]``, with ``before`` for ``signal[-1]``."""
     previous = before
     for i in range(out.size):
         value = np.float32(signal[i])
@@ -127,16 +134,16 @@ def preemphasis(signal: np.ndarray, coefficient: np.float32, before: np.float32,
 
 
 @njit(nogil=True, cache=True)
-def _squared(signal, index):  # type: ignore[no-untyped-def]
+def _squared(signal: np.ndarray, index: int) -> float:
     value = np.float64(at(signal, index))
     return value * value
 
 
 @njit(nogil=True, cache=True)
 def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.ndarray) -> None:
-    """The mean square over the ``window`` elements up to each one; before the first there is silence.
+    """The mean square over the ``window`` elements up to each one, with zeros before the first.
 
-    The running sum starts anew every ``reset_interval`` elements, so that its rounding errors do not add up.
+    The running sum restarts every ``reset_interval`` elements, so that rounding errors do not accumulate.
     """
     interval = reset_interval if reset_interval > 0 else max(signal.size, 1)
     scale = 1 / window
@@ -144,7 +151,7 @@ def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.n
         end, total = min(begin + interval, signal.size), 0.0
         for k in range(max(0, begin - window + 1), begin):
             total += _squared(signal, k)
-        # The sum waits for nothing but the difference of what comes and what goes.
+        # The dependency chain of the sum is one addition: of what enters minus what leaves the window.
         filled = min(max(window, begin), end)
         for i in range(begin, filled):
             total += _squared(signal, i)
@@ -160,7 +167,7 @@ def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.n
 
 @njit(nogil=True, cache=True)
 def loud_part(power: np.ndarray, threshold: np.float32) -> tuple[int, int]:
-    """The first and the last element that reach the threshold; the first comes last where none does."""
+    """The first and the last element that reach the threshold; the first is greater if none does."""
     first, last = 0, power.size - 1
     while first < power.size and not power[first] >= threshold:
         first += 1
@@ -169,12 +176,12 @@ def loud_part(power: np.ndarray, threshold: np.float32) -> tuple[int, int]:
     return first, last
 
 
-# Taps of a filter that are taken at a time.
+# Filter taps processed at a time.
 _LANES = 8
 
 
 def sinc_table(lobes: int) -> np.ndarray:
-    """A sinc function of so many lobes to each side under a Hann window, 32 entries a lobe."""
+    """A sinc function with so many lobes on each side under a Hann window, 32 entries per lobe."""
     count = lobes * 64 + 1
     center = np.float32((count - 1) * 0.5)
     offsets = np.arange(count, dtype=np.float32) - center
@@ -186,9 +193,9 @@ def sinc_table(lobes: int) -> np.ndarray:
 
 
 def sinc_phases(table: np.ndarray, lobes: int) -> np.ndarray:
-    """The entries of :func:`sinc_table` as :func:`resample` reads them.
+    """The entries of :func:`sinc_table` in the order in which :func:`resample` reads them.
 
-    Row p holds the entries p, p + 32, p + 64 and so on, then zeros; row 32 is row 0 from its second entry on.
+    Row p holds entries p, p + 32, p + 64 and so on, then zeros; row 32 is row 0 from its second entry on.
     """
     stride = 2 * lobes + 2 + _LANES
     padded = np.zeros(33 + 32 * stride, np.float32)
@@ -197,7 +204,9 @@ def sinc_phases(table: np.ndarray, lobes: int) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True)
-def _resample(padded, silence, scale, lobes, phases, steps, out):  # type: ignore[no-untyped-def]
+def _resample(
+    padded: np.ndarray, silence: float, scale: float, lobes: int, phases: np.ndarray, steps: np.ndarray, out: np.ndarray
+) -> None:
     per_sample, center = np.float32(32), np.float32(lobes * 32 + 1)
     taps = (2 * lobes + _LANES - 1) // _LANES * _LANES
     flat, stride = phases.ravel(), phases.shape[1]
@@ -210,7 +219,7 @@ def _resample(padded, silence, scale, lobes, phases, steps, out):  # type: ignor
             position = np.float32(block_position - base)
             for i in range(begin, min(begin + block, out.shape[0])):
                 first = math.ceil(position) - lobes
-                # The places in the table of one output's taps are 32 entries apart: they are in one row and the next.
+                # The table positions of an output's taps are 32 entries apart: they are in one row and the next.
                 x = np.float32(first) - position
                 entry = math.floor(x * per_sample + center)
                 low = (entry & 31) * stride + (entry >> 5)
@@ -226,16 +235,16 @@ def _resample(padded, silence, scale, lobes, phases, steps, out):  # type: ignor
 
 
 def resample(source: np.ndarray, scale: float, lobes: int, phases: np.ndarray, out: np.ndarray) -> None:
-    """Resamples (time, channels), float32: output ``i`` is at input position ``i * scale``; there is silence outside.
+    """Resamples (time, channels), float32: output ``i`` is at input position ``i * scale``; zeros outside.
 
-    The sinc's zeros are the input's samples, also where the output has fewer.
+    The zeros of the sinc are the input's samples, even if the output has fewer.
 
     Args:
         source: of float32.
-        scale: input samples for each one of the output.
-        lobes: to each side.
-        phases: of :func:`sinc_phases` for as many.
-        out: float32 of as many channels.
+        scale: input samples per output sample.
+        lobes: on each side.
+        phases: of :func:`sinc_phases` for the same number of lobes.
+        out: float32 with the same number of channels.
     """
     count, channels = source.shape
     silence = lobes + 1

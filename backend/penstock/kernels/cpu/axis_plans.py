@@ -1,14 +1,13 @@
-"""Sizes and regions of resizing, for many images in one call."""
+"""Sizes and regions for resizing, for many images in one call."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-# A size below this keeps the scale of this one: the true scale would leave the range of single precision.
+from penstock.kernels.cpu.options import OPTIONS
+
+# Smaller sizes use the scale of this one: the true scale would exceed single precision.
 _MIN_SIZE = 1e-3
 # Modes, by their number in `resize_shapes.MODES`.
 _DEFAULT, _STRETCH, _NOT_LARGER, _NOT_SMALLER = range(4)
@@ -17,20 +16,20 @@ _TOO_LARGE = 2.0**62
 HALF_AWAY, TRUNCATED, CEILED = range(3)
 
 
-@njit(**_OPTIONS)
-def _single(value):  # type: ignore[no-untyped-def]
-    """The value in single precision, which decides ties: where a size is halved, where a pixel is the nearest."""
+@njit(**OPTIONS)
+def _single(value: float) -> np.float64:
+    """The value in single precision, which decides ties: halving a size, the nearest pixel."""
     return np.float64(np.float32(value))
 
 
-@njit(**_OPTIONS)
-def _scale(size, extent):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _scale(size: float, extent: float) -> np.float64:
     return np.float64(np.float32(size) / np.float32(extent))
 
 
-@njit(**_OPTIONS)
-def _fill_extents(extents, requested, mode, most, sizes):  # type: ignore[no-untyped-def]
-    """The real-valued output extents of one image; ``requested`` may be negative, 0 is not given."""
+@njit(**OPTIONS)
+def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: np.ndarray, sizes: np.ndarray) -> None:
+    """The real-valued output extents of one image; ``requested`` may be negative; 0: not given."""
     axes = extents.size
     given = 0
     known = 0
@@ -67,8 +66,10 @@ def _fill_extents(extents, requested, mode, most, sizes):  # type: ignore[no-unt
             sizes[axis] = min(sizes[axis], most[axis])
 
 
-@njit(**_OPTIONS)
-def _region(row, axis, size, region_starts, region_ends, relative):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _region(
+    row: int, axis: int, size: int, region_starts: np.ndarray, region_ends: np.ndarray, relative: bool
+) -> tuple[float, float]:
     """From where to where one axis of one image is resized."""
     if len(region_starts) == 0:
         return 0.0, np.float64(size)
@@ -79,8 +80,10 @@ def _region(row, axis, size, region_starts, region_ends, relative):  # type: ign
     return start, end
 
 
-@njit(**_OPTIONS)
-def _fill_empty(extents, requested, starts, ends, sizes):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _fill_empty(
+    extents: np.ndarray, requested: np.ndarray, starts: np.ndarray, ends: np.ndarray, sizes: np.ndarray
+) -> None:
     """The plans of an image without pixels: its empty axes stay empty, the others get their own size alone."""
     for axis in range(extents.size):
         size = np.rint(abs(requested[axis]))
@@ -91,23 +94,23 @@ def _fill_empty(extents, requested, starts, ends, sizes):  # type: ignore[no-unt
         starts[axis], ends[axis], sizes[axis] = 0.0, np.float64(extents[axis]), np.int64(size)
 
 
-@njit(**_OPTIONS)
-def fill_axis_plans(  # type: ignore[no-untyped-def]
-    shapes,
-    requested,
-    mode,
-    most,
-    region_starts,
-    region_ends,
-    relative,
-    subpixel,
-    rounding,
-    alignment,
-    keeps_empty,
-    starts,
-    ends,
-    rounded,
-):
+@njit(**OPTIONS)
+def fill_axis_plans(
+    shapes: np.ndarray,
+    requested: np.ndarray,
+    mode: int,
+    most: np.ndarray,
+    region_starts: np.ndarray,
+    region_ends: np.ndarray,
+    relative: bool,
+    subpixel: bool,
+    rounding: int,
+    alignment: np.ndarray,
+    keeps_empty: bool,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    rounded: np.ndarray,
+) -> float:
     """Works out sizes and regions of images, whose axes are in rows.
 
     Args:
@@ -163,8 +166,15 @@ def fill_axis_plans(  # type: ignore[no-untyped-def]
     return 0.0
 
 
-@njit(**_OPTIONS)
-def fill_filters(sizes, starts, ends, shrinking, growing, filters):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def fill_filters(
+    sizes: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    shrinking: np.ndarray,
+    growing: np.ndarray,
+    filters: np.ndarray,
+) -> None:
     """Chooses the filter of each axis, those of images in rows; ``shrinking`` and ``growing`` may have one row for all."""
     images, axes = sizes.shape
     for image in range(images):
@@ -174,8 +184,15 @@ def fill_filters(sizes, starts, ends, shrinking, growing, filters):  # type: ign
             filters[image, axis] = kinds[min(image, len(kinds) - 1), 0]
 
 
-@njit(**_OPTIONS)
-def fill_windows(anchors, extents, mirrored, sizes, starts, ends):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def fill_windows(
+    anchors: np.ndarray,
+    extents: np.ndarray,
+    mirrored: np.ndarray,
+    sizes: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+) -> None:
     """Changes regions, of images whose axes are in rows, to those of windows of the outputs.
 
     The windows may reach outside of the output: there the image goes on as its edge does.

@@ -1,26 +1,25 @@
-"""Pixel-wise arithmetic on CPU."""
+"""Colour arithmetic on CPU."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import mix_pixels
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
-def _scale_add(source, factor, offset, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _scale_add(
+    source: np.ndarray, factor: np.float32, offset: np.float32, target: np.ndarray, like: np.generic
+) -> None:
     for i in range(source.size):
         target[i] = converted(np.float32(source[i]) * factor + offset, like)
 
 
-@njit(**_OPTIONS)
-def _mix(source, matrix, offset, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _mix(source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic) -> None:
     """source (pixels, 3) -> target (pixels, 1), matrix (1, 3)."""
     a, b, c, d = matrix[0, 0], matrix[0, 1], matrix[0, 2], offset[0]
     for p in range(source.shape[0]):
@@ -28,10 +27,12 @@ def _mix(source, matrix, offset, target, like):  # type: ignore[no-untyped-def]
         target[p, 0] = converted(value, like)
 
 
-@njit(**_OPTIONS)
-def _transform(source, matrix, offset, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _transform(
+    source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic
+) -> None:
     """source (pixels, 3) -> target (pixels, 3), matrix (3, 3)."""
-    # In registers, the coefficients let the loop be vectorized.
+    # In registers, so that the loop is vectorized.
     m00, m01, m02, m03 = matrix[0, 0], matrix[0, 1], matrix[0, 2], offset[0]
     m10, m11, m12, m13 = matrix[1, 0], matrix[1, 1], matrix[1, 2], offset[1]
     m20, m21, m22, m23 = matrix[2, 0], matrix[2, 1], matrix[2, 2], offset[2]
@@ -42,13 +43,13 @@ def _transform(source, matrix, offset, target, like):  # type: ignore[no-untyped
         target[p, 2] = converted(m20 * r + m21 * g + m22 * b + m23, like)
 
 
-# Pixels that are made grey at a time.
+# Pixels converted to grey at a time.
 _LANES = 16
 _WEIGHT_BITS = 15
 
 
-@njit(**_OPTIONS)
-def _to_grey(source, weights, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _to_grey(source: np.ndarray, weights: tuple[np.int32, ...], target: np.ndarray) -> None:
     """source (pixels * 3) -> target (pixels), both of uint8."""
     p = 0
     while p < target.size:
@@ -56,16 +57,16 @@ def _to_grey(source, weights, target):  # type: ignore[no-untyped-def]
             mix_pixels(source, p * 3, weights, _WEIGHT_BITS, target, p, 1)
             p += 1
         else:
-            # The last block overlaps the one before it rather than to be shorter.
+            # The last block overlaps the previous one, so that all blocks have the same size.
             p = min(p, target.size - _LANES)
             mix_pixels(source, p * 3, weights, _WEIGHT_BITS, target, p, _LANES)
             p += _LANES
 
 
 def to_grey(source: np.ndarray, luma: tuple[np.int32, ...], target: np.ndarray) -> None:
-    """Each pixel's brightness in uint8: the sum of three channels of uint8 times ``luma``; both arrays contiguous.
+    """The luminance of uint8 pixels: the sum of three channels times ``luma``; both arrays contiguous.
 
-    The weights are in multiples of 2^-15, and their sum is 1.
+    The weights are multiples of 2^-15 that sum to 1.
     """
     _to_grey(source.reshape(-1), luma, target.reshape(-1))
 

@@ -1,4 +1,4 @@
-"""Conversion between types as all operators round and saturate: half away from zero, limits, NaN to zero."""
+"""Conversion between types with every operator's rounding: half away from zero, saturating, NaN to zero."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ def converted(value: Any, like: Any) -> Any:
     raise TypeError("for use inside of numba kernels")
 
 
+# numba holds the signatures of what overloads against each other, annotations included: these functions have none.
 @overload(converted)
 def _converted(value, like):  # type: ignore[no-untyped-def]
     if isinstance(like, types.Float):
         return lambda value, like: type(like)(value)
     if isinstance(like, types.Boolean):
         if isinstance(value, types.Float):
-            # Rounded first, like other integers; NaN is true.
+            # Rounded first, as for other integers; NaN is true.
             return lambda value, like: not (abs(value) < 0.5)
         return lambda value, like: value != 0
     if isinstance(value, types.Boolean):
@@ -37,11 +38,11 @@ def _float_to_integer(like: Any) -> Any:
     low, high, half = float(lowest), float(highest), np.float32(0.5)
     nan_value = 0
     if like.bitwidth == 64 or (like.bitwidth == 32 and like.signed):
-        # The value that conversion instructions give for what has no value.
+        # The result of conversion instructions for values out of range.
         nan_value = lowest if like.signed else 1 << 63
 
     if like.bitwidth <= 16 and not like.signed:
-        # What is no number is not above 0 either, and nothing is rounded down.
+        # NaN is not above 0 either, and nothing is rounded down.
         def narrow_unsigned(value, like):  # type: ignore[no-untyped-def]
             inside = value if value > low else type(value)(low)
             inside = inside if inside < high else type(value)(high)
@@ -51,7 +52,7 @@ def _float_to_integer(like: Any) -> Any:
         return narrow_unsigned
 
     if like.bitwidth <= 16:
-        # Without branches, so that loops are vectorized; numbers of 16 bits and their halves are exact in either float.
+        # Branchless, so that loops are vectorized; 16-bit numbers and their halves are exact in either float type.
         def narrow(value, like):  # type: ignore[no-untyped-def]
             inside = value if value > low else type(value)(low)
             inside = inside if inside < high else type(value)(high)
@@ -82,7 +83,7 @@ def _integer_to_integer(value: Any, like: Any) -> Any:
     lowest, highest = np.iinfo(like.name).min, np.iinfo(like.name).max
     from_lowest, from_highest = np.iinfo(value.name).min, np.iinfo(value.name).max
     check_low, check_high = from_lowest < lowest, from_highest > highest
-    # Compared in the source's own type: a mixed comparison would go through floating point.
+    # Compared in the source's type: a mixed comparison would use floating point.
     source = np.dtype(value.name).type
     low = source(max(lowest, from_lowest))
     high = source(min(highest, from_highest))
@@ -98,13 +99,13 @@ def _integer_to_integer(value: Any, like: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _cast(source, target, like):  # type: ignore[no-untyped-def]
+def _cast(source: np.ndarray, target: np.ndarray, like: np.generic) -> None:
     for i in range(source.size):
         target[i] = converted(source[i], like)
 
 
 def cast(source: np.ndarray, target: np.ndarray) -> None:
-    """Converts all elements; arrays are contiguous and of the same size. float16 goes through float32."""
+    """Converts all elements; arrays are contiguous and of the same size. float16 is converted via float32."""
     flat = source.reshape(-1)
     if flat.dtype == np.float16:
         flat = flat.astype(np.float32)

@@ -1,23 +1,21 @@
-"""Convolution along one axis on CPU, reflected at the border without repeating the edge."""
+"""Convolution along one axis on CPU, reflecting at the border without repeating the edge."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.halves import rounded_to_halves
+from penstock.kernels.cpu.options import OPTIONS
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
-def reflected(index, size):  # type: ignore[no-untyped-def]
-    """The position inside of ``[0, size)`` that ``index`` mirrors."""
+@njit(**OPTIONS)
+def reflected(index: int, size: int) -> int:
+    """The position inside ``[0, size)`` that ``index`` is mirrored to."""
     if size == 1:
         return 0
     while index < 0 or index >= size:
@@ -25,8 +23,8 @@ def reflected(index, size):  # type: ignore[no-untyped-def]
     return index
 
 
-@njit(**_OPTIONS)
-def _convolve(source, window, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _convolve(source: np.ndarray, window: np.ndarray, target: np.ndarray, like: np.generic) -> None:
     """The middle axis of source (outer, n, inner) -> target of the same shape."""
     outer, size, inner = source.shape
     radius = window.size // 2
@@ -44,9 +42,9 @@ def _convolve(source, window, target, like):  # type: ignore[no-untyped-def]
                 out[j] = converted(line[j], like)
 
 
-@njit(**_OPTIONS)
-def _convolve_rows(source, window, target, like):  # type: ignore[no-untyped-def]
-    """Like ``_convolve``, for an inner extent so small that a whole row is taken at once."""
+@njit(**OPTIONS)
+def _convolve_rows(source: np.ndarray, window: np.ndarray, target: np.ndarray, like: np.generic) -> None:
+    """Like ``_convolve``, for an inner extent so small that whole rows are processed at once."""
     outer, size, inner = source.shape
     radius = window.size // 2
     padded = np.empty(((size + 2 * radius), inner), np.float32)
@@ -68,12 +66,12 @@ def _convolve_rows(source, window, target, like):  # type: ignore[no-untyped-def
             out[j] = converted(line[j], like)
 
 
-# Below, the vectors of the inner loop would be mostly empty.
+# Below this, the vectors of the inner loop would be mostly empty.
 _SMALL_INNER = 32
 
 
 def convolve_axis(source: np.ndarray, axis: int, window: np.ndarray, target: np.ndarray) -> None:
-    """Correlates one axis of a contiguous array with an odd window; ``target`` is of the same shape."""
+    """Correlates one axis of a contiguous array with an odd window; ``target`` has the same shape."""
     shape = source.shape
     folded = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
     kernel = _convolve_rows if folded[2] < _SMALL_INNER else _convolve
@@ -81,7 +79,7 @@ def convolve_axis(source: np.ndarray, axis: int, window: np.ndarray, target: np.
 
 
 def _convolve_halves(source: np.ndarray, axis: int, window: np.ndarray) -> np.ndarray:
-    """Correlates one axis of halves: each product is rounded to a half, as in DALI, the sums are in single precision."""
+    """Correlates one axis of halves: each product is rounded to a half, as in DALI; sums are in single precision."""
     size, radius = source.shape[axis], window.size // 2
     places = [reflected(index, size) for index in range(-radius, size + radius)]
     total = np.zeros(source.shape, np.float32)
@@ -92,7 +90,7 @@ def _convolve_halves(source: np.ndarray, axis: int, window: np.ndarray) -> np.nd
 
 
 def convolve_axes(source: np.ndarray, windows: Sequence[tuple[int, np.ndarray]], target: np.ndarray) -> None:
-    """Correlates several axes, each with its window, from the last to the first.
+    """Correlates several axes, each with its own window, from the last to the first.
 
     Only the last pass rounds, except for halves.
     """

@@ -1,20 +1,20 @@
 """Logarithms of whole arrays, in float32.
 
 Source: the mantissa's logarithm is the series of the inverse hyperbolic tangent (Abramowitz and Stegun, 4.1.27), whose
-first five terms give it to 3e-9 of itself between the square roots of a half and of two.
+first five terms have a relative error of 3e-9 between the square roots of one half and two.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import larger, load, store, zeros
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-# Elements that have a maximum of their own.
+# Independent maxima.
 _ABREAST = 32
 _LN2 = np.float32(np.log(2))
 _THIRD, _FIFTH, _SEVENTH, _NINTH = (np.float32(1 / k) for k in (3, 5, 7, 9))
@@ -23,19 +23,19 @@ _INFINITY = np.float32(np.inf)
 _SMALLEST_NORMAL, _UP, _UP_EXPONENT = np.float32(2.0**-126), np.float32(2.0**25), np.float32(25)
 
 
-@njit(**_OPTIONS)
-def _bits(number):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _bits(number: np.float32) -> np.int32:
     return np.float32(number).view(np.int32)
 
 
-@njit(**_OPTIONS)
-def _float_from_bits(bits):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _float_from_bits(bits: int) -> np.float32:
     return np.int32(bits).view(np.float32)
 
 
-@njit(**_OPTIONS)
-def largest(source):  # type: ignore[no-untyped-def]
-    """The largest number, 0 where none is positive."""
+@njit(**OPTIONS)
+def largest(source: np.ndarray) -> np.float32:
+    """The maximum, or 0 if no element is positive."""
     maxima, last = zeros(_ABREAST), source.size - source.size % _ABREAST
     for i in range(0, last, _ABREAST):
         maxima = larger(load(source, i, _ABREAST), maxima)
@@ -50,24 +50,26 @@ def largest(source):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(**_OPTIONS)
-def inverse_unit(source, relative, reference):  # type: ignore[no-untyped-def]
-    """What values are multiplied by: of the reference, or where it is ``relative``, of the largest one of the source."""
+@njit(**OPTIONS)
+def inverse_unit(source: np.ndarray, relative: bool, reference: np.float32) -> np.float32:
+    """The scale of values: from the reference or, if ``relative``, from the maximum of the source."""
     unit = largest(source) if relative else reference
     return np.float32(1) / (unit if unit != 0 or not relative else np.float32(1))
 
 
-@njit(**_OPTIONS)
-def scaled_decibels(source, scale, smallest, factor, out):  # type: ignore[no-untyped-def]
-    """``factor * log(max(source * scale, smallest))`` of as many elements as ``out`` has."""
+@njit(**OPTIONS)
+def scaled_decibels(
+    source: np.ndarray, scale: np.float32, smallest: np.float32, factor: np.float32, out: np.ndarray
+) -> None:
+    """``factor * log(max(source * scale, smallest))`` for as many elements as ``out`` has."""
     any_tiny = smallest < _SMALLEST_NORMAL
     for i in range(out.size):
         ratio = source[i] * scale
-        # Of NaN too there is the smallest.
+        # NaN becomes the smallest, too.
         ratio = ratio if ratio > smallest else smallest
         tiny = any_tiny and ratio < _SMALLEST_NORMAL
         normal = ratio * _UP if tiny else ratio
-        # The mantissa from the square root of a half on, and the exponent that belongs to it.
+        # The mantissa in the range from the square root of one half, and its exponent.
         bits = np.int32(_bits(normal) - _ROOT_HALF_BITS)
         mantissa = _float_from_bits(np.int32((bits & 0x007FFFFF) + _ROOT_HALF_BITS))
         exponent = np.float32(bits >> 23) - (_UP_EXPONENT if tiny else np.float32(0))
@@ -78,8 +80,10 @@ def scaled_decibels(source, scale, smallest, factor, out):  # type: ignore[no-un
         out[i] = (ratio if ratio == _INFINITY else logarithm) * factor
 
 
-@njit(**_OPTIONS)
-def _to_decibels(source, relative, reference, smallest, factor, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _to_decibels(
+    source: np.ndarray, relative: bool, reference: np.float32, smallest: np.float32, factor: np.float32, out: np.ndarray
+) -> None:
     scaled_decibels(source, inverse_unit(source, relative, reference), smallest, factor, out)
 
 
@@ -87,10 +91,10 @@ class Logarithm(NamedTuple):
     """A logarithmic scale.
 
     Attributes:
-        relative: to the largest element that is positive, or to 1 where there is none; not to the reference.
-        reference: what 0 dB stands for.
-        smallest: of the ratios; positive.
-        factor: of the natural logarithm.
+        relative: to the largest positive element, or to 1 if there is none; not to the reference.
+        reference: 0 dB.
+        smallest: the smallest ratio; positive.
+        factor: for the natural logarithm.
     """
 
     relative: bool
@@ -100,5 +104,5 @@ class Logarithm(NamedTuple):
 
 
 def to_decibels(source: np.ndarray, logarithm: Logarithm, out: np.ndarray) -> None:
-    """``factor * log(max(source / reference, smallest))``, the logarithm to 2e-7 of it; both are float32 and contiguous."""
+    """``factor * log(max(source / reference, smallest))``, relative error 2e-7; both are float32, contiguous."""
     _to_decibels(source.reshape(-1), *logarithm, out.reshape(-1))

@@ -1,49 +1,59 @@
 """Power spectra of many frames at once: a Fourier transform whose vectors hold the same element of 8 frames.
 
-That needs no shuffling of lanes, whatever the transform's size, and for usual sizes all intermediate results stay in the
-first-level cache. For sizes that are powers of two.
+This needs no shuffling of lanes, whatever the size of the transform, and for usual sizes all intermediate results stay
+in the L1 cache. For sizes that are powers of two.
 
-Source: Stockham's self-sorting transform, radix 4, of half the size: a real frame's even and odd elements are taken
-for real and imaginary parts, and the two spectra are told apart by their symmetry (Cooley, Lewis and Welch, 1970).
+Source: Stockham's self-sorting transform, radix 4, of half the size: a real frame's even and odd elements become real
+and imaginary parts, and the two spectra are separated by their symmetry (Cooley, Lewis and Welch, 1970).
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.audio import reflected, used_widths
-from penstock.kernels.cpu.simd import add_product, at, load, spread, store, subtract_product, transposed, zeros
+from penstock.kernels.cpu.code_generation import Vector
+from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.simd import (
+    add_product,
+    at,
+    load,
+    spread,
+    store,
+    subtract_product,
+    transposed,
+    zeros,
+)
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 _LANES = 8
-# Floats of as many complex numbers: their real parts, then the imaginary ones.
+# Floats of a vector of complex numbers: the real parts, then the imaginary parts.
 _ROW = 2 * _LANES
-# Bits of all numbers that steps of radix 4 alone reach.
+# Bits of the sizes that steps of radix 4 alone cover.
 _POWERS_OF_4 = 0x5555555555555555
-# Frames whose spectra are kept until they are stored.
+# Frames whose spectra are buffered before they are stored.
 TILE = 32
 
 
 def _roots_of_unity(powers: np.ndarray, count: int) -> np.ndarray:
-    """``exp(-2 pi i powers / count)`` as float32: real and imaginary parts in turn, in the order they are read in."""
+    """``exp(-2 pi i powers / count)`` as float32: alternating real and imaginary parts, in the order they are read."""
     angles = -2 * np.pi * powers / count
     return np.stack([np.cos(angles), np.sin(angles)], axis=-1).astype(np.float32).reshape(-1)
 
 
 @cache
 def _radices(size: int) -> list[int]:
-    """Of the steps of a transform of ``size`` complex numbers, a power of two from 4 on: the last one is always 4."""
+    """The radices of a transform of ``size`` complex numbers, a power of two from 4 on; the last one is always 4."""
     steps = size.bit_length() - 1
     return [2] * (steps % 2) + [4] * (steps // 2)
 
 
 @cache
 def _twiddles(size: int) -> np.ndarray:
-    """What each step but the last multiplies by: for each ``p``, the powers ``p``, ``2 p``, ``3 p`` of its root of unity."""
+    """The twiddles of each step but the last: for each ``p``, the powers ``p``, ``2 p``, ``3 p`` of its root of unity."""
     parts = []
     for radix in _radices(size)[:-1]:
         parts.append(_roots_of_unity(np.outer(np.arange(size // radix), np.arange(1, radix)), size))
@@ -53,25 +63,39 @@ def _twiddles(size: int) -> np.ndarray:
 
 @cache
 def _split_twiddles(size: int) -> np.ndarray:
-    """What the spectra of odd elements are multiplied by, for each ``j`` those of frequencies ``j + m * size / 4``."""
+    """The twiddle factors of the odd elements' spectra, for each ``j`` those of frequencies ``j + m * size / 4``."""
     quarter = size // 4
     return _roots_of_unity(np.arange(quarter // 2 + 1)[:, None] + np.arange(4) * quarter, 2 * size)
 
 
 @cache
 def _places(size: int) -> np.ndarray:
-    """Where the last step of the transform finds what makes up the frequencies ``j``, ``j + size / 4``, and so on."""
+    """The positions from which the last step reads the components of frequencies ``j``, ``j + size / 4``, and so on."""
     order, rest, left = np.zeros(size // 4, np.int64), np.arange(size // 4), size
     for radix in _radices(size)[:-1]:
-        # Each step puts together the frequencies of equal remainders.
+        # Each step combines the frequencies with equal remainders.
         left //= radix
         order, rest = order + rest % radix * left, rest // radix
     return order * _ROW
 
 
-@njit(**_OPTIONS)
-def _copy_frames(signal, length, step, first, count, reflect, size, out):  # type: ignore[no-untyped-def]
-    """``count`` frames, the first from ``first`` on, one every ``size`` elements of ``out``; zeros between them."""
+_FourVectors = tuple[Vector, Vector, Vector, Vector]
+# Of the steps, where the last one reads, and of the odd elements' spectra.
+_Factors = tuple[np.ndarray, np.ndarray, np.ndarray]
+# Complex numbers of 8 frames, and copies of these.
+_Scratch = tuple[np.ndarray, np.ndarray]
+TileScratch = tuple[_Scratch, np.ndarray]
+# Those of a `Transform`.
+TransformFields = tuple[np.ndarray, int, int, int, bool, bool, _Factors]
+# Where each band starts, its width, and all weights.
+_Bands = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@njit(**OPTIONS)
+def _copy_frames(
+    signal: np.ndarray, length: int, step: int, first: int, count: int, reflect: bool, size: int, out: np.ndarray
+) -> None:
+    """``count`` frames, starting with ``first``, at intervals of ``size`` elements of ``out``; zeros between them."""
     for i in range(out.size):
         out[i] = 0
     for lane in range(count):
@@ -88,17 +112,18 @@ def _copy_frames(signal, length, step, first, count, reflect, size, out):  # typ
                 out[place + k] = signal[reflected(index, signal.size)]
 
 
-@njit(**_OPTIONS)
-def _gather(source, first, step, window, work):  # type: ignore[no-untyped-def]
-    """Windowed frames, side by side: their even elements are real parts, the odd ones imaginary; zeros behind them.
+@njit(**OPTIONS)
+def _gather(source: np.ndarray, first: int, step: int, window: np.ndarray, work: np.ndarray) -> None:
+    """Windowed frames, side by side: even elements are real parts, odd ones imaginary; then zeros.
 
-    Frame ``i`` begins at ``source[first + i * step]``; nothing past the window is read. Windows have 8 elements at least.
+    Frame ``i`` begins at ``source[first + i * step]``; nothing past the window is read. Windows have at least 8
+    elements.
     """
     for i in range(window.size * _LANES, work.size, _LANES):
         store(work, i, zeros(_LANES))
     k = 0
     while k < window.size:
-        # The last block overlaps the one before it rather than to be shorter.
+        # The last block overlaps the previous one, so that all blocks have the same size.
         k = min(k, window.size - _LANES)
         i, factor = first + k, load(window, k, _LANES)
         rows = (
@@ -124,8 +149,8 @@ def _gather(source, first, step, window, work):  # type: ignore[no-untyped-def]
         k += _LANES
 
 
-@njit(**_OPTIONS)
-def _halve(work, twiddles):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _halve(work: np.ndarray, twiddles: np.ndarray) -> None:
     """A step of radix 2."""
     half = work.size // 2
     for a in range(0, half, _ROW):
@@ -140,9 +165,9 @@ def _halve(work, twiddles):  # type: ignore[no-untyped-def]
         store(work, b + _LANES, add_product(dr * wi, wr, di))
 
 
-@njit(**_OPTIONS)
-def _quarter(work, stride, twiddles, t):  # type: ignore[no-untyped-def]
-    """A step of radix 4 of the transforms of ``stride`` elements each, whose factors are those from ``t`` on."""
+@njit(**OPTIONS)
+def _quarter(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int:
+    """A step of radix 4 of transforms of ``stride`` elements each; their factors begin at ``t``."""
     quarter = stride // 4
     for p in range(0, quarter, _ROW):
         w1r, w1i = spread(at(twiddles, t), _LANES), spread(at(twiddles, t + 1), _LANES)
@@ -150,7 +175,7 @@ def _quarter(work, stride, twiddles, t):  # type: ignore[no-untyped-def]
         w3r, w3i = spread(at(twiddles, t + 4), _LANES), spread(at(twiddles, t + 5), _LANES)
         t += 6
         a = p
-        # A range would divide to know how many there are.
+        # A range would use a division to count them.
         while a < work.size:
             b, c, d = a + quarter, a + 2 * quarter, a + 3 * quarter
             ar, ai = load(work, a, _LANES), load(work, a + _LANES, _LANES)
@@ -180,9 +205,9 @@ def _quarter(work, stride, twiddles, t):  # type: ignore[no-untyped-def]
     return t
 
 
-@njit(**_OPTIONS)
-def _even_results(work, a):  # type: ignore[no-untyped-def]
-    """Numbers 0 and 2 of the last step of radix 4 of the four complex numbers from ``a`` on."""
+@njit(**OPTIONS)
+def _even_results(work: np.ndarray, a: int) -> _FourVectors:
+    """Results 0 and 2 of the last radix-4 step for the four complex numbers starting at ``a``."""
     b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
     pr, pi = (
         load(work, a, _LANES) + load(work, c, _LANES),
@@ -195,9 +220,9 @@ def _even_results(work, a):  # type: ignore[no-untyped-def]
     return pr + sr, pi + si, pr - sr, pi - si
 
 
-@njit(**_OPTIONS)
-def _odd_results(work, a):  # type: ignore[no-untyped-def]
-    """Numbers 1 and 3."""
+@njit(**OPTIONS)
+def _odd_results(work: np.ndarray, a: int) -> _FourVectors:
+    """Results 1 and 3."""
     b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
     mr, mi = (
         load(work, a, _LANES) - load(work, c, _LANES),
@@ -210,11 +235,22 @@ def _odd_results(work, a):  # type: ignore[no-untyped-def]
     return mr + ti, mi - tr, mr - ti, mi + tr
 
 
-@njit(**_OPTIONS)
-def _part(ar, ai, br, bi, split_twiddles, t, out, columns, k, mirrored):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _part(
+    ar: Vector,
+    ai: Vector,
+    br: Vector,
+    bi: Vector,
+    split_twiddles: np.ndarray,
+    t: int,
+    out: np.ndarray,
+    columns: int,
+    k: int,
+    mirrored: int,
+) -> None:
     """Squared magnitudes, times 4, of the frequencies ``k`` and ``mirrored`` of real frames.
 
-    Of the two, what the even elements and the odd ones give is the same but for signs.
+    The contributions of even and odd elements to the two differ only in sign.
     """
     even_r, even_i = ar + br, ai - bi
     odd_r, odd_i = ai + bi, br - ar
@@ -227,9 +263,9 @@ def _part(ar, ai, br, bi, split_twiddles, t, out, columns, k, mirrored):  # type
     store(out, mirrored * columns, add_product(re * re, im, im))
 
 
-@njit(**_OPTIONS)
-def _power(work, places, split_twiddles, out, columns):  # type: ignore[no-untyped-def]
-    """The transform's last step and the power of the real frames' frequencies: that of ``k`` in row ``k`` of ``out``."""
+@njit(**OPTIONS)
+def _power(work: np.ndarray, places: np.ndarray, split_twiddles: np.ndarray, out: np.ndarray, columns: int) -> None:
+    """The transform's last step, and the power of the real frames' frequencies: that of ``k`` in row ``k`` of ``out``."""
     quarter = places.size
     half, size = 2 * quarter, 4 * quarter
     a0r, a0i, a2r, a2i = _even_results(work, 0)
@@ -239,7 +275,7 @@ def _power(work, places, split_twiddles, out, columns):  # type: ignore[no-untyp
     _part(a1r, a1i, a3r, a3i, split_twiddles, 2, out, columns, quarter, size - quarter)
     for j in range(1, quarter // 2 + 1):
         k, t, a, b = quarter - j, j * 8, at(places, j), at(places, quarter - j)
-        # Half of the results at a time, so that there are registers for all.
+        # Half of the results at a time, as there are not enough registers for all.
         a0r, a0i, a2r, a2i = _even_results(work, a)
         b1r, b1i, b3r, b3i = _odd_results(work, b)
         _part(a0r, a0i, b3r, b3i, split_twiddles, t, out, columns, j, size - j)
@@ -250,9 +286,21 @@ def _power(work, places, split_twiddles, out, columns):  # type: ignore[no-untyp
         _part(a3r, a3i, b0r, b0i, split_twiddles, t + 6, out, columns, size - k, k)
 
 
-@njit(**_OPTIONS)
-def _spectra(signal, window, length, step, first, count, reflect, factors, scratch, out, columns):  # type: ignore[no-untyped-def]
-    """The power spectra of ``count`` frames side by side, 8 at most, from ``first`` on; rows of ``out`` are of ``columns``."""
+@njit(**OPTIONS)
+def _spectra(
+    signal: np.ndarray,
+    window: np.ndarray,
+    length: int,
+    step: int,
+    first: int,
+    count: int,
+    reflect: bool,
+    factors: _Factors,
+    scratch: _Scratch,
+    out: np.ndarray,
+    columns: int,
+) -> None:
+    """The power spectra of up to 8 frames side by side, starting with ``first``; ``columns`` is the stride of ``out``."""
     twiddles, places, split_twiddles = factors
     work, frames = scratch
     if length == window.size and first >= 0 and first + (_LANES - 1) * step + length <= signal.size:
@@ -271,15 +319,15 @@ def _spectra(signal, window, length, step, first, count, reflect, factors, scrat
     _power(work, places, split_twiddles, out, columns)
 
 
-@njit(**_OPTIONS)
-def _scratch(size, window):  # type: ignore[no-untyped-def]
-    """For ``size`` complex numbers of 8 frames, and copies of these."""
+@njit(**OPTIONS)
+def _scratch(size: int, window: np.ndarray) -> _Scratch:
+    """For ``size`` complex numbers of 8 frames, and copies of them."""
     return np.empty(size * _ROW, np.float32), np.empty(window.size * _LANES, np.float32)
 
 
-@njit(**_OPTIONS)
-def _store_rows(block, rows, first, frames, out):  # type: ignore[no-untyped-def]
-    """``out[k, first + column] = block[k, column]``, where there are ``frames`` of them."""
+@njit(**OPTIONS)
+def _store_rows(block: np.ndarray, rows: int, first: int, frames: int, out: np.ndarray) -> None:
+    """``out[k, first + column] = block[k, column]``, for up to ``frames`` columns."""
     if first + TILE <= frames:
         for k in range(rows):
             store(out, k * frames + first, load(block, k * TILE, TILE))
@@ -289,14 +337,14 @@ def _store_rows(block, rows, first, frames, out):  # type: ignore[no-untyped-def
             out[k * frames + first + column] = block[k * TILE + column]
 
 
-@njit(**_OPTIONS)
-def _store_columns(block, rows, first, frames, out):  # type: ignore[no-untyped-def]
-    """``out[first + column, k] = block[k, column]``, where there are ``frames`` of them."""
+@njit(**OPTIONS)
+def _store_columns(block: np.ndarray, rows: int, first: int, frames: int, out: np.ndarray) -> None:
+    """``out[first + column, k] = block[k, column]``, for up to ``frames`` columns."""
     count = min(TILE, frames - first)
     whole = count // _LANES * _LANES if rows >= _LANES else 0
     for column in range(0, whole, _LANES):
         for begin in range(0, rows, _LANES):
-            # The last block overlaps the one before it rather than to be shorter.
+            # The last block overlaps the previous one, so that all blocks have the same size.
             k = min(begin, rows - _LANES)
             i, o = k * TILE + column, (first + column) * rows + k
             lines = (
@@ -323,14 +371,26 @@ def _store_columns(block, rows, first, frames, out):  # type: ignore[no-untyped-
             out[(first + column) * rows + k] = block[k * TILE + column]
 
 
-@njit(**_OPTIONS)
-def _to_magnitudes(powers):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _to_magnitudes(powers: np.ndarray) -> None:
     for i in range(powers.size):
         powers[i] = np.sqrt(powers[i])
 
 
-@njit(**_OPTIONS)
-def _power_spectra(signal, window, length, step, start, reflect, magnitude, factors, frames, time_first, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _power_spectra(
+    signal: np.ndarray,
+    window: np.ndarray,
+    length: int,
+    step: int,
+    start: int,
+    reflect: bool,
+    magnitude: bool,
+    factors: _Factors,
+    frames: int,
+    time_first: bool,
+    out: np.ndarray,
+) -> None:
     bins = factors[1].size * 4 + 1
     scratch, block = _scratch(bins - 1, window), np.empty(bins * TILE, np.float32)
     for t in range(0, frames, TILE):
@@ -345,8 +405,10 @@ def _power_spectra(signal, window, length, step, start, reflect, magnitude, fact
             _store_rows(block, bins, t, frames, out)
 
 
-@njit(**_OPTIONS)
-def _sum_bands(powers, starts, widths, weights, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _sum_bands(
+    powers: np.ndarray, starts: np.ndarray, widths: np.ndarray, weights: np.ndarray, out: np.ndarray
+) -> None:
     """:func:`penstock.kernels.cpu.audio.weighted_rows` of the spectra of 8 frames, for rows of ``TILE``."""
     width = weights.size // starts.size
     for m in range(starts.size):
@@ -357,17 +419,25 @@ def _sum_bands(powers, starts, widths, weights, out):  # type: ignore[no-untyped
         store(out, m * TILE, sums)
 
 
-@njit(**_OPTIONS)
-def band_tile(signal, transform, bands, t, count, scratch, sums):  # type: ignore[no-untyped-def]
-    """The bands of ``count`` frames from frame ``t`` on, of ``TILE`` at most: ``sums[m * TILE + column]``.
+@njit(**OPTIONS)
+def band_tile(
+    signal: np.ndarray,
+    transform: TransformFields,
+    bands: _Bands,
+    t: int,
+    count: int,
+    scratch: TileScratch,
+    sums: np.ndarray,
+) -> None:
+    """The bands of up to ``TILE`` frames starting with frame ``t``: ``sums[m * TILE + column]``.
 
     Args:
         signal: float32.
         transform: the elements of a :class:`Transform`.
-        bands: where each of them starts, :func:`~penstock.kernels.cpu.audio.used_widths`, and the weights, flat.
-        t, count: of the frames.
+        bands: their starts, :func:`~penstock.kernels.cpu.audio.used_widths`, and the weights, flat.
+        t, count: which frames.
         scratch: of :func:`tile_scratch`.
-        sums: TILE elements of each band; those past ``count`` keep what they held, or get the bands of silence.
+        sums: ``TILE`` elements for each band; those past ``count`` are unchanged, or become the bands of silence.
     """
     window, length, step, start, reflect, magnitude, factors = transform
     starts, widths, weights = bands
@@ -377,20 +447,27 @@ def band_tile(signal, transform, bands, t, count, scratch, sums):  # type: ignor
         _spectra(signal, window, length, step, first, abreast, reflect, factors, spectra_scratch, powers, _LANES)
         if magnitude:
             _to_magnitudes(powers)
-        # While the spectra are in the first-level cache.
+        # While the spectra are in the L1 cache.
         _sum_bands(powers, starts, widths, weights, sums[column:])
 
 
-@njit(**_OPTIONS)
-def tile_scratch(transform):  # type: ignore[no-untyped-def]
-    """What :func:`band_tile` works in."""
+@njit(**OPTIONS)
+def tile_scratch(transform: TransformFields) -> TileScratch:
+    """The scratch memory of :func:`band_tile`."""
     window, factors = transform[0], transform[6]
     size = factors[1].size * 4
     return _scratch(size, window), np.empty((size + 1) * _LANES, np.float32)
 
 
-@njit(**_OPTIONS)
-def _band_power(signal, transform, starts, weights, frames, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _band_power(
+    signal: np.ndarray,
+    transform: TransformFields,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    frames: int,
+    out: np.ndarray,
+) -> None:
     bands = starts, used_widths(starts.size, weights), weights
     scratch, sums = tile_scratch(transform), np.empty(starts.size * TILE, np.float32)
     for t in range(0, frames, TILE):
@@ -399,16 +476,16 @@ def _band_power(signal, transform, starts, weights, frames, out):  # type: ignor
 
 
 class Transform(NamedTuple):
-    """Short-time Fourier transforms of one kind; see :func:`framed`.
+    """The parameters of short-time Fourier transforms; see :func:`framed`.
 
     Attributes:
-        window: half of it, and zeros up to 8 elements.
+        window: half of it, padded with zeros to 8 elements.
         length: of the window.
         step: from one frame to the next.
         start: of the first frame.
-        reflect: past its ends the signal is reflected; else there is silence.
+        reflect: pad the signal by reflection; otherwise with zeros.
         magnitude: the spectra's magnitude, not its square.
-        factors: those of the steps, where the last one reads, and those of the odd elements' spectra.
+        factors: those of the steps, the positions read in the last one, and those of the odd elements' spectra.
     """
 
     window: np.ndarray
@@ -417,18 +494,18 @@ class Transform(NamedTuple):
     start: int
     reflect: bool
     magnitude: bool
-    factors: tuple[np.ndarray, np.ndarray, np.ndarray]
+    factors: _Factors
 
 
 def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: bool, magnitude: bool) -> Transform:
-    """Transforms of ``nfft`` elements, a power of two that is at least 8, of frames of as many elements as the window.
+    """Transforms of ``nfft`` elements, a power of two from 8 on, of frames as long as the window.
 
     Args:
         window: float32.
         step: from one frame to the next.
         start: of the first frame.
-        nfft: not below the window's size.
-        reflect: past its ends the signal is reflected; else there is silence.
+        nfft: at least the window's size.
+        reflect: pad the signal by reflection; otherwise with zeros.
         magnitude: the spectra's magnitude, not its square.
     """
     halved = np.zeros(max(len(window), _LANES), np.float32)
@@ -439,9 +516,9 @@ def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: boo
 
 
 def power_spectra(signal: np.ndarray, transform: Transform, time_first: bool, out: np.ndarray) -> None:
-    """The power (or the magnitude) spectra of overlapping, windowed frames of a float32 signal.
+    """The power (or magnitude) spectra of overlapping, windowed frames of a float32 signal.
 
-    ``out`` is contiguous; of frequency ``f`` in frame ``t`` is its element (f, t), or (t, f) with ``time_first``.
+    ``out`` is contiguous; frequency ``f`` of frame ``t`` is its element (f, t), or (t, f) with ``time_first``.
     """
     frames = out.shape[0 if time_first else 1]
     _power_spectra(signal, *transform, frames, time_first, out.reshape(-1))
@@ -450,5 +527,5 @@ def power_spectra(signal: np.ndarray, transform: Transform, time_first: bool, ou
 def band_power(
     signal: np.ndarray, transform: Transform, starts: np.ndarray, weights: np.ndarray, out: np.ndarray
 ) -> None:
-    """The same as :func:`power_spectra` with :func:`penstock.kernels.cpu.audio.weighted_rows` behind it."""
-    _band_power(signal, tuple(transform), starts, weights.reshape(-1), out.shape[1], out.reshape(-1))
+    """The same as :func:`power_spectra` followed by :func:`penstock.kernels.cpu.audio.weighted_rows`."""
+    _band_power(signal, transform[:], starts, weights.reshape(-1), out.shape[1], out.reshape(-1))

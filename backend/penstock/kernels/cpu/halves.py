@@ -1,22 +1,20 @@
-"""Rounding to halves (float16), which numba does not have on CPU."""
+"""Rounding to halves (float16), which numba does not support on CPU."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+from penstock.kernels.cpu.options import OPTIONS
 
 
-@njit(**_OPTIONS)
-def _round(bits, target):  # type: ignore[no-untyped-def]
-    """The bits of singles -> the bits of the nearest halves. Without branches, so that the loop is vectorized."""
+@njit(**OPTIONS)
+def _round(bits: np.ndarray, target: np.ndarray) -> None:
+    """From the bits of singles to those of the nearest halves. Branchless, so that the loop is vectorized."""
     for i in range(bits.size):
         magnitude = np.int32(bits[i] & 0x7FFFFFFF)
         sign = np.int32((bits[i] >> 16) & 0x8000)
-        # The exponent is rebased, and half a unit of the last place added; a carry goes into the exponent as it should.
+        # The exponent is rebased, and half a unit in the last place added; a carry into the exponent is correct.
         normal = np.int32((magnitude + np.int32(0x1000) - np.int32(0x38000000)) >> 13)
         # Below 2**-14 all halves are 2**-24 apart.
         exponent = np.int32(magnitude >> 23)
@@ -30,14 +28,14 @@ def _round(bits, target):  # type: ignore[no-untyped-def]
 
 
 def rounded_to_halves(source: np.ndarray) -> np.ndarray:
-    """A float32 array's values as float16, ties away from zero, as DALI rounds on CPU (numpy and GPUs take the even one)."""
+    """A float32 array as float16, ties away from zero, as DALI rounds on CPU (numpy and GPUs: ties to even)."""
     target = np.empty(source.shape, np.float16)
     _round(np.ascontiguousarray(source).reshape(-1).view(np.uint32), target.reshape(-1).view(np.uint16))
     return target
 
 
 def round_to_halves(source: np.ndarray, target: np.ndarray) -> None:
-    """As :func:`rounded_to_halves`, into an array that is there."""
+    """Like :func:`rounded_to_halves`, into an existing array."""
     if target.flags.c_contiguous:
         _round(np.ascontiguousarray(source).reshape(-1).view(np.uint32), target.reshape(-1).view(np.uint16))
     else:

@@ -1,24 +1,22 @@
-"""Histograms of images, and images spread over them."""
+"""Histograms of images, and histogram equalization."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.audio import reflected
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import load_word
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-# Counters that are used in turn: neighbouring pixels are often alike, and a counter must be written before it is read.
+# Counters used in turn: neighbouring pixels are often equal, and a counter must be written before it is read again.
 _TURNS = 4
 
 
-@njit(**_OPTIONS)
-def _equalizing_table(counts, total, table):  # type: ignore[no-untyped-def]
-    """To each value the share of the pixels (but those of the least one) that are not above it, from 0 to 255."""
+@njit(**OPTIONS)
+def _equalizing_table(counts: np.ndarray, total: int, table: np.ndarray) -> None:
+    """Maps each value to the share of pixels not above it (without those of the minimum), scaled from 0 to 255."""
     least = 0
     while counts[least] == 0:
         least += 1
@@ -30,12 +28,12 @@ def _equalizing_table(counts, total, table):  # type: ignore[no-untyped-def]
     below = 0
     for value in range(least + 1, 256):
         below += counts[value]
-        # To the nearest even number where it is in the middle.
+        # Ties are rounded to even.
         table[value] = np.uint8(np.rint(np.float32(below) * scale))
 
 
-@njit(**_OPTIONS)
-def _count(source, channels, flat):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _count(source: np.ndarray, channels: int, flat: np.ndarray) -> None:
     """Adds an image to counters of shape (channels, _TURNS, 256), flat."""
     step = _TURNS * 256
     if channels == 3:
@@ -51,9 +49,9 @@ def _count(source, channels, flat):  # type: ignore[no-untyped-def]
             flat[channel * step + p % _TURNS * 256 + at(source, p * channels + channel)] += 1
 
 
-@njit(**_OPTIONS)
-def _look_up(source, channels, table, target):  # type: ignore[no-untyped-def]
-    """Each value's entry in its channel's table of 256, which are one after the other."""
+@njit(**OPTIONS)
+def _look_up(source: np.ndarray, channels: int, table: np.ndarray, target: np.ndarray) -> None:
+    """Looks each value up in its channel's table of 256, which are contiguous."""
     begin = 0
     if channels == 3:
         # Eight pixels at a time, read as three words.
@@ -63,16 +61,16 @@ def _look_up(source, channels, table, target):  # type: ignore[no-untyped-def]
                 values = load_word(source, block + word)
                 for i in range(8):
                     entry = (values >> np.uint64(56 - 8 * i)) & np.uint64(255)
-                    # Unsigned indices are not looked at for a sign.
+                    # Unsigned, so that no check for negative indices is compiled.
                     target[np.uint64(block + word + i)] = at(table, np.uint64((word + i) % 3 * 256) + entry)
     for channel in range(channels):
         for place in range(begin + channel, source.size, channels):
             target[place] = at(table, channel * 256 + at(source, place))
 
 
-@njit(**_OPTIONS)
-def _equalize(source, channels, target):  # type: ignore[no-untyped-def]
-    """Both flat, of pixels of so many channels."""
+@njit(**OPTIONS)
+def _equalize(source: np.ndarray, channels: int, target: np.ndarray) -> None:
+    """Both flat, of pixels with so many channels."""
     counts = np.zeros((channels, _TURNS, 256), np.int32)
     _count(source, channels, counts.ravel())
     tables = np.empty((channels, 256), np.uint8)
@@ -82,7 +80,7 @@ def _equalize(source, channels, target):  # type: ignore[no-untyped-def]
 
 
 def equalize(source: np.ndarray, target: np.ndarray) -> None:
-    """Spreads each channel's values so that its histogram is as flat as can be.
+    """Equalizes the histogram of each channel.
 
     Args:
         source, target: of uint8 and shape (..., channels), contiguous, not empty.
@@ -90,9 +88,9 @@ def equalize(source: np.ndarray, target: np.ndarray) -> None:
     _equalize(source.reshape(-1), source.shape[-1], target.reshape(-1))
 
 
-@njit(**_OPTIONS)
-def _count_tile(source, top, left, height, width, counts):  # type: ignore[no-untyped-def]
-    """Adds a tile of (H, W) to counters of shape (_TURNS, 256); beyond its borders the image is reflected."""
+@njit(**OPTIONS)
+def _count_tile(source: np.ndarray, top: int, left: int, height: int, width: int, counts: np.ndarray) -> None:
+    """Adds a tile (H, W) to counters of shape (_TURNS, 256); the image is reflected beyond its borders."""
     inside = min(width, source.shape[1] - left)
     for y in range(top, top + height):
         row = source[y if y < source.shape[0] else reflected(y, source.shape[0])]
@@ -102,15 +100,15 @@ def _count_tile(source, top, left, height, width, counts):  # type: ignore[no-un
             counts[0, row[reflected(left + x, source.shape[1])]] += 1
 
 
-@njit(**_OPTIONS)
-def _limited_table(counts, area, limit, table):  # type: ignore[no-untyped-def]
-    """To each value the share of the tile's pixels that are not above it, where none is counted more often than ``limit``."""
+@njit(**OPTIONS)
+def _limited_table(counts: np.ndarray, area: int, limit: int, table: np.ndarray) -> None:
+    """Maps each value to the share of the tile's pixels not above it, counting none more often than ``limit``."""
     if limit > 0:
         excess = 0
         for value in range(256):
             excess += max(counts[value] - limit, 0)
             counts[value] = min(counts[value], limit)
-        # What is beyond the limit is spread over all values, what then remains over some at equal distances.
+        # The excess is distributed over all values, and the rest of it over some at equal distances.
         counts += excess // 256
         rest = excess % 256
         distance = max(256 // max(rest, 1), 1)
@@ -122,17 +120,26 @@ def _limited_table(counts, area, limit, table):  # type: ignore[no-untyped-def]
         table[value] = np.uint8(min(np.rint(np.float32(below) * scale), np.float32(255)))
 
 
-@njit(**_OPTIONS)
-def _between(place, extent, tiles):  # type: ignore[no-untyped-def]
-    """The two tiles whose middles a pixel is between, and how near it is to the second one."""
+@njit(**OPTIONS)
+def _between(place: int, extent: int, tiles: int) -> tuple[int, int, np.float32]:
+    """The two tiles whose centres are around a pixel, and the weight of the second one."""
     position = np.float32(place) * (np.float32(1) / np.float32(extent)) - np.float32(0.5)
     first = int(np.floor(position))
     return max(first, 0), min(first + 1, tiles - 1), position - np.float32(first)
 
 
-@njit(**_OPTIONS)
-def _blend(source, lefts, rights, nearness, upper, lower, fy, target):  # type: ignore[no-untyped-def]
-    """A row of pixels: what the four tables around each one say, which begin at ``lefts`` and ``rights`` in two rows."""
+@njit(**OPTIONS)
+def _blend(
+    source: np.ndarray,
+    lefts: np.ndarray,
+    rights: np.ndarray,
+    nearness: np.ndarray,
+    upper: np.ndarray,
+    lower: np.ndarray,
+    fy: np.float32,
+    target: np.ndarray,
+) -> None:
+    """A row of pixels, interpolated between four tables each, which begin at ``lefts`` and ``rights`` in two rows."""
     one = np.float32(1)
     for x in range(source.size):
         left, right, fx = np.uint64(lefts[x] + source[x]), np.uint64(rights[x] + source[x]), nearness[x]
@@ -141,8 +148,10 @@ def _blend(source, lefts, rights, nearness, upper, lower, fy, target):  # type: 
         target[x] = np.uint8(np.rint(above * (one - fy) + below * fy))
 
 
-@njit(**_OPTIONS)
-def _equalize_tiles(source, tiles, extents, limit, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _equalize_tiles(
+    source: np.ndarray, tiles: tuple[int, int], extents: tuple[int, int], limit: int, target: np.ndarray
+) -> None:
     height, width = source.shape
     rows, columns = tiles
     tables = np.empty((rows, columns * 256), np.uint8)
@@ -164,12 +173,12 @@ def _equalize_tiles(source, tiles, extents, limit, target):  # type: ignore[no-u
 def equalize_tiles(
     source: np.ndarray, tiles: tuple[int, int], extents: tuple[int, int], limit: int, target: np.ndarray
 ) -> None:
-    """Equalizes the histograms of tiles, and blends between what each pixel becomes by those around it.
+    """Equalizes the histograms of tiles, interpolating between the results of neighbouring tiles.
 
     Args:
-        source, target: of uint8 and shape (H, W), of any strides, not empty.
+        source, target: of uint8 and shape (H, W), with any strides, not empty.
         tiles: rows and columns of tiles.
-        extents: height and width of each; together they may reach beyond the image, which is reflected there.
-        limit: how often a value is counted at most; 0: as often as it occurs.
+        extents: height and width of each; together they may exceed the image, which is reflected there.
+        limit: the largest count of a value; 0: unlimited.
     """
     _equalize_tiles(source, tiles, extents, limit, target)

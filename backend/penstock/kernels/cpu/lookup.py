@@ -1,4 +1,4 @@
-"""Looking numbers up in a table, and marking their places."""
+"""Table lookup, and one-hot encoding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def _look_up(source, table, target):  # type: ignore[no-untyped-def]
+def _look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
     last = table.size - 1
     for i in range(source.size):
         key = source[i]
@@ -19,34 +19,34 @@ def look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
 
     Args:
         source: integers, contiguous.
-        table: entries; the last is for numbers that have none.
+        table: entries; the last is the default.
         target: of the table's type and the source's shape, contiguous.
     """
-    # Entries are moved as they are, so that types of one size share one kernel.
+    # Entries are copied as opaque integers, so types of the same size share a kernel.
     bits = f"u{table.itemsize}"
     _look_up(source.reshape(-1), table.view(bits), target.reshape(-1).view(bits))
 
 
 @njit(nogil=True, cache=True)
-def _mark(numbers, on, off, count, inner, target):  # type: ignore[no-untyped-def]
+def _mark(numbers: np.ndarray, on: np.generic, off: np.generic, count: int, inner: int, target: np.ndarray) -> None:
     for i in range(target.size):
         target[i] = off
     for begin in range(0, numbers.size, max(inner, 1)):
         for i in range(inner):
             number = numbers[begin + i]
-            # Before fractions are cut off; also false for NaN.
+            # Before truncation; also false for NaN.
             if -1 < number < count:
                 target[begin * count + int(number) * inner + i] = on
 
 
 def mark(numbers: np.ndarray, on: np.generic, off: np.generic, count: int, inner: int, target: np.ndarray) -> None:
-    """Fills ``target`` with ``off``, but with ``on`` at the places that ``numbers`` tell.
+    """Fills ``target`` with ``off``, except ``on`` at the positions in ``numbers``.
 
     Args:
-        numbers: contiguous; fractions are cut off, and those that are no place passed over.
+        numbers: contiguous; fractions are truncated, and numbers out of range ignored.
         on, off: unsigned integers of the target's size: the bits of the values.
-        count: the number of places, along a dimension of the target that ``numbers`` does not have.
-        inner: the volume of the dimensions behind that one.
+        count: the extent of the target's new dimension.
+        inner: the volume of the dimensions after that one.
         target: contiguous.
     """
     _mark(numbers.reshape(-1), on, off, count, inner, target.reshape(-1).view(on.dtype))

@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import copy_mirrored
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-# Pixels that are turned round at a time.
+# Pixels reversed at a time.
 _LANES = 16
 
 
-@njit(**_OPTIONS)
-def _mirror_single(source, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _mirror_single(source: np.ndarray, target: np.ndarray) -> None:
     """target[r, x] = source[r, -1 - x], for rows of at least ``_LANES`` elements."""
     rows, width = source.shape
     for r in range(rows):
         row, out = source[r], target[r]
         x = 0
         while x < width:
-            # The last block overlaps the one before it rather than to be shorter.
+            # The last block overlaps the previous one, so that all blocks have the same size.
             x = min(x, width - _LANES)
             copy_mirrored(row, width - _LANES - x, out, x, _LANES, 1)
             x += _LANES
 
 
-@njit(**_OPTIONS)
-def _mirror_triple(source, target):  # type: ignore[no-untyped-def]
-    """The same for pixels of three elements each."""
+@njit(**OPTIONS)
+def _mirror_triple(source: np.ndarray, target: np.ndarray) -> None:
+    """The same for pixels of three elements."""
     rows, elements = source.shape
     width = elements // 3
     for r in range(rows):
@@ -56,7 +55,7 @@ def mirror_axis(source: np.ndarray, axis: int, target: np.ndarray) -> None:
     if kernel is None or width < _LANES:
         np.copyto(target, np.flip(source, axis))
         return
-    # Elements are moved as they are, so that types of one size share one kernel.
+    # Elements are copied as opaque integers, so types of the same size share a kernel.
     bits, shape = f"u{source.itemsize}", (-1, width * inner)
     rows = source.view(bits).reshape(shape)
     if rows.strides[1] != rows.itemsize:

@@ -1,37 +1,38 @@
-"""Sums and squared deviations along dimensions that lie beside each other, and what is normalized with them.
+"""Sums and squared deviations along adjacent dimensions, and normalization with them.
 
-Arrays are seen as (outer, reduced, inner). A sum is kept for each of a few dozen elements of a row, so that adjacent ones
-are added side by side, without waiting for each other; in the end those of one output are added, each half to the other.
+Arrays are viewed as (outer, reduced, inner). Several dozen partial sums are kept, one for each of as many adjacent
+elements of a row, so that additions do not wait for each other; in the end, those of one output are added pairwise, in
+halves.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import load, store, total, widened, zeros
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-# Elements that have a sum of their own, at least.
+# The smallest number of partial sums.
 _ABREAST = 64
-# Elements of a row that are taken at a time.
+# Elements of a row processed at a time.
 _LANES = 16
 
 
-@njit(**_OPTIONS)
-def _step(inner):  # type: ignore[no-untyped-def]
-    """How many elements of a row have a sum of their own: whole groups of ``inner``."""
+@njit(**OPTIONS)
+def _step(inner: int) -> int:
+    """The number of partial sums of a row: whole groups of ``inner``."""
     return inner * ((_ABREAST + inner - 1) // inner)
 
 
-@njit(**_OPTIONS)
-def _fold(totals, inner):  # type: ignore[no-untyped-def]
-    """Adds groups of ``inner`` elements up in the first one, each half of them to the other."""
+@njit(**OPTIONS)
+def _fold(totals: np.ndarray, inner: int) -> None:
+    """Adds groups of ``inner`` elements to the first one, pairwise in halves."""
     groups = totals.size // inner
     while groups > 1:
         half = (groups + 1) // 2
@@ -41,18 +42,18 @@ def _fold(totals, inner):  # type: ignore[no-untyped-def]
         groups = half
 
 
-@njit(**_OPTIONS)
-def _repeat(values, inner):  # type: ignore[no-untyped-def]
-    """Fills ``values`` with copies of the first ``inner`` ones."""
+@njit(**OPTIONS)
+def _repeat(values: np.ndarray, inner: int) -> None:
+    """Fills ``values`` with copies of its first ``inner`` elements."""
     for j in range(inner):
         value = values[j]
         for k in range(j, values.size, inner):
             values[k] = value
 
 
-@njit(**_OPTIONS)
-def _row_sums(row, inner, totals):  # type: ignore[no-untyped-def]
-    """The sums are left in the first elements of ``totals``."""
+@njit(**OPTIONS)
+def _row_sums(row: np.ndarray, inner: int, totals: np.ndarray) -> None:
+    """Leaves the sums in the first elements of ``totals``."""
     step = totals.size
     for j in range(step):
         totals[j] = 0
@@ -63,8 +64,8 @@ def _row_sums(row, inner, totals):  # type: ignore[no-untyped-def]
     _fold(totals, inner)
 
 
-@njit(**_OPTIONS)
-def _row_squared_deviations(row, inner, means, totals):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _row_squared_deviations(row: np.ndarray, inner: int, means: np.ndarray, totals: np.ndarray) -> None:
     step = totals.size
     for j in range(step):
         totals[j] = 0
@@ -76,8 +77,10 @@ def _row_squared_deviations(row, inner, means, totals):  # type: ignore[no-untyp
     _fold(totals, inner)
 
 
-@njit(**_OPTIONS)
-def _normalize_row(row, means, factors, shift, out, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _normalize_row(
+    row: np.ndarray, means: np.ndarray, factors: np.ndarray, shift: np.float32, out: np.ndarray, like: np.generic
+) -> None:
     step = means.size
     for begin in range(0, row.size, step):
         part, place = row[begin : begin + step], out[begin : begin + step]
@@ -85,8 +88,8 @@ def _normalize_row(row, means, factors, shift, out, like):  # type: ignore[no-un
             place[j] = converted((np.float32(part[j]) - means[j]) * factors[j] + shift, like)
 
 
-@njit(**_OPTIONS)
-def _sums(source, outer, inner, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _sums(source: np.ndarray, outer: int, inner: int, out: np.ndarray) -> None:
     size, totals = source.size // outer, np.empty(_step(inner), np.float64)
     for o in range(outer):
         _row_sums(source[o * size : (o + 1) * size], inner, totals)
@@ -94,8 +97,8 @@ def _sums(source, outer, inner, out):  # type: ignore[no-untyped-def]
             out[o, j] = totals[j]
 
 
-@njit(**_OPTIONS)
-def _squared_deviations(source, outer, inner, mean, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _squared_deviations(source: np.ndarray, outer: int, inner: int, mean: np.ndarray, out: np.ndarray) -> None:
     size, step = source.size // outer, _step(inner)
     totals, means = np.empty(step, np.float64), np.empty(step, np.float32)
     for o in range(outer):
@@ -107,8 +110,17 @@ def _squared_deviations(source, outer, inner, mean, out):  # type: ignore[no-unt
             out[o, j] = totals[j]
 
 
-@njit(**_OPTIONS)
-def _normalize(source, outer, inner, mean, factor, shift, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _normalize(
+    source: np.ndarray,
+    outer: int,
+    inner: int,
+    mean: np.ndarray,
+    factor: np.ndarray,
+    shift: np.float32,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     size, step = source.size // outer, _step(inner)
     means, factors = np.empty(step, np.float32), np.empty(step, np.float32)
     for o in range(outer):
@@ -120,8 +132,18 @@ def _normalize(source, outer, inner, mean, factor, shift, target, like):  # type
         _normalize_row(source[begin:end], means, factors, shift, target[begin:end], like)
 
 
-@njit(**_OPTIONS)
-def _standardize(source, outer, inner, ddof, epsilon, scale, shift, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _standardize(
+    source: np.ndarray,
+    outer: int,
+    inner: int,
+    ddof: int,
+    epsilon: float,
+    scale: np.float32,
+    shift: np.float32,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     size, step = source.size // outer, _step(inner)
     count = size // inner
     totals = np.empty(step, np.float64)
@@ -142,8 +164,17 @@ def _standardize(source, outer, inner, ddof, epsilon, scale, shift, target, like
         _normalize_row(row, means, factors, shift, target[begin:end], like)
 
 
-@njit(**_OPTIONS)
-def standardize_row(source, begin, end, ddof, epsilon, scale, shift, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def standardize_row(
+    source: np.ndarray,
+    begin: int,
+    end: int,
+    ddof: int,
+    epsilon: float,
+    scale: np.float32,
+    shift: np.float32,
+    target: np.ndarray,
+) -> None:
     """Elements ``begin`` to ``end``, both arrays of float32."""
     blocks, count = end - (end - begin) % _LANES, end - begin
     totals = widened(zeros(_LANES))
@@ -170,17 +201,25 @@ def standardize_row(source, begin, end, ddof, epsilon, scale, shift, target):  #
         target[i] = (source[i] - mean) * factor + shift
 
 
-@njit(**_OPTIONS)
-def _standardize_rows(source, outer, ddof, epsilon, scale, shift, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _standardize_rows(
+    source: np.ndarray,
+    outer: int,
+    ddof: int,
+    epsilon: float,
+    scale: np.float32,
+    shift: np.float32,
+    target: np.ndarray,
+) -> None:
     size = source.size // outer
     for o in range(outer):
         standardize_row(source, o * size, (o + 1) * size, ddof, epsilon, scale, shift, target)
 
 
 def around(data: np.ndarray, axes: Sequence[int]) -> tuple[int, int] | None:
-    """The volumes of the dimensions before and behind the ``axes``; None where these kernels are not for the array.
+    """The volumes of the dimensions before and after the ``axes``; None if these kernels do not suit the array.
 
-    That is where the axes are not beside each other, or a few wide rows are added up; and for halves and booleans.
+    That is if the axes are not adjacent, if few wide rows are reduced, and for halves and booleans.
     """
     shape = data.shape
     if data.dtype == np.float16 or data.dtype.kind == "b" or not data.size:
@@ -188,23 +227,23 @@ def around(data: np.ndarray, axes: Sequence[int]) -> tuple[int, int] | None:
     if not axes or sorted(axes) != list(range(min(axes), max(axes) + 1)):
         return None
     outer, inner = math.prod(shape[: min(axes)]), math.prod(shape[max(axes) + 1 :])
-    # Wide rows have sums of their own, which are not worth it for a few of them.
+    # Wide rows have sums of their own, which do not pay off for a few of them.
     return (outer, inner) if inner < _ABREAST or data.size // outer >= 4 * inner else None
 
 
 def sums(data: np.ndarray, volumes: tuple[int, int]) -> np.ndarray:
-    """The sums of the elements in float64, of the shape of ``volumes`` (see :func:`around`)."""
+    """The sums of the elements in float64, with the shape of ``volumes`` (see :func:`around`)."""
     out = np.zeros(volumes, np.float64)
     _sums(np.ascontiguousarray(data).reshape(-1), *volumes, out)
     return out
 
 
 def squared_deviations(data: np.ndarray, volumes: tuple[int, int], mean: np.ndarray) -> np.ndarray:
-    """The sums of the squared differences from ``mean``; the squares are of float32, the sums of float64.
+    """The sums of squared differences from ``mean``; squares are float32, sums float64.
 
     Args:
         data, volumes: see :func:`around`.
-        mean: one, or one for each sum, in their order.
+        mean: one, or one for each sum, in order.
     """
     out = np.zeros(volumes, np.float64)
     _squared_deviations(np.ascontiguousarray(data).reshape(-1), *volumes, _spread(mean, volumes), out)
@@ -218,9 +257,9 @@ def normalize(
 
     Args:
         data, volumes: see :func:`around`.
-        mean, factor: one, or one for each element that the axes leave, in their order.
+        mean, factor: one, or one for each element that the axes leave, in order.
         shift: added last.
-        target: contiguous, no float16.
+        target: contiguous, not float16.
     """
     source, flat = np.ascontiguousarray(data).reshape(-1), target.reshape(-1)
     parameters = _spread(mean, volumes), _spread(factor, volumes)
@@ -231,9 +270,9 @@ class Standard(NamedTuple):
     """``(data - mean) / sqrt(variance + epsilon) * scale + shift``.
 
     Attributes:
-        ddof: subtracted from the number of elements in the variance's denominator.
+        ddof: subtracted from the element count in the variance's denominator.
         epsilon: added to the variance.
-        scale: of what is left of elements of no deviation there is nothing.
+        scale: applied after the division; without deviation the result is 0 before the shift.
         shift: added last.
     """
 
@@ -244,24 +283,24 @@ class Standard(NamedTuple):
 
 
 def standardize(data: np.ndarray, volumes: tuple[int, int], standard: Standard, target: np.ndarray) -> None:
-    """What the ``standard`` says, each row while it is in the cache.
+    """Normalizes by ``standard``, each row while it is in the cache.
 
-    Gives the same as :func:`sums`, :func:`squared_deviations` and :func:`normalize` one after the other, but for the order
-    in which float64 numbers are added.
+    Equals :func:`sums`, :func:`squared_deviations` and :func:`normalize` in turn, except for the order in which float64
+    numbers are added.
 
     Args:
         data, volumes: see :func:`around`.
-        standard: see there.
-        target: contiguous, no float16.
+        standard: see :class:`Standard`.
+        target: contiguous, not float16.
     """
     source, flat = np.ascontiguousarray(data).reshape(-1), target.reshape(-1)
     if volumes[1] == 1 and source.dtype == flat.dtype == np.float32:
         _standardize_rows(source, volumes[0], *standard, flat)
         return
-    _standardize(source, *volumes, *standard, flat, target.dtype.type(0))
+    _standardize(source, volumes[0], volumes[1], *standard, flat, target.dtype.type(0))
 
 
 def _spread(values: np.ndarray, volumes: tuple[int, int]) -> np.ndarray:
-    """One value or as many as ``volumes`` tell, as float32 of that shape."""
+    """One value, or as many as ``volumes`` has, as float32 of that shape."""
     single = values.astype(np.float32, copy=False)
     return np.full(volumes, single) if single.size == 1 else np.ascontiguousarray(single).reshape(volumes)

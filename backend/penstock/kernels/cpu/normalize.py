@@ -9,19 +9,26 @@ from numba import njit
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.halves import round_to_halves
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import load, load_pixels, store
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
-
-@njit(inline="always", **_OPTIONS)
-def normalized(value, mean, factor, shift):  # type: ignore[no-untyped-def]
-    """One value, normalized in float32; all that normalize images go by this order of operations."""
+@njit(inline="always", **OPTIONS)
+def normalized(value: float, mean: np.float32, factor: np.float32, shift: np.float32) -> np.float32:
+    """One value, normalized in float32; all kernels that normalize images use this order of operations."""
     return (np.float32(value) - mean) * factor + shift
 
 
-@njit(**_OPTIONS)
-def _to_planes(source, mirror, mean, factor, shift, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _to_planes(
+    source: np.ndarray,
+    mirror: bool,
+    mean: np.ndarray,
+    factor: np.ndarray,
+    shift: np.float32,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     """source (H, W, C), contiguous in its last two dimensions -> target (C', H, W)."""
     height, width, channels = source.shape
     for c in range(channels):
@@ -37,12 +44,14 @@ def _to_planes(source, mirror, mean, factor, shift, target, like):  # type: igno
                     out[x] = converted(normalized(row[x, c], offset, scale, shift), like)
 
 
-# Pixels that are normalized at a time.
+# Pixels normalized at a time.
 _LANES = 8
 
 
-@njit(**_OPTIONS)
-def _pixels_to_planes(source, mirror, mean, factor, shift, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _pixels_to_planes(
+    source: np.ndarray, mirror: bool, mean: np.ndarray, factor: np.ndarray, shift: np.float32, target: np.ndarray
+) -> None:
     """source (H, W, 3) -> target (3, H, W) of float32; both contiguous in their last dimensions, W at least ``_LANES``."""
     height, width, _ = source.shape
     mean_r, mean_g, mean_b = mean[0], mean[1], mean[2]
@@ -52,7 +61,7 @@ def _pixels_to_planes(source, mirror, mean, factor, shift, target):  # type: ign
         red, green, blue = target[0, y], target[1, y], target[2, y]
         x = 0
         while x < width:
-            # The last block overlaps the one before it rather than to be shorter.
+            # The last block overlaps the previous one, so that all blocks have the same size.
             x = min(x, width - _LANES)
             if mirror:
                 r, g, b = load_pixels(row, (width - _LANES - x) * 3, _LANES, 3, True)
@@ -64,8 +73,10 @@ def _pixels_to_planes(source, mirror, mean, factor, shift, target):  # type: ign
             x += _LANES
 
 
-@njit(**_OPTIONS)
-def _planes_to_planes(source, mirror, mean, factor, shift, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _planes_to_planes(
+    source: np.ndarray, mirror: bool, mean: np.ndarray, factor: np.ndarray, shift: np.float32, target: np.ndarray
+) -> None:
     """source (C, H, W) -> target (C, H, W) of float32; both contiguous in W, which is at least ``_LANES``."""
     channels, height, width = source.shape
     for c in range(channels):
@@ -83,8 +94,16 @@ def _planes_to_planes(source, mirror, mean, factor, shift, target):  # type: ign
                 x += _LANES
 
 
-@njit(**_OPTIONS)
-def _to_pixels(source, mirror, mean, factor, shift, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _to_pixels(
+    source: np.ndarray,
+    mirror: bool,
+    mean: np.ndarray,
+    factor: np.ndarray,
+    shift: np.float32,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     """source (H, W, C) -> target (H, W, C')."""
     height, width, channels = source.shape
     for y in range(height):
@@ -99,13 +118,13 @@ def _to_pixels(source, mirror, mean, factor, shift, target, like):  # type: igno
 def crop_mirror_normalize(
     source: np.ndarray, layout: str, plan: Any, permutation: list[int], target: np.ndarray
 ) -> None:
-    """Fills ``target`` as ``plan`` (a ``CmnPlan``) says.
+    """Fills ``target`` according to ``plan`` (a ``CmnPlan``).
 
     Args:
         source: of ``layout``.
         layout: with one C.
         plan: of the sample.
-        permutation: the input dimension that each output dimension is.
+        permutation: for each output dimension, the input dimension.
         target: contiguous.
     """
     if target.dtype == np.float16:

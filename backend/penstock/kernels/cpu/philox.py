@@ -11,13 +11,20 @@ are those of DALI, so that a pipeline gives the same values here and there.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from llvmlite import ir
-from numba import njit
-from numba.extending import intrinsic
+from numba import njit, types
 
+from penstock.kernels.cpu.code_generation import (
+    Intrinsic,
+    IRBuilder,
+    Signature,
+    TargetContext,
+    TypingContext,
+    Value,
+    intrinsic,
+)
 from penstock.kernels.cpu.convert import converted
 
 ELEMENT_STRIDE = 257
@@ -29,23 +36,24 @@ _WEYL_0 = np.uint64(0x9E3779B9)
 _WEYL_1 = np.uint64(0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
+# The words of a block; and a number drawn, with the position after it.
+_Block = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
+_Drawn = tuple[np.uint64, np.uint64]
 _TO_UNIT = np.float32(2.0**-32)
 
 
-def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+@intrinsic
+def fma(_context: TypingContext, a: types.Float, _b: types.Float, _c: types.Float) -> Intrinsic:
     """``a * b + c`` rounded once."""
 
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        return builder.fma(*arguments)
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        return builder.fma(*args)
 
     return a(a, a, a), generate
 
 
-fma: Any = intrinsic(_fma)
-
-
 @njit(nogil=True, cache=True, inline="always")
-def block(key: Any, stream: Any, counter: Any) -> Any:
+def block(key: np.uint64, stream: np.uint64, counter: np.uint64) -> _Block:
     """The four words of block ``counter``, as 64-bit integers."""
     k0, k1 = key & _LOW, key >> _32
     c0, c1 = counter & _LOW, counter >> _32
@@ -58,7 +66,7 @@ def block(key: Any, stream: Any, counter: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def draw(key: Any, stream: Any, n: Any) -> Any:
+def draw(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.uint64:
     """Draw ``n``: 32 random bits, in a 64-bit integer."""
     words = block(key, stream, n >> np.uint64(2))
     word = n & np.uint64(3)
@@ -70,13 +78,13 @@ def draw(key: Any, stream: Any, n: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def draw64(key: Any, stream: Any, n: Any) -> Any:
+def draw64(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.uint64:
     """Draws ``n`` (low) and ``n + 1`` (high) as one number of 64 bits."""
     return draw(key, stream, n) | (draw(key, stream, n + np.uint64(1)) << _32)
 
 
 @njit(nogil=True, cache=True)
-def draw_below(key: Any, stream: Any, n: Any, bound: np.uint64) -> Any:
+def draw_below(key: np.uint64, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _Drawn:
     """A number in [0, bound), without bias, and the position after it."""
     one = np.uint64(1)
     if bound <= _LOW:
@@ -92,7 +100,7 @@ def draw_below(key: Any, stream: Any, n: Any, bound: np.uint64) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _draw_below_32_bits(key: Any, stream: Any, n: Any, bound: np.uint64) -> Any:
+def _draw_below_32_bits(key: np.uint64, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _Drawn:
     """A number in [0, bound), where the bound is below 2**32, by Lemire's method, and the position after it."""
     one = np.uint64(1)
     product = draw(key, stream, n) * bound
@@ -106,13 +114,13 @@ def _draw_below_32_bits(key: Any, stream: Any, n: Any, bound: np.uint64) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def unit(bits: np.uint64) -> Any:
+def unit(bits: np.uint64) -> np.float32:
     """32 random bits as a number in [0, 1]."""
     return np.float32(bits) * _TO_UNIT
 
 
 @njit(nogil=True, cache=True)
-def fill_units(key: Any, stream: Any, n: Any, out: np.ndarray) -> None:
+def fill_units(key: np.uint64, stream: np.uint64, n: np.uint64, out: np.ndarray) -> None:
     """Fills float32 with the numbers in [0, 1] of elements whose first one starts at draw ``n``.
 
     Words are chosen without branches, so that the loop is vectorized.
@@ -127,7 +135,7 @@ def fill_units(key: Any, stream: Any, n: Any, out: np.ndarray) -> None:
 
 
 @njit(nogil=True, cache=True)
-def draw_pair(key: Any, stream: Any, n: Any) -> Any:
+def draw_pair(key: np.uint64, stream: np.uint64, n: np.uint64) -> _Drawn:
     """Draws ``n`` and ``n + 1``."""
     counter = n >> np.uint64(2)
     words = block(key, stream, counter)
@@ -143,21 +151,23 @@ def draw_pair(key: Any, stream: Any, n: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def fill_draws(out: np.ndarray, key: Any, stream: Any, start: Any) -> None:
+def fill_draws(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64) -> None:
     """The draws from ``start`` on, one after the other."""
     for i in range(out.size):
         out[i] = draw(key, stream, start + np.uint64(i))
 
 
 @njit(nogil=True, cache=True)
-def fill_bits(out: np.ndarray, key: Any, stream: Any, start: Any) -> None:
+def fill_bits(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64) -> None:
     """The first draw of each element, as 64-bit integers."""
     for e in range(out.size):
         out[e] = draw(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
 
 
 @njit(nogil=True, cache=True)
-def fill_uniform(out: np.ndarray, key: Any, stream: Any, start: Any, low: np.float32, high: np.float32) -> None:
+def fill_uniform(
+    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, low: np.float32, high: np.float32
+) -> None:
     """Numbers between the bounds, of which ``high`` is not one, in single precision."""
     top = np.nextafter(high, low)
     base = min(low, top)
@@ -168,7 +178,9 @@ def fill_uniform(out: np.ndarray, key: Any, stream: Any, start: Any, low: np.flo
 
 
 @njit(nogil=True, cache=True)
-def fill_uniform_double(out: np.ndarray, key: Any, stream: Any, start: Any, low: float, high: float) -> None:
+def fill_uniform_double(
+    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, low: float, high: float
+) -> None:
     """Numbers between the bounds, of which ``high`` is not one, in double precision."""
     top = np.nextafter(high, low)
     base = min(low, top)
@@ -179,28 +191,32 @@ def fill_uniform_double(out: np.ndarray, key: Any, stream: Any, start: Any, low:
 
 
 @njit(nogil=True, cache=True)
-def fill_rows_of_bits(out: np.ndarray, key: Any, streams: np.ndarray, start: Any) -> None:
+def fill_rows_of_bits(out: np.ndarray, key: np.uint64, streams: np.ndarray, start: np.uint64) -> None:
     """:func:`fill_bits` for each row."""
     for row in range(len(out)):
         fill_bits(out[row], key, streams[row], start)
 
 
 @njit(nogil=True, cache=True)
-def fill_rows(out: np.ndarray, key: Any, streams: np.ndarray, start: Any, low: np.float32, high: np.float32) -> None:
+def fill_rows(
+    out: np.ndarray, key: np.uint64, streams: np.ndarray, start: np.uint64, low: np.float32, high: np.float32
+) -> None:
     """:func:`fill_uniform` for each row."""
     for row in range(len(out)):
         fill_uniform(out[row], key, streams[row], start, low, high)
 
 
 @njit(nogil=True, cache=True)
-def fill_rows_double(out: np.ndarray, key: Any, streams: np.ndarray, start: Any, low: float, high: float) -> None:
+def fill_rows_double(
+    out: np.ndarray, key: np.uint64, streams: np.ndarray, start: np.uint64, low: float, high: float
+) -> None:
     """:func:`fill_uniform_double` for each row."""
     for row in range(len(out)):
         fill_uniform_double(out[row], key, streams[row], start, low, high)
 
 
 @njit(nogil=True, cache=True)
-def normal(key: Any, stream: Any, n: Any) -> Any:
+def normal(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.float32:
     """A number of the standard normal distribution: Box and Muller's cosine branch."""
     a, b = draw_pair(key, stream, n)
     radius = math.sqrt(np.float32(-2) * math.log(unit(a)))
@@ -208,7 +224,7 @@ def normal(key: Any, stream: Any, n: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def normal_double(key: Any, stream: Any, n: Any) -> Any:
+def normal_double(key: np.uint64, stream: np.uint64, n: np.uint64) -> float:
     """:func:`normal` in double precision, from four draws."""
     a = np.float64(draw64(key, stream, n)) * 2.0**-64
     b = np.float64(draw64(key, stream, n + np.uint64(2))) * 2.0**-64
@@ -216,21 +232,27 @@ def normal_double(key: Any, stream: Any, n: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def fill_normal(out: np.ndarray, key: Any, stream: Any, start: Any, mean: np.float32, stddev: np.float32) -> None:
+def fill_normal(
+    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, mean: np.float32, stddev: np.float32
+) -> None:
     """Normally distributed numbers, in single precision."""
     for e in range(out.size):
         out[e] = fma(normal(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
 
 
 @njit(nogil=True, cache=True)
-def fill_normal_double(out: np.ndarray, key: Any, stream: Any, start: Any, mean: float, stddev: float) -> None:
+def fill_normal_double(
+    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, mean: float, stddev: float
+) -> None:
     """Normally distributed numbers, in double precision."""
     for e in range(out.size):
         out[e] = fma(normal_double(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
 
 
 @njit(nogil=True, cache=True)
-def fill_below(out: np.ndarray, key: Any, stream: Any, start: Any, bound: Any, in_a_row: bool) -> None:
+def fill_below(
+    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, bound: np.uint64, in_a_row: bool
+) -> None:
     """Integers in [0, bound), without bias; ``in_a_row``: the elements' draws follow each other without gaps."""
     n = start
     for e in range(out.size):
@@ -240,7 +262,9 @@ def fill_below(out: np.ndarray, key: Any, stream: Any, start: Any, bound: Any, i
 
 
 @njit(nogil=True, cache=True)
-def fill_weighted(out: np.ndarray, key: Any, stream: Any, start: Any, cumulative: np.ndarray, in_a_row: bool) -> None:
+def fill_weighted(
+    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, cumulative: np.ndarray, in_a_row: bool
+) -> None:
     """Indices with the probabilities whose running sums are ``cumulative``, of which the last is 1."""
     stride = np.uint64(2 if in_a_row else ELEMENT_STRIDE)
     for e in range(out.size):
@@ -253,7 +277,7 @@ def fill_weighted(out: np.ndarray, key: Any, stream: Any, start: Any, cumulative
 
 
 @njit(nogil=True, cache=True)
-def canonical(key: Any, stream: Any, n: Any, real: Any) -> Any:
+def canonical(key: np.uint64, stream: np.uint64, n: np.uint64, real: float) -> tuple[float, np.uint64]:
     """A number in [0, 1) of the type of ``real``, and the position after it."""
     if isinstance(real, np.float32):
         return min(unit(draw(key, stream, n)), np.float32(1 - 2.0**-24)), n + np.uint64(1)
@@ -262,7 +286,7 @@ def canonical(key: Any, stream: Any, n: Any, real: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def like(value: float, real: Any) -> Any:
+def like(value: float, real: float) -> float:
     """``value`` in the precision of ``real``."""
     if isinstance(real, np.float32):
         return np.float32(value)
@@ -270,7 +294,7 @@ def like(value: float, real: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def polar_normal(key: Any, stream: Any, n: Any, spare: np.ndarray) -> Any:
+def polar_normal(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndarray) -> tuple[float, np.uint64]:
     """A standard normal number by Marsaglia's polar method, and the position after it.
 
     The method gives two numbers; ``spare`` keeps the second for the next call: [1, number], or [0, _].
@@ -294,7 +318,9 @@ def polar_normal(key: Any, stream: Any, n: Any, spare: np.ndarray) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def gamma_above_one(key: Any, stream: Any, n: Any, spare: np.ndarray, shape: Any) -> Any:
+def gamma_above_one(
+    key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float
+) -> tuple[float, float, np.uint64]:
     """Two factors of a number of the gamma distribution of ``shape`` >= 1 and scale 1, and the position after it.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
@@ -315,7 +341,7 @@ def gamma_above_one(key: Any, stream: Any, n: Any, spare: np.ndarray, shape: Any
 
 
 @njit(nogil=True, cache=True)
-def gamma(key: Any, stream: Any, n: Any, spare: np.ndarray, shape: Any) -> Any:
+def gamma(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float) -> tuple[float, np.uint64]:
     """A number of the gamma distribution of ``shape`` and scale 1, and the position after it."""
     real = spare[0]
     if shape >= 1:
@@ -329,7 +355,7 @@ def gamma(key: Any, stream: Any, n: Any, spare: np.ndarray, shape: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def fill_beta(out: np.ndarray, key: Any, stream: Any, start: Any, alpha: float, beta: float) -> None:
+def fill_beta(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, alpha: float, beta: float) -> None:
     """Numbers of the beta distribution, in the precision of ``out``."""
     spare_a, spare_b = np.zeros(2, out.dtype), np.zeros(2, out.dtype)
     real = spare_a[0]
@@ -384,7 +410,7 @@ def poisson_terms(mean: float, terms: np.ndarray) -> None:
 
 
 @njit(nogil=True, cache=True)
-def log_factorial_of(number: float, known: np.ndarray) -> Any:
+def log_factorial_of(number: float, known: np.ndarray) -> float:
     """The logarithm of the factorial; ``known`` are those of small numbers, NaN until they are asked for."""
     if number >= known.size:
         return math.lgamma(number + 1)
@@ -395,7 +421,9 @@ def log_factorial_of(number: float, known: np.ndarray) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def poisson(key: Any, stream: Any, n: Any, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray) -> Any:
+def poisson(
+    key: np.uint64, stream: np.uint64, n: np.uint64, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray
+) -> float:
     """A number of the Poisson distribution whose mean has these :func:`poisson_terms`.
 
     ``factorials`` are of :func:`log_factorial_of`.
@@ -452,7 +480,13 @@ def poisson(key: Any, stream: Any, n: Any, terms: np.ndarray, factorials: np.nda
 
 @njit(nogil=True, cache=True)
 def add_normal(
-    out: np.ndarray, source: np.ndarray, key: Any, stream: Any, start: Any, mean: np.float32, stddev: np.float32
+    out: np.ndarray,
+    source: np.ndarray,
+    key: np.uint64,
+    stream: np.uint64,
+    start: np.uint64,
+    mean: np.float32,
+    stddev: np.float32,
 ) -> None:
     """``source`` plus normally distributed noise, in single precision."""
     for e in range(out.size):
@@ -462,7 +496,7 @@ def add_normal(
 
 @njit(nogil=True, cache=True)
 def add_normal_double(
-    out: np.ndarray, source: np.ndarray, key: Any, stream: Any, start: Any, mean: float, stddev: float
+    out: np.ndarray, source: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, mean: float, stddev: float
 ) -> None:
     """:func:`add_normal` in double precision, for wide integers."""
     for e in range(out.size):
@@ -472,7 +506,7 @@ def add_normal_double(
 
 @njit(nogil=True, cache=True)
 def replace_by_shots(
-    out: np.ndarray, source: np.ndarray, key: Any, stream: Any, start: Any, factor: np.float32
+    out: np.ndarray, source: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, factor: np.float32
 ) -> None:
     """Numbers of the Poisson distribution of mean ``source / factor``, times ``factor``; 0 where that mean is not."""
     # What is known of means that came before: all those of a source of bytes.
@@ -493,13 +527,13 @@ def replace_by_shots(
 def sprinkle(
     out: np.ndarray,
     source: np.ndarray,
-    key: Any,
-    stream: Any,
-    start: Any,
+    key: np.uint64,
+    stream: np.uint64,
+    start: np.uint64,
     probability: np.float32,
     salt_probability: np.float32,
-    salt: Any,
-    pepper: Any,
+    salt: np.generic,
+    pepper: np.generic,
 ) -> None:
     """Replaces random pixels by salt or by pepper. Arrays are (planes, pixels, channels); one draw decides a pixel."""
     units = np.empty(1024, np.float32)
@@ -521,9 +555,9 @@ def sprinkle(
 
 @njit(nogil=True, cache=True, error_model="numpy")  # aspect ratios may be 0
 def crop_window(
-    key: Any,
-    stream: Any,
-    start: Any,
+    key: np.uint64,
+    stream: np.uint64,
+    start: np.uint64,
     height: int,
     width: int,
     area: tuple[np.float32, np.float32],
@@ -576,9 +610,9 @@ def crop_window(
 
 @njit(nogil=True, cache=True)
 def crop_windows(
-    key: Any,
+    key: np.uint64,
     streams: np.ndarray,
-    start: Any,
+    start: np.uint64,
     extents: np.ndarray,
     area: tuple[np.float32, np.float32],
     ratio: tuple[np.float32, np.float32],

@@ -1,30 +1,39 @@
-"""Images whose pixels come from where maps say, on CPU."""
+"""Remapping images on CPU."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import at
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
-def _tap(source, y, x, c, fill):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _tap(source: np.ndarray, y: int, x: int, c: int, fill: np.float32) -> np.float32:
     if 0 <= y < source.shape[0] and 0 <= x < source.shape[1]:
         return np.float32(source[y, x, c])
     return fill
 
 
-@njit(**_OPTIONS)
-def _nearest_row(source, xs, ys, shift, fill, kept, rows, columns, out, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _nearest_row(
+    source: np.ndarray,
+    xs: np.ndarray,
+    ys: np.ndarray,
+    shift: np.float32,
+    fill: np.float32,
+    kept: bool,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    out: np.ndarray,
+    like: np.generic,
+) -> None:
     height, width, channels = source.shape
-    # In one addition: where it is none, what is just below a pixel's edge stays there.
+    # In one addition: otherwise a value just below a pixel's edge could be rounded up.
     to_nearest = shift + np.float32(0.5)
     right, low = np.float32(width), np.float32(height)
     for x in range(xs.size):
@@ -53,8 +62,16 @@ def _nearest_row(source, xs, ys, shift, fill, kept, rows, columns, out, like):  
                 out[place + c] = at(flat, pixel + c)
 
 
-@njit(**_OPTIONS)
-def _linear_row(source, xs, ys, shift, fill, out, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _linear_row(
+    source: np.ndarray,
+    xs: np.ndarray,
+    ys: np.ndarray,
+    shift: np.float32,
+    fill: np.float32,
+    out: np.ndarray,
+    like: np.generic,
+) -> None:
     height, width, channels = source.shape
     for x in range(xs.size):
         sx, sy = xs[x] + shift, ys[x] + shift
@@ -72,8 +89,20 @@ def _linear_row(source, xs, ys, shift, fill, out, like):  # type: ignore[no-unty
             out[place + c] = converted(np.float32(top + (low - top) * fy), like)
 
 
-@njit(**_OPTIONS)
-def _take_row(source, xs, ys, shift, linear, fill, kept, rows, columns, out, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _take_row(
+    source: np.ndarray,
+    xs: np.ndarray,
+    ys: np.ndarray,
+    shift: np.float32,
+    linear: bool,
+    fill: np.float32,
+    kept: bool,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    out: np.ndarray,
+    like: np.generic,
+) -> None:
     """One row of the output, flat; ``rows`` and ``columns`` are int32 of its width, to be used."""
     if linear:
         _linear_row(source, xs, ys, shift, fill, out, like)
@@ -81,16 +110,36 @@ def _take_row(source, xs, ys, shift, linear, fill, kept, rows, columns, out, lik
         _nearest_row(source, xs, ys, shift, fill, kept, rows, columns, out, like)
 
 
-@njit(**_OPTIONS)
-def _remap(source, mapx, mapy, shift, linear, fill, kept, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _remap(
+    source: np.ndarray,
+    mapx: np.ndarray,
+    mapy: np.ndarray,
+    shift: np.float32,
+    linear: bool,
+    fill: np.float32,
+    kept: bool,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     rows, columns = np.empty(target.shape[1], np.int32), np.empty(target.shape[1], np.int32)
     for y in range(target.shape[0]):
         out = target[y].ravel()
         _take_row(source, mapx[y], mapy[y], shift, linear, fill, kept, rows, columns, out, like)
 
 
-@njit(**_OPTIONS)
-def _waves(source, across, down, shift, linear, fill, kept, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _waves(
+    source: np.ndarray,
+    across: np.ndarray,
+    down: np.ndarray,
+    shift: np.float32,
+    linear: bool,
+    fill: np.float32,
+    kept: bool,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     width = target.shape[1]
     xs, ys = np.empty(width, np.float32), np.empty(width, np.float32)
     rows, columns = np.empty(width, np.int32), np.empty(width, np.int32)
@@ -102,8 +151,21 @@ def _waves(source, across, down, shift, linear, fill, kept, target, like):  # ty
         _take_row(source, xs, ys, shift, linear, fill, kept, rows, columns, target[y].ravel(), like)
 
 
-@njit(**_OPTIONS)
-def _ball(source, radius, middle_x, middle_y, from_x, from_y, shift, linear, fill, kept, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _ball(
+    source: np.ndarray,
+    radius: float,
+    middle_x: float,
+    middle_y: float,
+    from_x: np.ndarray,
+    from_y: np.ndarray,
+    shift: np.float32,
+    linear: bool,
+    fill: np.float32,
+    kept: bool,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     width = target.shape[1]
     xs, ys = np.empty(width, np.float32), np.empty(width, np.float32)
     rows, columns = np.empty(width, np.int32), np.empty(width, np.int32)
@@ -118,7 +180,7 @@ def _ball(source, radius, middle_x, middle_y, from_x, from_y, shift, linear, fil
 
 
 def _is_kept(source: np.ndarray, target: np.ndarray) -> bool:
-    """Whether pixels that are taken as they are are what they are by way of float32."""
+    """Whether pixels that are copied are the same when converted via float32."""
     return source.dtype == target.dtype and (source.dtype == np.float32 or source.itemsize <= 2)
 
 
@@ -131,13 +193,13 @@ def remap(
     target: np.ndarray,
     fill: float = 0.0,
 ) -> None:
-    """Takes the pixels of an image (H, W, C) at (mapx + shift, mapy + shift), counted from the first pixel's centre.
+    """Takes the pixels of an image (H, W, C) at (mapx + shift, mapy + shift), relative to the first pixel's centre.
 
     Args:
         source, mapx, mapy: contiguous; the maps are float32 of the output's height and width.
-        linear: interpolate; else the nearest pixel is taken.
-        target: its dtype tells how results are rounded.
-        fill: what lies beyond the source's border.
+        linear: interpolate; otherwise use the nearest pixel.
+        target: its dtype decides how results are rounded.
+        fill: beyond the source's border.
     """
     kept, value = _is_kept(source, target), np.float32(fill)
     _remap(source, mapx, mapy, np.float32(shift), linear, value, kept, target, target.dtype.type(0))
@@ -152,13 +214,13 @@ def displace_by_waves(
     target: np.ndarray,
     fill: float = 0.0,
 ) -> None:
-    """As :func:`remap`, by maps that displace each row y by ``across[y]`` and each column x by ``down[x]``."""
+    """Like :func:`remap`, with maps that displace each row y by ``across[y]`` and each column x by ``down[x]``."""
     kept, value = _is_kept(source, target), np.float32(fill)
     _waves(source, across, down, np.float32(shift), linear, value, kept, target, target.dtype.type(0))
 
 
 def displace_on_ball(source: np.ndarray, shift: float, linear: bool, target: np.ndarray, fill: float = 0.0) -> None:
-    """As :func:`remap`, as on a ball: distances from the middle are squared, in units of half the longer side."""
+    """Like :func:`remap`, with a bulge: distances from the centre are squared, in units of half the longer side."""
     height, width = source.shape[:2]
     middle_x, middle_y = width / 2, height / 2
     from_x = np.arange(width, dtype=np.float32) + np.float32(0.5 - middle_x)

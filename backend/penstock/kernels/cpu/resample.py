@@ -1,15 +1,14 @@
-"""Separable resampling on CPU, and what follows it before a network, in one pass.
+"""Separable resampling on CPU, fused with normalization.
 
-For each line of the output, the rows above it are summed into one row of floats, which stays in the cache; then that
-row's columns are summed into the line. Only the rows and columns that the filters name are read, so a window of the
-output costs as much as it is large. Where the height grows, columns go first, since there are fewer rows to resample.
-Sums are of float32, in an order that does not depend on the window: a part of the output equals the part of the whole.
+For each line of the output, the input rows are summed into one row of floats, which stays in the cache; then that row's
+columns are summed into the line. Only the rows and columns in the filters are read, so the cost of a window depends on
+its size alone. If the height grows, columns are resampled first, as there are fewer rows. Sums are float32, in an order
+that does not depend on the window: a part of the output equals the part of the whole.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -17,10 +16,10 @@ from numba import njit
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.halves import round_to_halves
 from penstock.kernels.cpu.normalize import converted_fill, normalized
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import add_product, at, load, load_pixels, rounded, store, zeros
 from penstock.kernels.filters import Taps
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 # Columns are summed four values at a time, so lines of pixels have this many spare elements at their end.
 _SPARE = 4
 _NO_FILTER = Taps(np.empty(0, np.int32), np.empty((0, 0), np.float32))
@@ -28,14 +27,14 @@ _NO_FILTER = Taps(np.empty(0, np.int32), np.empty((0, 0), np.float32))
 
 @dataclass(frozen=True)
 class Normalization:
-    """What follows a resize: ``(x - mean) * factor + shift``, per channel, for the C channels of the input.
+    """Normalization after a resize: ``(x - mean) * factor + shift``, per channel, for the C channels of the input.
 
     Attributes:
         mean, factor: float32, of shape (C,).
         shift: added last.
         planar: the output is (C', h, w), else (h, w, C').
-        fill: of what the output has beside the image and beyond C: one value, or float32 of shape (C',).
-        place: where the image lies in the rows and columns of the output.
+        fill: for output outside the image and channels beyond C: one value, or float32 of shape (C',).
+        place: of the image in the rows and columns of the output.
     """
 
     mean: np.ndarray
@@ -46,8 +45,8 @@ class Normalization:
     place: tuple[int, int] = (0, 0)
 
 
-@njit(**_OPTIONS)
-def _sum_rows(flat, first, stride, weights, row, count):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _sum_rows(flat: np.ndarray, first: int, stride: int, weights: np.ndarray, row: np.ndarray, count: int) -> None:
     """row[i] = sum over k of weights[k] * flat[first + k * stride + i], for i below count."""
     i = 0
     while i < count:
@@ -60,7 +59,7 @@ def _sum_rows(flat, first, stride, weights, row, count):  # type: ignore[no-unty
             store(row, i, short)
             i += 1
         else:
-            # The last block overlaps the one before it rather than to be shorter.
+            # The last block overlaps the previous one, so that all blocks have the same size.
             i = min(i, count - 32)
             total = zeros(32)
             place = first + i
@@ -71,17 +70,19 @@ def _sum_rows(flat, first, stride, weights, row, count):  # type: ignore[no-unty
             i += 32
 
 
-@njit(**_OPTIONS)
-def _sum_pixels(row, first, channels, starts, weights, line):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _sum_pixels(
+    row: np.ndarray, first: int, channels: int, starts: np.ndarray, weights: np.ndarray, line: np.ndarray
+) -> None:
     """:func:`_sum_columns` for at most four channels and at least four columns.
 
-    Four columns at a time: the sums of one have to wait for each other, those of different columns do not.
+    Four columns at a time: their sums do not wait for each other, unlike the additions of one sum.
     """
     taps = weights.shape[1]
     flat = weights.ravel()
     x = 0
     while x < starts.size:
-        # The last block overlaps the one before it rather than to be shorter.
+        # The last block overlaps the previous one, so that all blocks have the same size.
         x = min(x, starts.size - 4)
         place_0, place_1 = (at(starts, x) - first) * channels, (at(starts, x + 1) - first) * channels
         place_2, place_3 = (at(starts, x + 2) - first) * channels, (at(starts, x + 3) - first) * channels
@@ -95,7 +96,7 @@ def _sum_pixels(row, first, channels, starts, weights, line):  # type: ignore[no
             place_1 += channels
             place_2 += channels
             place_3 += channels
-        # Lanes beyond the channels spill into the next pixel, which is written after this one.
+        # Lanes beyond the channels spill into the next pixel, which is written afterwards.
         store(line, x * channels, total_0)
         store(line, (x + 1) * channels, total_1)
         store(line, (x + 2) * channels, total_2)
@@ -103,8 +104,10 @@ def _sum_pixels(row, first, channels, starts, weights, line):  # type: ignore[no
         x += 4
 
 
-@njit(**_OPTIONS)
-def _sum_columns(row, first, channels, starts, weights, line):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _sum_columns(
+    row: np.ndarray, first: int, channels: int, starts: np.ndarray, weights: np.ndarray, line: np.ndarray
+) -> None:
     """line[x * channels + c] = sum over k of weights[x, k] * row[(starts[x] - first + k) * channels + c]."""
     if channels <= 4 and starts.size >= 4:
         _sum_pixels(row, first, channels, starts, weights, line)
@@ -120,14 +123,16 @@ def _sum_columns(row, first, channels, starts, weights, line):  # type: ignore[n
             for k in range(x * taps, (x + 1) * taps):
                 total = add_product(total, at(flat, k), load(row, place, 4))
                 place += channels
-            # Lanes beyond the channels spill into the next pixel, which is written after this one.
+            # Lanes beyond the channels spill into the next pixel, which is written afterwards.
             store(line, x * channels + c, total)
             c += 4
 
 
-@njit(**_OPTIONS)
-def _resampled_columns(source, channels, starts, weights, first_row, rows):  # type: ignore[no-untyped-def]
-    """Some rows of an image whose rows are flat, with their columns resampled: float32, (rows, w * C + spare)."""
+@njit(**OPTIONS)
+def _resampled_columns(
+    source: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, first_row: int, rows: int
+) -> np.ndarray:
+    """Rows of an image, as flat rows, with their columns resampled: float32, (rows, w * C + spare)."""
     first = starts.min()
     count = (starts.max() + weights.shape[1] - first) * channels
     flat, stride = source.ravel(), source.shape[1]
@@ -140,16 +145,30 @@ def _resampled_columns(source, channels, starts, weights, first_row, rows):  # t
     return lines
 
 
-@njit(**_OPTIONS)
-def _buffers(channels, h_starts, h_weights, width):  # type: ignore[no-untyped-def]
-    """The first column that is read, how many values of a row are, and a row and a line of floats to sum into."""
+@njit(**OPTIONS)
+def _buffers(
+    channels: int, h_starts: np.ndarray, h_weights: np.ndarray, width: int
+) -> tuple[int, int, np.ndarray, np.ndarray]:
+    """The first column read, the number of values of a row, and a row and a line of floats for sums."""
     first = h_starts.min() if h_starts.size else 0
     count = (h_starts.max() + h_weights.shape[1] - first) * channels if h_starts.size else width * channels
     return first, count, np.empty(count + _SPARE, np.float32), np.empty(width * channels + _SPARE, np.float32)
 
 
-@njit(**_OPTIONS)
-def _sum_line(flat, stride, channels, start, weights, first, count, h_starts, h_weights, row, line):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _sum_line(
+    flat: np.ndarray,
+    stride: int,
+    channels: int,
+    start: int,
+    weights: np.ndarray,
+    first: int,
+    count: int,
+    h_starts: np.ndarray,
+    h_weights: np.ndarray,
+    row: np.ndarray,
+    line: np.ndarray,
+) -> None:
     """One line of the output; without horizontal filters, the columns are resampled already."""
     if h_starts.size:
         _sum_rows(flat, start * stride + first * channels, stride, weights, row, count)
@@ -158,8 +177,17 @@ def _sum_line(flat, stride, channels, start, weights, first, count, h_starts, h_
         _sum_rows(flat, start * stride, stride, weights, line, count)
 
 
-@njit(**_OPTIONS)
-def _resample_plane(source, channels, v_starts, v_weights, h_starts, h_weights, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _resample_plane(
+    source: np.ndarray,
+    channels: int,
+    v_starts: np.ndarray,
+    v_weights: np.ndarray,
+    h_starts: np.ndarray,
+    h_weights: np.ndarray,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     """source (H, W * C), rows maybe longer -> target (h, w * C)."""
     first, count, row, line = _buffers(channels, h_starts, h_weights, target.shape[1] // channels)
     flat, stride = source.ravel(), source.shape[1]
@@ -170,15 +198,30 @@ def _resample_plane(source, channels, v_starts, v_weights, h_starts, h_weights, 
             out[i] = converted(line[i], like)
 
 
-@njit(**_OPTIONS)
-def _round(line, like):  # type: ignore[no-untyped-def]
-    """Brings values to those that the type of ``like`` holds. A loop of its own, so that it is vectorized."""
+@njit(**OPTIONS)
+def _round(line: np.ndarray, like: np.generic) -> None:
+    """Clamps and rounds values to the type of ``like``. A loop of its own, so that it is vectorized."""
     for i in range(line.size):
         line[i] = np.float32(converted(line[i], like))
 
 
-@njit(**_OPTIONS)
-def _resample_to_planes(source, channels, vertical, horizontal, between, scaling, target, area, like):  # type: ignore[no-untyped-def]
+# Where taps begin, and their weights; means, factors and what is added.
+_Taps = tuple[np.ndarray, np.ndarray]
+_Scaling = tuple[np.ndarray, np.ndarray, np.float32]
+
+
+@njit(**OPTIONS)
+def _resample_to_planes(
+    source: np.ndarray,
+    channels: int,
+    vertical: _Taps,
+    horizontal: _Taps,
+    between: np.generic,
+    scaling: _Scaling,
+    target: np.ndarray,
+    area: tuple[int, int, int],
+    like: np.generic,
+) -> None:
     """source (H, W * C) -> target (C', h, w), writing the ``area`` of its first C channels."""
     (v_starts, v_weights), (h_starts, h_weights) = vertical, horizontal
     (mean, factor, shift), (top, left, width) = scaling, area
@@ -197,12 +240,22 @@ def _resample_to_planes(source, channels, vertical, horizontal, between, scaling
                 out[left + x] = converted(plane[x], like)
 
 
-# Pixels that are normalized at a time.
+# Pixels normalized at a time.
 _LANES = 8
 
 
-@njit(**_OPTIONS)
-def _resample_to_three_planes(source, channels, vertical, horizontal, between, scaling, target, area, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _resample_to_three_planes(
+    source: np.ndarray,
+    channels: int,
+    vertical: _Taps,
+    horizontal: _Taps,
+    between: np.generic,
+    scaling: _Scaling,
+    target: np.ndarray,
+    area: tuple[int, int, int],
+    like: np.generic,
+) -> None:
     """:func:`_resample_to_planes` for three channels, to float32 and of a width of at least ``_LANES``."""
     (v_starts, v_weights), (h_starts, h_weights) = vertical, horizontal
     (mean, factor, shift), (top, left, width) = scaling, area
@@ -223,8 +276,18 @@ def _resample_to_three_planes(source, channels, vertical, horizontal, between, s
             x += _LANES
 
 
-@njit(**_OPTIONS)
-def _resample_to_pixels(source, channels, vertical, horizontal, between, scaling, target, area, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _resample_to_pixels(
+    source: np.ndarray,
+    channels: int,
+    vertical: _Taps,
+    horizontal: _Taps,
+    between: np.generic,
+    scaling: _Scaling,
+    target: np.ndarray,
+    area: tuple[int, int, int],
+    like: np.generic,
+) -> None:
     """source (H, W * C) -> target (h, w, C'), writing the ``area`` of its first C channels."""
     (v_starts, v_weights), (h_starts, h_weights) = vertical, horizontal
     (mean, factor, shift), (top, left, width) = scaling, area
@@ -239,8 +302,10 @@ def _resample_to_pixels(source, channels, vertical, horizontal, between, scaling
                 out[left + x, c] = converted(normalized(at(line, x * channels + c), mean[c], factor[c], shift), like)
 
 
-@njit(**_OPTIONS)
-def _resample_axis(source, starts, weights, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _resample_axis(
+    source: np.ndarray, starts: np.ndarray, weights: np.ndarray, target: np.ndarray, like: np.generic
+) -> None:
     """The middle axis of source (outer, n, inner) -> target (outer, m, inner)."""
     size, inner = source.shape[1], source.shape[2]
     flat = source.ravel()
@@ -253,8 +318,10 @@ def _resample_axis(source, starts, weights, target, like):  # type: ignore[no-un
                 out[i] = converted(row[i], like)
 
 
-@njit(**_OPTIONS)
-def _gather_plane(source, channels, rows, columns, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _gather_plane(
+    source: np.ndarray, channels: int, rows: np.ndarray, columns: np.ndarray, target: np.ndarray, like: np.generic
+) -> None:
     """Nearest neighbours of source (H, W * C) -> target (h, w * C)."""
     for y in range(rows.size):
         line = source[rows[y]]
@@ -279,9 +346,9 @@ def resample_image(
 
     Args:
         source: contiguous, of shape (H, W, C), of uint8, int16, uint16 or float32.
-        vertical, horizontal: filters of the axes, or of the part of them that is wanted.
-        target: contiguous, of shape (h, w, C); its dtype tells how results are rounded.
-        columns_first: resample columns before rows; quicker where the height grows.
+        vertical, horizontal: filters of the axes, or of a window of them.
+        target: contiguous, of shape (h, w, C); its dtype decides how results are rounded.
+        columns_first: resample columns before rows; faster if the height grows.
     """
     rows, vertical, horizontal = _ordered(source, vertical, horizontal, columns_first)
     lines = target.reshape(target.shape[0], -1)
@@ -300,18 +367,18 @@ def resample_normalized(
     """Resamples an image, normalizes, converts and transposes it.
 
     The result is bit for bit that of :func:`resample_image` into an array of dtype ``between``, followed by
-    :func:`penstock.kernels.cpu.normalize.crop_mirror_normalize`: a crop is a part of the filters (of ``starts`` and
-    ``weights``), and a mirrored axis has them reversed.
+    :func:`penstock.kernels.cpu.normalize.crop_mirror_normalize`: a crop is a slice of the filters (of ``starts`` and
+    ``weights``), and mirroring reverses them.
 
     Args:
         source: contiguous, of shape (H, W, C), of uint8, int16, uint16 or float32.
-        vertical, horizontal: filters of the axes, or of the part of them that is wanted.
-        between: the type that the resized image would have: the source's, or float32.
+        vertical, horizontal: filters of the axes, or of a window of them.
+        between: the type of the resized image: the source's, or float32.
         normalization: what follows.
         target: contiguous, (C', h, w) or (h, w, C') as ``normalization`` says, with C' >= C; of float32, float16,
             uint8 or int8.
-        columns_first: resample columns before rows; quicker where the height grows. Results differ in the last bit, so
-            this must be what the unfused resize uses.
+        columns_first: resample columns before rows; faster if the height grows. Results differ in the last bit, so this
+            must be what the unfused resize uses.
     """
     if target.dtype == np.float16:
         wide = np.empty(target.shape, np.float32)
@@ -331,7 +398,7 @@ def resample_normalized(
 
 
 def _fill_around(planes: np.ndarray, channels: int, height: int, width: int, normalization: Normalization) -> None:
-    """Fills what of ``planes`` (C', h, w) is beside an image of so many channels, rows and columns."""
+    """Fills the parts of ``planes`` (C', h, w) outside an image with so many channels, rows and columns."""
     if planes.shape == (channels, height, width):
         return
     (top, left), fills = normalization.place, np.broadcast_to(np.float32(normalization.fill), len(planes))
@@ -352,7 +419,7 @@ def _fill_around(planes: np.ndarray, channels: int, height: int, width: int, nor
 def _ordered(
     source: np.ndarray, vertical: Taps, horizontal: Taps, columns_first: bool
 ) -> tuple[np.ndarray, Taps, Taps]:
-    """The image as flat rows with the filters to apply, after the columns are done where they go first."""
+    """The image as flat rows, and the filters to apply; columns are resampled already if they go first."""
     rows = source.reshape(source.shape[0], -1)
     if not columns_first:
         return rows, vertical, horizontal
@@ -373,6 +440,6 @@ def _folded_around(array: np.ndarray, axis: int) -> np.ndarray:
 
 
 def gather_image(source: np.ndarray, rows: np.ndarray, columns: np.ndarray, target: np.ndarray) -> None:
-    """Takes pixels (rows[y], columns[x]) of a contiguous image (H, W, C) into target (h, w, C)."""
+    """Copies pixels (rows[y], columns[x]) of a contiguous image (H, W, C) to target (h, w, C)."""
     lines = target.reshape(target.shape[0], -1)
     _gather_plane(source.reshape(source.shape[0], -1), source.shape[2], rows, columns, lines, target.dtype.type(0))

@@ -13,7 +13,7 @@ from typing import cast
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
+from numba.extending import lower_builtin, models, register_model, type_callable
 
 from penstock.kernels.cpu.code_generation import (
     DataModelManager,
@@ -24,6 +24,8 @@ from penstock.kernels.cpu.code_generation import (
     TargetContext,
     TypingContext,
     Value,
+    intrinsic,
+    literal_intrinsic,
 )
 
 _FLOAT, _DOUBLE, _INT32 = ir.FloatType(), ir.DoubleType(), ir.IntType(32)
@@ -148,7 +150,7 @@ def at(_context: TypingContext, array: types.Array, index: types.Integer) -> Int
     return array.dtype(array, index), generate
 
 
-@intrinsic(prefer_literal=True)
+@literal_intrinsic
 def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
     """A vector of zeros."""
     vector = FloatVector(lanes.literal_value)
@@ -159,7 +161,7 @@ def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
     return vector(lanes), generate
 
 
-@intrinsic(prefer_literal=True)
+@literal_intrinsic
 def spread(_context: TypingContext, number: types.Float, lanes: types.Literal) -> Intrinsic:
     """A vector with the float32 ``number`` in all lanes."""
     vector = FloatVector(lanes.literal_value)
@@ -170,7 +172,7 @@ def spread(_context: TypingContext, number: types.Float, lanes: types.Literal) -
     return vector(types.float32, lanes), generate
 
 
-@intrinsic(prefer_literal=True)
+@literal_intrinsic
 def load(_context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal) -> Intrinsic:
     """``array[index : index + lanes]`` of a contiguous array of float32 or integers up to 16 bits, as floats."""
     vector, element = FloatVector(lanes.literal_value), element_of(array)
@@ -184,7 +186,7 @@ def load(_context: TypingContext, array: types.Array, index: types.Integer, lane
     return vector(array, index, lanes), generate
 
 
-@intrinsic(prefer_literal=True)
+@literal_intrinsic
 def load_pixels(
     _context: TypingContext,
     array: types.Array,
@@ -213,7 +215,7 @@ def load_pixels(
     return result(array, index, lanes, channels, mirrored), generate
 
 
-@intrinsic(prefer_literal=True)
+@literal_intrinsic
 def mix_pixels(
     _context: TypingContext,
     source: types.Array,
@@ -252,7 +254,7 @@ def mix_pixels(
     return types.void(source, index, weights, bits, target, place, lanes), generate
 
 
-@intrinsic(prefer_literal=True)
+@literal_intrinsic
 def copy_mirrored(
     _context: TypingContext,
     source: types.Array,
@@ -282,7 +284,7 @@ def copy_mirrored(
     return types.void(source, index, target, place, lanes, width), generate
 
 
-@intrinsic(prefer_literal=True)
+@literal_intrinsic
 def copy_split(
     _context: TypingContext,
     source: types.Array,
@@ -314,7 +316,7 @@ def copy_split(
     return types.void(source, index, target, place, stride, lanes), generate
 
 
-@intrinsic(prefer_literal=True)
+@literal_intrinsic
 def copy_joined(
     _context: TypingContext,
     source: types.Array,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
+from numba.extending import lower_builtin, models, register_model, type_callable
 
 from penstock.kernels.cpu.code_generation import (
     DataModelManager,
@@ -21,6 +21,8 @@ from penstock.kernels.cpu.code_generation import (
     TargetContext,
     TypingContext,
     Value,
+    intrinsic,
+    literal_intrinsic,
 )
 from penstock.kernels.cpu.simd import element_of, element_pointer, interleaved, spread_lanes
 
@@ -85,14 +87,14 @@ for _function, _instruction in (
     _define_arithmetic(_function, _instruction)
 
 
-@intrinsic(prefer_literal=True)
+@literal_intrinsic
 def nothing(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
     """A vector of zeros, int32."""
     vector = IntVector(lanes.literal_value, 32)
     return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.registers, None)
 
 
-@intrinsic(prefer_literal=True)
+@literal_intrinsic
 def load(_context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal) -> Intrinsic:
     """``array[index : index + lanes]`` of a contiguous array of integers of at most 16 bits, as int16."""
     vector, element = IntVector(lanes.literal_value, 16), element_of(array)
@@ -194,7 +196,7 @@ def store_numbers(_context: TypingContext, array: types.Array, index: types.Inte
     return types.void(array, index, values), generate
 
 
-@intrinsic(prefer_literal=True)
+@literal_intrinsic
 def copy_chunk(
     _context: TypingContext,
     source: types.Array,

@@ -1,22 +1,22 @@
-"""What the GPU needs to know to work out tables of filters, for many images in one call."""
+"""The parameters from which the GPU computes filter tables, for many images in one call."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-# What decides where the taps of an output position begin.
+from penstock.kernels.cpu.options import OPTIONS
+
+# How the first tap of an output position is chosen.
 NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, FROM_ORIGIN = range(4)
 _NEAREST, _GAUSSIAN = 0, 5
 
 
-@njit(**_OPTIONS)
-def gaussian_window(start, step, width):  # type: ignore[no-untyped-def]
-    """Where the window of output position 0 begins, the step to the next one, and how many taps windows have."""
+@njit(**OPTIONS)
+def gaussian_window(start: float, step: float, width: float) -> tuple[np.float32, np.float32, int]:
+    """The start of the window of output position 0, the step to the next one, and the number of taps."""
     deviation = np.float32(np.float64(np.float32(width) / np.float32(2)) / math.sqrt(2.0))
     extent = max(np.float32(1), np.float32(np.float32(4 * math.sqrt(2.0)) * deviation - np.float32(2.0**-23)))
     single_step = np.float32(step)
@@ -24,20 +24,33 @@ def gaussian_window(start, step, width):  # type: ignore[no-untyped-def]
     return np.float32(origin), single_step, math.ceil(extent)
 
 
-@njit(**_OPTIONS)
-def fill_tables_plans(  # type: ignore[no-untyped-def]
-    size_in, size_out, start, end, kinds, antialias, last, supports, entries, max_support, reals, singles, taps, modes
-):
-    """Works out each image's filter.
+@njit(**OPTIONS)
+def fill_tables_plans(
+    size_in: np.ndarray,
+    size_out: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    kinds: np.ndarray,
+    antialias: bool,
+    last: bool,
+    supports: np.ndarray,
+    entries: np.ndarray,
+    max_support: float,
+    reals: np.ndarray,
+    singles: np.ndarray,
+    taps: np.ndarray,
+    modes: np.ndarray,
+) -> None:
+    """Computes each image's filter.
 
     Args:
         size_in, size_out, start, end, kinds, antialias: as of `resize_shapes.AxisPlans`.
-        last: it is the width.
-        supports, entries: of each kind of filter; those without entries are triangles.
+        last: whether it is the width.
+        supports, entries: for each kind of filter; those without entries are triangles.
         max_support: the widest radius.
         reals: filled, of shape (4, images): start, step, width and radius.
         singles: filled, of shape (2, images): origin and step in single precision.
-        taps, modes: filled: how many taps there are, and what decides where they begin.
+        taps, modes: filled: the number of taps, and how the first is chosen.
     """
     for i in range(len(size_in)):
         kind = kinds[i]
@@ -56,5 +69,5 @@ def fill_tables_plans(  # type: ignore[no-untyped-def]
             singles[0, i], singles[1, i], taps[i] = gaussian_window(start[i], step, width)
         else:
             modes[i] = WITHIN_RADIUS
-            # Of a triangle that is as wide as two samples, the third tap is nothing.
+            # For a triangle exactly two samples wide, the third tap is zero.
             taps[i] = 2 if entries[kind] == 0 and width == 1.0 else math.floor(2 * support * width) + 1

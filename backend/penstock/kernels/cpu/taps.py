@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+from penstock.kernels.cpu.options import OPTIONS
 
 
-@njit(**_OPTIONS)
-def _value(distance, table, per_unit):  # type: ignore[no-untyped-def]
-    """The filter at a distance: a triangle where the table is empty, else interpolated between its entries."""
+@njit(**OPTIONS)
+def _value(distance: float, table: np.ndarray, per_unit: float) -> float:
+    """The filter at a distance: a triangle if the table is empty, otherwise interpolated between its entries."""
     if not table.size:
         return max(1.0 - distance, 0.0)
     position = min(distance * per_unit, table.size - 1.0)
@@ -21,26 +20,37 @@ def _value(distance, table, per_unit):  # type: ignore[no-untyped-def]
     return table[index] + (position - index) * (table[index + 1] - table[index])
 
 
-@njit(**_OPTIONS)
-def fill_taps(  # type: ignore[no-untyped-def]
-    start, step, first_output, size, width, radius, firsts, count, table, per_unit, starts, weights
-):
-    """Fills a table of taps, those outside of ``[0, size)`` added to those at the edges.
+@njit(**OPTIONS)
+def fill_taps(
+    start: float,
+    step: float,
+    first_output: int,
+    size: int,
+    width: float,
+    radius: float,
+    firsts: np.ndarray,
+    count: int,
+    table: np.ndarray,
+    per_unit: float,
+    starts: np.ndarray,
+    weights: np.ndarray,
+) -> int:
+    """Fills a table of taps; those outside ``[0, size)`` are added to those at the edges.
 
     Args:
         start, step: of the region in the input, and from one output position to the next.
-        first_output: the first output position that is wanted.
+        first_output: the first output position.
         size: of the input.
-        width: of the filter, in input samples for a unit of its distance.
+        width: of the filter, in input samples per unit of its distance.
         radius: of the filter, in input samples.
-        firsts: the first tap of each output position; none: those within the radius.
-        count: of taps for an output position.
-        table, per_unit: the filter's values from 0 on until they are 0, and how many a unit; no values: a triangle.
-        starts: to be filled, int32 of shape (n,).
-        weights: to be filled, float32 of shape (n, taps).
+        firsts: the first tap of each output position; empty: those within the radius.
+        count: taps per output position.
+        table, per_unit: the filter's values from 0 until they vanish, and their number per unit; empty: a triangle.
+        starts: filled, int32 of shape (n,).
+        weights: filled, float32 of shape (n, taps).
 
     Returns:
-        How many of the columns of ``weights`` are used.
+        The number of columns of ``weights`` in use.
     """
     used = weights.shape[1]
     values, folded = np.empty(count), np.empty(used)

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.options import OPTIONS
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-
-
-# The position in the input is computed anew after so many pixels, and between by adding up, as the reference does.
+# The input position is computed exactly every so many pixels, and by addition in between, as in DALI.
 TILE = 256
 
 
-@njit(**_OPTIONS)
-def _start_2d(m, x, y):  # type: ignore[no-untyped-def]
-    """Input coordinates of the middle of output pixel (x, y)."""
+@njit(**OPTIONS)
+def _start_2d(m: np.ndarray, x: int, y: int) -> tuple[np.float32, np.float32]:
+    """Input coordinates of the centre of output pixel (x, y)."""
     half = np.float32(0.5)
     cx, cy = np.float32(x) + half, np.float32(y) + half
-    # Nearest neighbours at ties depend on the order of the additions: this is the reference's.
+    # Which neighbour is nearest in a tie depends on the order of additions: this is DALI's.
     return (m[0, 2] + m[0, 0] * cx) + m[0, 1] * cy, (m[1, 2] + m[1, 0] * cx) + m[1, 1] * cy
 
 
-@njit(**_OPTIONS)
-def _nearest_2d(source, m, has_fill, fill, first_row, first_column, target, like):  # type: ignore[no-untyped-def]
-    """The part of the output that begins at ``first_row`` and ``first_column``, a multiple of ``TILE``."""
+@njit(**OPTIONS)
+def _nearest_2d(
+    source: np.ndarray,
+    m: np.ndarray,
+    has_fill: bool,
+    fill: np.float32,
+    first_row: int,
+    first_column: int,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
+    """The part of the output from ``first_row`` and ``first_column``, a multiple of ``TILE``."""
     height, width, channels = source.shape
     for y in range(target.shape[0]):
         fx = fy = np.float32(0)
@@ -48,20 +54,31 @@ def _nearest_2d(source, m, has_fill, fill, first_row, first_column, target, like
                 target[y, x, c] = converted(source[sy, sx, c], like)
 
 
-@njit(inline="always", **_OPTIONS)
-def between(a, b, d, e, fx, fy, like):  # type: ignore[no-untyped-def]
-    """The value between four neighbours: two above and two below."""
+@njit(inline="always", **OPTIONS)
+def between(
+    a: np.float32, b: np.float32, d: np.float32, e: np.float32, fx: np.float32, fy: np.float32, like: np.generic
+) -> np.generic:
+    """Interpolates between four neighbours: two above and two below."""
     top = a + (b - a) * fx
     low = d + (e - d) * fx
     return converted(top + (low - top) * fy, like)
 
 
-@njit(**_OPTIONS)
-def _linear_2d(source, m, has_fill, fill, first_row, first_column, target, like):  # type: ignore[no-untyped-def]
-    """The part of the output that begins at ``first_row`` and ``first_column``, a multiple of ``TILE``."""
+@njit(**OPTIONS)
+def _linear_2d(
+    source: np.ndarray,
+    m: np.ndarray,
+    has_fill: bool,
+    fill: np.float32,
+    first_row: int,
+    first_column: int,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
+    """The part of the output from ``first_row`` and ``first_column``, a multiple of ``TILE``."""
     height, width, channels = source.shape
     half = np.float32(0.5)
-    # Flat, and with unsigned positions: numba would ask of signed ones whether they count from the end.
+    # Flat, with unsigned positions: for signed ones, numba would handle negative indices.
     pixels, out = source.reshape(-1), target.reshape(-1)
     stride, row = np.uint64(channels), np.uint64(channels * width)
     place = np.uint64(0)
@@ -99,8 +116,8 @@ def _linear_2d(source, m, has_fill, fill, first_row, first_column, target, like)
                 place += np.uint64(1)
 
 
-@njit(**_OPTIONS)
-def _tap_3d(source, x, y, z, c, has_fill, fill):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _tap_3d(source: np.ndarray, x: int, y: int, z: int, c: int, has_fill: bool, fill: np.float32) -> np.float32:
     depth, height, width, _ = source.shape
     if has_fill and not (0 <= x < width and 0 <= y < height and 0 <= z < depth):
         return fill
@@ -110,15 +127,23 @@ def _tap_3d(source, x, y, z, c, has_fill, fill):  # type: ignore[no-untyped-def]
     return np.float32(source[z, y, x, c])
 
 
-@njit(**_OPTIONS)
-def _start_3d(m, axis, x, y, z):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _start_3d(m: np.ndarray, axis: int, x: int, y: int, z: int) -> np.float32:
     half = np.float32(0.5)
     cx, cy, cz = np.float32(x) + half, np.float32(y) + half, np.float32(z) + half
     return ((m[axis, 3] + m[axis, 0] * cx) + m[axis, 1] * cy) + m[axis, 2] * cz
 
 
-@njit(**_OPTIONS)
-def _warp_3d(source, m, linear, has_fill, fill, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _warp_3d(
+    source: np.ndarray,
+    m: np.ndarray,
+    linear: bool,
+    has_fill: bool,
+    fill: np.float32,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     half = np.float32(0.5)
     shift = half if linear else np.float32(0)
     for z in range(target.shape[0]):
@@ -154,14 +179,14 @@ def warp(
     first_row: int = 0,
     first_column: int = 0,
 ) -> None:
-    """Warps an image (H, W, C) or a volume (D, H, W, C), or makes a part of a warped image.
+    """Warps an image (H, W, C) or a volume (D, H, W, C), or computes a part of a warped image.
 
     Args:
         source: contiguous.
         matrix: maps output to input coordinates: 2x3 (x, y) or 3x4 (x, y, z).
-        linear: interpolate; else the nearest pixel is taken.
-        fill: what lies outside of the source; None: the nearest pixel of its border.
-        target: its dtype tells how results are rounded.
+        linear: interpolate; otherwise use the nearest pixel.
+        fill: outside the source; None: the nearest pixel of its border.
+        target: its dtype decides how results are rounded.
         first_row, first_column: where in the warped image the target begins; the column is a multiple of :data:`TILE`.
     """
     value = np.float32(0 if fill is None else fill)

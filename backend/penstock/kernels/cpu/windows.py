@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+from penstock.kernels.cpu.options import OPTIONS
 
 
-@njit(**_OPTIONS)
-def fill_crops(shapes, wanted, positions, truncates, anchors, extents):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def fill_crops(
+    shapes: np.ndarray,
+    wanted: np.ndarray,
+    positions: np.ndarray,
+    truncates: bool,
+    anchors: np.ndarray,
+    extents: np.ndarray,
+) -> int:
     """Works out windows by their extents and relative positions.
 
     Args:
@@ -35,7 +40,7 @@ def fill_crops(shapes, wanted, positions, truncates, anchors, extents):  # type:
             position = positions[own_positions, axis]
             if not 0 <= position <= 1:
                 return row * axes + axis
-            anchor = np.float64(np.float32(position) * np.float32(size - extent))
+            anchor = position * np.float64(size - extent)
             if truncates:
                 anchor = np.trunc(anchor)
             elif anchor >= 0:
@@ -46,8 +51,8 @@ def fill_crops(shapes, wanted, positions, truncates, anchors, extents):  # type:
     return -1
 
 
-@njit(**_OPTIONS)
-def first_outside(shapes, anchors, extents, trims):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def first_outside(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, trims: bool) -> int:
     """The first sample whose window reaches outside of it, or -1; with ``trims``, windows are cut to what is inside."""
     count, axes = shapes.shape
     for row in range(count):
@@ -63,17 +68,31 @@ def first_outside(shapes, anchors, extents, trims):  # type: ignore[no-untyped-d
     return -1
 
 
-@njit(**_OPTIONS)
-def _whole(value):  # type: ignore[no-untyped-def]
-    """The nearest whole number, from single precision; halves go away from zero."""
-    single = np.float64(np.float32(value))
-    return np.floor(single + 0.5) if single >= 0 else np.ceil(single - 0.5)
+@njit(**OPTIONS)
+def _whole(value: float) -> float:
+    """The nearest whole number; halves go away from zero."""
+    return float(np.floor(value + 0.5) if value >= 0 else np.ceil(value - 0.5))
 
 
-@njit(**_OPTIONS)
-def fill_boxes(  # type: ignore[no-untyped-def]
-    shapes, axes, starts, relative_starts, ends, relative_ends, from_start, anchors, extents
-):
+@njit(**OPTIONS)
+def _part(fraction: float, size: float, in_single: bool) -> float:
+    """A part of an extent, in single or double precision."""
+    return float(np.float32(fraction) * np.float32(size)) if in_single else fraction * size
+
+
+@njit(**OPTIONS)
+def fill_boxes(
+    shapes: np.ndarray,
+    axes: np.ndarray,
+    starts: np.ndarray,
+    relative_starts: bool,
+    ends: np.ndarray,
+    relative_ends: bool,
+    from_start: bool,
+    in_single: bool,
+    anchors: np.ndarray,
+    extents: np.ndarray,
+) -> tuple[float, float] | None:
     """Works out boxes by where they start and end.
 
     Args:
@@ -82,6 +101,8 @@ def fill_boxes(  # type: ignore[no-untyped-def]
         starts, ends: in rows, or one row for all samples; for each of the axes, or one for all.
         relative_starts, relative_ends: these are in parts of the samples' extents.
         from_start: ends count from the starts.
+        in_single: what is relative is computed in single precision, but for boxes that are relative altogether, whose ends are
+            the sum of both parts.
         anchors, extents: to be filled in these dimensions.
 
     Returns:
@@ -93,12 +114,16 @@ def fill_boxes(  # type: ignore[no-untyped-def]
             axis = axes[number]
             size = np.float64(shapes[row, axis])
             start, end = own_starts[min(number, own_starts.size - 1)], own_ends[min(number, own_ends.size - 1)]
-            if relative_starts:
-                start *= size
-            if relative_ends:
-                end *= size
-            if from_start:
-                end += start
+            if from_start and relative_starts and relative_ends:
+                end = (start + end) * size
+                start = _part(start, size, in_single)
+            else:
+                if relative_starts:
+                    start = _part(start, size, in_single)
+                if relative_ends:
+                    end = _part(end, size, in_single)
+                if from_start:
+                    end += start
             if not start <= end or not np.isfinite(end - start):
                 return start, end
             anchors[row, axis] = np.int64(_whole(start))

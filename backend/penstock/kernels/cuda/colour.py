@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate
+from penstock.kernels.cuda.launch import Located, OnGpu, blocks_for, launch, locate
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int64, Pointer, Repeated, cuda_type, records
 
@@ -37,7 +37,7 @@ def fits(matrix: np.ndarray) -> bool:
     return max(matrix.shape) <= _OFFSETS and min(matrix.shape) > 0
 
 
-def transform_colours(jobs: Sequence[tuple[Any, np.ndarray, np.ndarray, Any]]) -> None:
+def transform_colours(jobs: Sequence[tuple[OnGpu, np.ndarray, np.ndarray, OnGpu]]) -> None:
     """``(source, matrix, offset, target)`` for each sample; a 1x1 matrix is a factor for all values alike.
 
     There is one launch for each shape of matrices, which is mostly the same for all.

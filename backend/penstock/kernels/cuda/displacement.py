@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, launch, locate, packed
+from penstock.kernels.cuda.launch import OnGpu, blocks_for, launch, locate, packed
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, cuda_type, records
 
@@ -60,11 +60,11 @@ class Displacement:
         waves: how far each row is displaced in x and each column in y; of ``Waves``.
     """
 
-    source: Any
-    target: Any
+    source: OnGpu
+    target: OnGpu
     fill: float = 0.0
     displaced: bool = True
-    maps: tuple[Any, Any] | None = None
+    maps: tuple[OnGpu, OnGpu] | None = None
     waves: tuple[np.ndarray, np.ndarray] | None = None
 
 

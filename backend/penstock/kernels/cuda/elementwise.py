@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import Located, blocks_for, division_by, launch, locate, strides_of
+from penstock.kernels.cuda.launch import Located, OnGpu, blocks_for, division_by, launch, locate, strides_of
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Address, Int32, Int64, Pointer, Repeated, cuda_type, records
 from penstock.tensors.cuda import require_cupy
@@ -66,7 +66,7 @@ def _preamble(body: str, types: tuple[np.dtype, ...], result: np.dtype, promoted
 
 
 def evaluate_batch(
-    body: str, jobs: Sequence[tuple[Sequence[Any], Any]], promoted: bool = True, dividing: bool = False
+    body: str, jobs: Sequence[tuple[Sequence[OnGpu], OnGpu]], promoted: bool = True, dividing: bool = False
 ) -> None:
     """Runs ``body`` for each element of all samples, in one launch.
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from penstock.data_types import numpy_dtype
 from penstock.kernels.cuda.sources import THREADS, Kernel
 from penstock.kernels.cuda.structs import Records
 from penstock.tensors import TensorListGPU
-from penstock.tensors.cuda import require_cupy
+from penstock.tensors.cuda import DeviceArray, require_cupy
 
 Shape = tuple[int, ...]
 
@@ -55,7 +56,7 @@ class Located:
     address: int
     shape: Shape
     dtype: np.dtype
-    owner: Any = None
+    owner: object = None
 
     @property
     def size(self) -> int:
@@ -77,16 +78,26 @@ class Located:
         return self.reshape(self.size)
 
 
-def locate(array: Any) -> Located:
+# What kernels take.
+OnGpu = DeviceArray | Located
+
+
+class Indexed(Protocol):
+    """A sample, by its place in a batch."""
+
+    @property
+    def index(self) -> int: ...
+
+
+def locate(array: OnGpu) -> Located:
     """Where an array (of CuPy) is; one that is not contiguous is copied."""
     if isinstance(array, Located):
         return array
-    if not array.flags.c_contiguous:
-        array = require_cupy().ascontiguousarray(array)
-    return Located(array.data.ptr, array.shape, array.dtype, array)
+    own: DeviceArray = array if array.flags.c_contiguous else require_cupy().ascontiguousarray(array)
+    return Located(own.data.ptr, own.shape, own.dtype, own)
 
 
-def locate_all(batch: TensorListGPU, samples: Sequence[Any]) -> list[Located]:
+def locate_all(batch: TensorListGPU, samples: Sequence[Indexed]) -> list[Located]:
     """Where the arrays of a batch are that belong to ``samples``, which have an ``index``."""
     elements, places = batch.elements, batch.located
     if places is not None:
@@ -99,14 +110,14 @@ def locate_all(batch: TensorListGPU, samples: Sequence[Any]) -> list[Located]:
 
 
 def group_samples(
-    sources: Sequence[Located], targets: Sequence[Located], plans: Sequence[Any]
+    sources: Sequence[Located], targets: Sequence[Located], plans: Sequence[object]
 ) -> tuple[list[int], list[int]]:
     """Finds the samples that differ in their addresses alone: those of one plan (the same object) and of equal shapes.
 
     Returns:
         For each kind the index of one sample, and for each sample the number of its kind.
     """
-    known: dict[Any, int] = {}
+    known: dict[tuple[int, Shape, Shape], int] = {}
     firsts: list[int] = []
     kinds: list[int] = []
     for index, (source, target, plan) in enumerate(zip(sources, targets, plans)):
@@ -122,7 +133,7 @@ def addresses_of(arrays: Sequence[Located]) -> np.ndarray:
     return np.array([array.address for array in arrays], np.uint64)
 
 
-def places_of(batch: TensorListGPU) -> tuple[np.ndarray, Any]:
+def places_of(batch: TensorListGPU) -> tuple[np.ndarray, object]:
     """The addresses of a batch's samples, uint64, and what keeps the memory; samples that are not contiguous are copied."""
     if batch.elements is not None:
         return batch.pointers(), batch.elements
@@ -130,7 +141,7 @@ def places_of(batch: TensorListGPU) -> tuple[np.ndarray, Any]:
     return addresses_of(located), located
 
 
-def scratch(shapes: Sequence[Shape], dtype: Any, kept: bool = False) -> list[Located]:
+def scratch(shapes: Sequence[Shape], dtype: DTypeLike, kept: bool = False) -> list[Located]:
     """Arrays of undefined contents, in one allocation.
 
     Args:
@@ -189,10 +200,10 @@ class Staging:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._free: dict[int, list[Any]] = {}
+        self._free: dict[int, list[object]] = {}
         self._busy: deque[tuple[Any, int, Any]] = deque()
 
-    def upload(self, parts: Sequence[np.ndarray]) -> tuple[Any, list[int]]:
+    def upload(self, parts: Sequence[np.ndarray]) -> tuple[object, list[int]]:
         """Copies arrays in one transfer, ordered by the current stream: the device buffer, and each one's address."""
         cupy = require_cupy("a descriptor")
         offsets, size = [], 0
@@ -235,7 +246,7 @@ def _staging_for(_device: int) -> Staging:
     return Staging()
 
 
-def packed(arrays: Sequence[np.ndarray], dtype: Any) -> tuple[np.ndarray, list[int]]:
+def packed(arrays: Sequence[np.ndarray], dtype: DTypeLike) -> tuple[np.ndarray, list[int]]:
     """Arrays one behind the other, and where each begins; the same array is packed once."""
     offsets: list[int] = []
     known: dict[int, int] = {}

@@ -6,12 +6,12 @@ import functools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from penstock.kernels.cpu.philox import ELEMENT_STRIDE
-from penstock.kernels.cuda.launch import Located, RunValue, blocks_for, launch, locate, packed
+from penstock.kernels.cuda.launch import Located, OnGpu, RunValue, blocks_for, launch, locate, packed
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Double, Int32, Int64, Pointer, Records, UInt64, cuda_type, records
 from penstock.kernels.random_streams import SAMPLE_STRIDE, Stream
@@ -96,12 +96,12 @@ class Drawing:
         source: array on the GPU to which noise is added.
     """
 
-    target: Any
+    target: OnGpu
     stream: int
     a: float = 0.0
     b: float = 0.0
     values: np.ndarray | None = None
-    source: Any = None
+    source: OnGpu | None = None
 
 
 @dataclass
@@ -116,8 +116,8 @@ class Sprinkling:
         salt, pepper: the values; what the type does not hold becomes its limit.
     """
 
-    source: Any
-    target: Any
+    source: OnGpu
+    target: OnGpu
     stream: int
     view: tuple[int, int, int]
     probability: float
@@ -137,8 +137,8 @@ class Jitter:
         fill: what lies outside of the source.
     """
 
-    source: Any
-    target: Any
+    source: OnGpu
+    target: OnGpu
     stream: int
     farthest: int
     fill: float

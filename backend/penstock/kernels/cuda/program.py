@@ -99,7 +99,7 @@ class Program:
         self._scratch_bytes = recording.scratch_bytes
         self._varies = any(isinstance(a, RunValue) for one in recording.launches for a in one.arguments)
         self._outputs = [_Output.of(batch) for batch in outputs]
-        self._placements: OrderedDict[tuple[int, ...], tuple[Any, list[_Run]]] = OrderedDict()
+        self._placements: OrderedDict[tuple[int, ...], tuple[object, list[_Run]]] = OrderedDict()
         self._kept = require_cupy().empty(recording.kept_bytes, np.uint8) if recording.kept_bytes else None
         for one in recording.once:
             _bound(one.function, one.grid, _placed_arguments(one, self._fixed_bases(0)), one.shared)({})
@@ -129,7 +129,7 @@ class Program:
         for run in placement[1]:
             run(own)
 
-    def _placed(self, bases: list[int]) -> tuple[Any, list[_Run]]:
+    def _placed(self, bases: list[int]) -> tuple[object, list[_Run]]:
         """The descriptors for these addresses, uploaded, and the launches with all their arguments."""
         words = self._descriptors.copy()
         words[self._places] = np.array(bases, np.int64)[self._which] + self._offsets
@@ -199,7 +199,7 @@ class Programs:
         program.run(workspace.inputs, workspace.outputs, values)
         return True
 
-    def _recurs(self, kind: Any) -> bool:
+    def _recurs(self, kind: object) -> bool:
         """Whether a batch of this kind was there before; those of random shapes or arguments never come again."""
         key = hash(kind)
         if key in self._seen:
@@ -239,7 +239,7 @@ def _bases_of(batch: TensorListGPU) -> list[int]:
     return [sample.data.ptr for sample in batch.samples]
 
 
-def _kind(workspace: Batch, varying: Collection[str]) -> Any:
+def _kind(workspace: Batch, varying: Collection[str]) -> object:
     """Equal for batches for which an operator launches the same; None where that is not known."""
     parts: list[Any] = [require_cupy().cuda.get_current_stream().ptr, workspace.batch_size]
     for batch in workspace.inputs:

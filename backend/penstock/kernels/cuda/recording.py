@@ -216,7 +216,7 @@ class Recorder:
 
     # -- made-up addresses -----------------------------------------------------------------------------------------
 
-    def stand_ins(self, batches: Sequence[Any]) -> list[Any]:
+    def stand_ins(self, batches: Sequence[object]) -> list[Any]:
         """What stands for batches on the GPU; others stay themselves."""
         return [self._stand_in(batch) if isinstance(batch, TensorListGPU) else batch for batch in batches]
 

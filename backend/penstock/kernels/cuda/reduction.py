@@ -6,11 +6,12 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from penstock.kernels.cuda.launch import Located, launch, locate, scratch, strides_of
+from penstock.kernels.cuda.launch import Located, OnGpu, launch, locate, scratch, strides_of
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Double, Int32, Int64, Pointer, Repeated, cuda_type, records
 
@@ -70,10 +71,10 @@ class Reduction:
         epsilon: added before a root is taken.
     """
 
-    source: Any
-    target: Any
+    source: OnGpu
+    target: OnGpu
     axes: Sequence[int]
-    mean: Any = None
+    mean: OnGpu | None = None
     divisor: float | None = None
     epsilon: float = 0.0
 
@@ -83,8 +84,8 @@ def reduce_axes(
     merge: str = "Add",
     squares: bool = False,
     root: bool = False,
-    value: Any = np.float32,
-    total: Any = np.float64,
+    value: DTypeLike = np.float32,
+    total: DTypeLike = np.float64,
 ) -> None:
     """Reduces all samples; sources have one type, and targets have one.
 
@@ -143,13 +144,13 @@ def _launch(
     merge: str,
     squares: bool,
     root: bool,
-    value: Any,
-    total: Any,
+    value: DTypeLike,
+    total: DTypeLike,
 ) -> None:
     """Makes ``parts`` results of each output, one behind the other in the targets."""
     entries, counts = [], []
     for reduction, own in zip(reductions, parts):
-        source, target = reduction.source, reduction.target
+        source, target = locate(reduction.source), locate(reduction.target)
         mean = None if reduction.mean is None else locate(reduction.mean)
         walk = _walk(source.shape, tuple(reduction.axes))
         lanes = _lanes(-(-walk.elements // own))
@@ -172,8 +173,9 @@ def _launch(
             )
         )
         counts.append(-(-target.size // (THREADS // lanes)))
-    source, target = reductions[0].source, reductions[0].target
-    types = [cuda_type(np.dtype(kind)) for kind in (source.dtype, value, total, target.dtype)]
+    types = [
+        cuda_type(np.dtype(kind)) for kind in (reductions[0].source.dtype, value, total, reductions[0].target.dtype)
+    ]
     instance = f"reduce<{', '.join([*types, 'Squares' if squares else 'Plain', merge])}>"
     shared = THREADS * np.dtype(total).itemsize
     launch(SOURCE.kernel(instance), records(_Reduction, entries), counts, shared=shared)

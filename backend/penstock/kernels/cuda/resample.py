@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from penstock.kernels.cuda.launch import (
     Located,
+    OnGpu,
     addresses_of,
     blocks_for,
     group_samples,
@@ -31,6 +32,8 @@ _MANY_ROWS = 2048
 _FEW_COLUMNS = 16
 # Numbers of channels for which kernels are compiled of their own.
 _KNOWN_CHANNELS = (1, 3)
+
+_Plan = TypeVar("_Plan")
 
 
 class _Resample(NamedTuple):
@@ -104,8 +107,8 @@ class ImageResampling:
         fill: of channels that the target has and the source has not.
     """
 
-    source: Any
-    target: Any
+    source: OnGpu
+    target: OnGpu
     vertical: Taps
     horizontal: Taps
     planar: bool = False
@@ -133,8 +136,8 @@ def resample_images(jobs: Sequence[ImageResampling], between: np.dtype | None = 
 def resample_grouped(
     sources: Sequence[Located],
     targets: Sequence[Located],
-    plans: Sequence[Any],
-    job_of: Callable[[Any, Located, Located], ImageResampling],
+    plans: Sequence[_Plan],
+    job_of: Callable[[_Plan, Located, Located], ImageResampling],
     between: np.dtype | None = None,
 ) -> None:
     """Like :func:`resample_images`, for samples of which many are of one plan (the same object) and of equal shapes.
@@ -153,7 +156,7 @@ def _resample(
     jobs: Sequence[ImageResampling],
     sources: Sequence[Located],
     targets: Sequence[Located],
-    kinds: Any,
+    kinds: Sequence[int],
     between: np.dtype | None,
 ) -> None:
     """Resamples each source to its target, as the job of its kind says."""
@@ -186,15 +189,14 @@ def _resample(
     numbers = {source.shape[-1] for _, source, _ in pairs}
     channels = numbers.pop() if len(numbers) == 1 else 0
     types = (cuda_type(pairs[0][1].dtype), middle, cuda_type(pairs[0][2].dtype))
-    kinds = np.array(kinds)
     addresses = addresses_of(sources)
-    descriptors = records(_Resample, entries).take(kinds)
+    descriptors = records(_Resample, entries).take(np.array(kinds))
     descriptors["source"], descriptors["target"] = addresses, addresses_of(targets)
     descriptors["aligned"] &= addresses % np.uint64(4 * sources[0].dtype.itemsize) == 0
     launch(
         SOURCE.kernel(f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"),
         descriptors,
-        np.array(counts)[kinds],
+        np.array(counts)[list(kinds)],
         starts,
         reals,
         np.int32(capacity),
@@ -216,7 +218,7 @@ class ImageStacks:
     addresses: np.ndarray
     shapes: np.ndarray
     dtype: np.dtype
-    owner: Any = None
+    owner: object = None
 
 
 @dataclass(slots=True)
@@ -400,7 +402,7 @@ def _entry(
     )
 
 
-def resample_axes(jobs: Sequence[tuple[Any, int, Taps, Any]]) -> None:
+def resample_axes(jobs: Sequence[tuple[OnGpu, int, Taps, OnGpu]]) -> None:
     """Resamples one axis of each source: ``(source, axis, taps, target)``, in one launch."""
     located = [(locate(source), axis, taps, locate(target)) for source, axis, taps, target in jobs]
     located = [job for job in located if job[3].size]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, scratch
+from penstock.kernels.cuda.launch import Located, OnGpu, blocks_for, launch, locate, scratch
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Float, Int32, Pointer, Repeated, cuda_type, records
 
@@ -58,7 +58,7 @@ class _Given(NamedTuple):
 SOURCE = KernelSource(__file__, _Warp, _Given, TILE=_TILE, ROWS=_ROWS)
 
 
-def warp_images(jobs: Sequence[tuple[Any, np.ndarray | Located, Any]], linear: bool, fill: float | None) -> None:
+def warp_images(jobs: Sequence[tuple[OnGpu, np.ndarray | Located, OnGpu]], linear: bool, fill: float | None) -> None:
     """Warps images (H, W, C) or volumes (D, H, W, C): ``(source, matrix, target)``, in one launch.
 
     Args:
@@ -105,7 +105,7 @@ def _entry(source: Located, matrix: np.ndarray | Located, target: Located, linea
     )
 
 
-def prepared_matrices(matrices: Sequence[Any], rank: int, inverted: bool) -> list[Located]:
+def prepared_matrices(matrices: Sequence[OnGpu], rank: int, inverted: bool) -> list[Located]:
     """Matrices of float32 on the GPU as :func:`warp_images` takes them, in one launch.
 
     Args:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from penstock.kernels.cuda.launch import (
     Located,
+    OnGpu,
     addresses_of,
     division_by,
     group_samples,
@@ -22,6 +23,7 @@ from penstock.kernels.cuda.launch import (
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, Records, Repeated, cuda_type, records
 from penstock.tensors import TensorListGPU
+from penstock.tensors.cuda import DeviceArray
 
 _DIMS = 6
 
@@ -31,6 +33,8 @@ _BLOCK_ELEMENTS = 4096
 _MAX_MISSING = 15
 # Boxes that span fewer elements are indexed with 32 bits, which is much faster.
 _NARROW = 1 << 31
+
+_Plan = TypeVar("_Plan")
 
 
 class _Dimension(NamedTuple):
@@ -99,8 +103,8 @@ class WindowCopy:
         strides: of the source, in elements, where it is not contiguous.
     """
 
-    source: Any
-    target: Any
+    source: OnGpu
+    target: OnGpu
     permutation: Sequence[int] | None = None
     anchor: Sequence[int] | None = None
     mirrored: Sequence[int] = ()
@@ -151,7 +155,7 @@ class _BoxAxis:
         return begin, max(min(behind, self.extent), begin)
 
 
-def blank(target: Any, **box: Any) -> WindowCopy:
+def blank(target: OnGpu, **box: Any) -> WindowCopy:
     """A box of ``target`` with fill values; ``box``: further attributes of :class:`WindowCopy`."""
     located = locate(target)
     return WindowCopy(located.reshape(*(0,) * len(located.shape)), located, **box)
@@ -166,8 +170,8 @@ def copy_windows(copies: Sequence[WindowCopy]) -> None:
 def copy_grouped(
     sources: Sequence[Located],
     targets: Sequence[Located],
-    plans: Sequence[Any],
-    copy_of: Callable[[Any, Located, Located], WindowCopy],
+    plans: Sequence[_Plan],
+    copy_of: Callable[[_Plan, Located, Located], WindowCopy],
 ) -> None:
     """Like :func:`copy_windows`, for samples of which many are of one plan (the same object) and of equal shapes.
 
@@ -178,7 +182,9 @@ def copy_grouped(
     _copy([copy_of(plans[i], sources[i], targets[i]) for i in firsts], sources, targets, kinds)
 
 
-def _copy(copies: Sequence[WindowCopy], sources: Sequence[Located], targets: Sequence[Located], kinds: Any) -> None:
+def _copy(
+    copies: Sequence[WindowCopy], sources: Sequence[Located], targets: Sequence[Located], kinds: Sequence[int]
+) -> None:
     """Copies each source to its target, as the copy of its kind says."""
     if not copies:
         return
@@ -210,7 +216,7 @@ def copy_batch(source: TensorListGPU, target: TensorListGPU) -> None:
     copy_windows([WindowCopy(locate(one).flat(), locate(other).flat()) for one, other in pairs])
 
 
-def copy_views(views: Sequence[Any], targets: Sequence[Any]) -> None:
+def copy_views(views: Sequence[DeviceArray], targets: Sequence[DeviceArray]) -> None:
     """Copies arrays that need not be contiguous, in one launch; all have one type."""
     copies = []
     for view, target in zip(views, targets):
@@ -226,9 +232,9 @@ def copy_views(views: Sequence[Any], targets: Sequence[Any]) -> None:
     copy_windows(copies)
 
 
-def join(parts: Sequence[Sequence[Any]], targets: Sequence[Any], axis: int) -> None:
+def join(parts: Sequence[Sequence[OnGpu]], targets: Sequence[OnGpu], axis: int) -> None:
     """Fills each target with its parts, one behind the other along ``axis``, in one launch."""
-    places: dict[Any, list[list[int]]] = {}
+    places: dict[tuple[tuple[int, ...], ...], list[list[int]]] = {}
     sources, wholes, plans = [], [], []
     for own, whole in zip(parts, targets):
         located, target = [locate(part) for part in own], locate(whole)

@@ -1,1 +1,1 @@
-"""Operators."""
+"""Audio operators."""

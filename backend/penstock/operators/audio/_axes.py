@@ -1,4 +1,4 @@
-"""Working along one axis of a spectrogram, whichever it is."""
+"""Operations along any one axis of a spectrogram."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.schema import OutputSpec, Workspace
 
 
 def spectral_spec(workspace: Workspace) -> OutputSpec:
-    """The output of an operator that takes float32 spectra and keeps their layout; raises RuntimeError otherwise."""
+    """The output of an operator on float32 spectra that keeps their layout; raises RuntimeError for other types."""
     batch = workspace.inputs[0]
     if len(batch) and batch.dtype != FLOAT:
         raise RuntimeError(f"Unsupported data type: {dtype_name(batch.dtype)}; float32 is expected")

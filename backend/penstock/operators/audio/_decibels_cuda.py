@@ -1,13 +1,13 @@
-"""A logarithmic scale on GPU."""
+"""Conversion to decibels on GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, scratch
+from penstock.kernels.cuda.launch import Located, OnGpu, blocks_for, launch, locate, scratch
 from penstock.kernels.cuda.reduction import Reduction, reduce_axes
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int64, Pointer, records
@@ -30,21 +30,21 @@ SOURCE = KernelSource(__file__, _Decibels)
 
 
 def to_decibels(
-    jobs: Sequence[tuple[Any, Any]], reference: np.float32 | None, smallest: np.float32, factor: np.float32
+    jobs: Sequence[tuple[OnGpu, OnGpu]], reference: np.float32 | None, smallest: np.float32, factor: np.float32
 ) -> None:
     """``(source, target)`` for each sample, float32: ``factor * log(max(smallest, x / reference))``.
 
     Args:
         jobs: the samples.
-        reference: None: the largest element of each sample that is positive, or 1 where there is none.
-        smallest: ratio.
-        factor: of the natural logarithm.
+        reference: None: the largest positive element of each sample, or 1 if there is none.
+        smallest: the smallest ratio.
+        factor: for the natural logarithm.
     """
     located = [(locate(source), locate(target)) for source, target in jobs]
     located = [job for job in located if job[1].size]
     if not located:
         return
-    # Kept until the kernel is launched: the pool would give its memory to the descriptors.
+    # Kept alive until the launch: otherwise the pool would reuse its memory for the descriptors.
     largest = _largest([source for source, _ in located]) if reference is None else None
     references = [0] * len(located) if largest is None else [place.address for place in largest]
     entries = [
@@ -59,7 +59,7 @@ def to_decibels(
 
 
 def _largest(sources: Sequence[Located]) -> list[Located]:
-    """The largest element of each array that is positive, else 0."""
+    """The largest positive element of each array, or 0."""
     results = scratch([()] * len(sources), np.float32)
     jobs = [Reduction(source.flat(), result, (0,)) for source, result in zip(sources, results)]
     reduce_axes(jobs, "GreatestPositive", total=np.float32)

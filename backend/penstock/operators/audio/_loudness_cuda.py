@@ -1,13 +1,13 @@
-"""Where signals are loud, on GPU."""
+"""Detection of the loud part of signals on GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import launch, locate, scratch
+from penstock.kernels.cuda.launch import OnGpu, launch, locate, scratch
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int64, Pointer, cuda_type, records
 
@@ -39,14 +39,14 @@ SOURCE = KernelSource(__file__, _Signal, RUN=_RUN)
 _STEP = THREADS * _RUN
 
 
-def find_loud_regions(jobs: Sequence[tuple[Any, int, Any, Any]], ratio: float, reference: float | None) -> None:
-    """The part of each signal from the first to the last element up to which the window's mean square is high enough.
+def find_loud_regions(jobs: Sequence[tuple[OnGpu, int, OnGpu, OnGpu]], ratio: float, reference: float | None) -> None:
+    """For each signal, the part from the first to the last element whose window's mean square reaches the threshold.
 
-    In two launches, whatever the signals' lengths.
+    Takes two launches, whatever the lengths.
 
     Args:
-        jobs: ``(signal, window, begin, length)`` for each sample; the last two are int32, to be filled: the part
-            begins with the first element's window.
+        jobs: ``(signal, window, begin, length)`` for each sample; the last two are int32 outputs. The part begins at
+            the start of the first loud window.
         ratio: the threshold as a fraction of the reference.
         reference: None: the highest mean square of each signal.
     """

@@ -1,44 +1,61 @@
-"""Bands of short-time spectra in decibels, which may be normalized: from a signal to the result, nothing leaves the cache.
+"""Mel bands in decibels, optionally normalized; intermediate results stay in the cache.
 
-Gives what the kernels that it is made of give one after the other.
+Results equal those of the separate kernels.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.audio import used_widths
 from penstock.kernels.cpu.decibels import Logarithm, inverse_unit, scaled_decibels
-from penstock.kernels.cpu.fft import TILE, Transform, band_tile, tile_scratch
+from penstock.kernels.cpu.fft import TILE, Transform, TransformFields, band_tile, tile_scratch
 from penstock.kernels.cpu.moments import Standard, standardize_row
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import load, store
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+# Those of a `Logarithm` and of a `Standard`.
+_LogarithmFields = tuple[bool, np.float32, np.float32, np.float32]
+_StandardFields = tuple[int, float, np.float32, np.float32]
 
 
-@njit(**_OPTIONS)
-def _fill_tiles(signal, transform, starts, weights, frames, tiles):  # type: ignore[no-untyped-def]
-    """The bands as (tiles, bands, ``TILE``), zeros past the last frame: all is written in the order of memory."""
+@njit(**OPTIONS)
+def _fill_tiles(
+    signal: np.ndarray,
+    transform: TransformFields,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    frames: int,
+    tiles: np.ndarray,
+) -> None:
+    """The bands as (tiles, bands, ``TILE``), zero past the last frame: written in memory order."""
     bands = starts, used_widths(starts.size, weights), weights
     scratch, size = tile_scratch(transform), starts.size * TILE
-    # Nothing writes to some of the last tile's columns.
+    # Some columns of the last tile are never written.
     tiles[tiles.size - size :] = 0
     for t in range(0, frames, TILE):
         band_tile(signal, transform, bands, t, min(TILE, frames - t), scratch, tiles[t * starts.size :])
 
 
-@njit(**_OPTIONS)
-def _gather_row(tiles, band, bands, row):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _gather_row(tiles: np.ndarray, band: int, bands: int, row: np.ndarray) -> None:
     """One band of all tiles."""
     for t in range(0, row.size, TILE):
         store(row, t, load(tiles, t * bands + band * TILE, TILE))
 
 
-@njit(**_OPTIONS)
-def _decibels(signal, transform, starts, weights, logarithm, frames, tiles, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _decibels(
+    signal: np.ndarray,
+    transform: TransformFields,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    logarithm: _LogarithmFields,
+    frames: int,
+    tiles: np.ndarray,
+    out: np.ndarray,
+) -> None:
     _fill_tiles(signal, transform, starts, weights, frames, tiles)
     relative, reference, smallest, factor = logarithm
     scale, row = inverse_unit(tiles, relative, reference), np.empty(tiles.size // starts.size, np.float32)
@@ -47,8 +64,18 @@ def _decibels(signal, transform, starts, weights, logarithm, frames, tiles, out)
         scaled_decibels(row, scale, smallest, factor, out[band * frames : (band + 1) * frames])
 
 
-@njit(**_OPTIONS)
-def _standardized(signal, transform, starts, weights, logarithm, standard, frames, tiles, out):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _standardized(
+    signal: np.ndarray,
+    transform: TransformFields,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    logarithm: _LogarithmFields,
+    standard: _StandardFields,
+    frames: int,
+    tiles: np.ndarray,
+    out: np.ndarray,
+) -> None:
     _fill_tiles(signal, transform, starts, weights, frames, tiles)
     relative, reference, smallest, factor = logarithm
     ddof, epsilon, gain, shift = standard
@@ -62,7 +89,7 @@ def _standardized(signal, transform, starts, weights, logarithm, standard, frame
 
 
 def tiles_size(bands: int, frames: int) -> int:
-    """How many float32 :func:`mel_decibels` works in."""
+    """The size of the scratch memory of :func:`mel_decibels`, in float32."""
     return bands * -(-frames // TILE) * TILE
 
 
@@ -76,17 +103,16 @@ def mel_decibels(
     tiles: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """:func:`~penstock.kernels.cpu.fft.band_power`, :func:`~penstock.kernels.cpu.decibels.to_decibels`, and where it is
-    given the ``standard`` of each row.
+    """The bands of :func:`band_power` in decibels, each row normalized by its ``standard`` if that is given.
 
     Args:
         signal, transform, starts, weights: see :func:`~penstock.kernels.cpu.fft.band_power`.
-        logarithm, standard: see there.
-        tiles: what is worked in, float32 of :func:`tiles_size`.
+        logarithm, standard: see :func:`~penstock.kernels.cpu.decibels.to_decibels` and ``standardize``.
+        tiles: scratch memory, float32 of :func:`tiles_size`.
         out: float32 (bands, frames), contiguous.
     """
-    bands = signal, tuple(transform), starts, weights.reshape(-1), tuple(logarithm)
+    bands = signal, transform[:], starts, weights.reshape(-1), logarithm[:]
     if standard is None:
         _decibels(*bands, out.shape[1], tiles, out.reshape(-1))
     else:
-        _standardized(*bands, tuple(standard), out.shape[1], tiles, out.reshape(-1))
+        _standardized(*bands, standard[:], out.shape[1], tiles, out.reshape(-1))

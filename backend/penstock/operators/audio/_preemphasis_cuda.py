@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, launch, locate
+from penstock.kernels.cuda.launch import OnGpu, blocks_for, launch, locate
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Float, Int64, Pointer, cuda_type, records
 
@@ -29,12 +29,13 @@ class _Preemphasis(NamedTuple):
 SOURCE = KernelSource(__file__, _Preemphasis)
 
 
-def preemphasize(jobs: Sequence[tuple[Any, float, Any]], border: str) -> None:
-    """``(source, coefficient, target)`` for each sample, in one launch; arrays are taken as one row.
+def preemphasize(jobs: Sequence[tuple[OnGpu, float, OnGpu]], border: str) -> None:
+    """``(source, coefficient, target)`` for each sample, in one launch; arrays are flattened.
 
     Args:
         jobs: the samples.
-        border: what stands before the first element: ``zero``, that element (``clamp``), or the next (``reflect``).
+        border: the element before the first: zero (``zero``), the first itself (``clamp``), or the second
+            (``reflect``).
     """
     located = [(locate(source), coefficient, locate(target)) for source, coefficient, target in jobs]
     located = [job for job in located if job[2].size]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import launch, locate
+from penstock.kernels.cuda.launch import OnGpu, launch, locate
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Double, Float, Int32, Int64, Pointer, cuda_type, records
 
@@ -47,12 +47,12 @@ class _Levels(NamedTuple):
 SOURCE = KernelSource(__file__, _Resampling, _Levels, OUTPUTS=_OUTPUTS)
 
 
-def resample_signals(jobs: Sequence[tuple[Any, float, Any]], lobes: int, table: np.ndarray) -> None:
-    """``(source, scale, target)`` for each sample, in one launch; scales are samples of the target for each one.
+def resample_signals(jobs: Sequence[tuple[OnGpu, float, OnGpu]], lobes: int, table: np.ndarray) -> None:
+    """``(source, scale, target)`` for each sample, in one launch; a scale is target samples per source sample.
 
     Args:
-        jobs: the samples, (time) or (time, channels); integers stand for numbers between -1 and 1.
-        lobes: of the filter, to each side.
+        jobs: the samples, (time) or (time, channels); integers represent numbers between -1 and 1.
+        lobes: of the filter, on each side.
         table: the filter (see :func:`penstock.kernels.cpu.audio.sinc_table`).
     """
     located = [(locate(source), scale, locate(target)) for source, scale, target in jobs]
@@ -74,5 +74,5 @@ def resample_signals(jobs: Sequence[tuple[Any, float, Any]], lobes: int, table: 
 
 
 def _most(dtype: np.dtype) -> int:
-    """What stands for 1."""
+    """The integer that represents 1."""
     return 1 if dtype.kind == "f" else int(np.iinfo(dtype).max)

@@ -1,15 +1,15 @@
-"""Power spectra of the frames of signals on GPU, with a Fourier transform of any size."""
+"""Power spectra of a signal's frames on GPU, with Fourier transforms of any size."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import launch, locate, scratch
+from penstock.kernels.cuda.launch import OnGpu, launch, locate, scratch
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, records
 
@@ -50,23 +50,23 @@ class _Transform(NamedTuple):
 
 SOURCE = KernelSource(__file__, _Signal, _Transform)
 _COMPLEX_BYTES = 8
-# Frames of a block: as many as make its memory accesses whole, while several blocks fit a multiprocessor's memory.
+# Frames per block: enough to coalesce its memory accesses while several blocks fit on a multiprocessor.
 _MAX_LANES, _COMFORTABLE_BYTES, _SHARED_BYTES = 8, 32 * 1024, 48 * 1024
-# What larger transforms take of the device's memory, and how many blocks keep it busy.
+# The limit of scratch memory for large transforms, and the number of blocks that keep the device busy.
 _SCRATCH_BYTES, _MAX_BLOCKS = 256 * 1024 * 1024, 1024
 
 
 @dataclass(frozen=True)
 class Framing:
-    """How a signal is cut into frames, and what is made of them.
+    """How a signal is cut into frames, and what is computed from them.
 
     Attributes:
-        step: from one frame's begin to the next.
-        start: where the first frame begins; negative: before the signal.
-        count: elements of the transform; frames are padded with zeros.
-        reflect: past its ends the signal is reflected, instead of silent.
-        magnitude: the root of the power.
-        time_first: targets are (time, frequency), instead of (frequency, time).
+        step: from the start of a frame to the next.
+        start: of the first frame; negative: before the signal.
+        count: size of the transform; frames are padded with zeros.
+        reflect: pad the signal by reflection instead of zeros.
+        magnitude: compute the square root of the power.
+        time_first: targets are (time, frequency) instead of (frequency, time).
     """
 
     step: int
@@ -77,7 +77,7 @@ class Framing:
     time_first: bool
 
 
-def power_spectra(jobs: Sequence[tuple[Any, Any]], window: np.ndarray, framing: Framing) -> None:
+def power_spectra(jobs: Sequence[tuple[OnGpu, OnGpu]], window: np.ndarray, framing: Framing) -> None:
     """``(signal, target)`` for each sample, float32, in one launch."""
     located = [(locate(source), locate(target)) for source, target in jobs]
     located = [job for job in located if job[1].size]
@@ -85,7 +85,7 @@ def power_spectra(jobs: Sequence[tuple[Any, Any]], window: np.ndarray, framing: 
         return
     f = framing
     size = f.count if f.count % 2 else f.count // 2
-    # A block needs its frames twice: before and after a pass.
+    # A block holds its frames twice: before and after a pass.
     frame_bytes = 2 * size * _COMPLEX_BYTES
     lanes = _MAX_LANES
     while lanes > 1 and lanes * frame_bytes > _COMFORTABLE_BYTES:
@@ -127,7 +127,7 @@ def roots_of_unity(count: int) -> np.ndarray:
 
 
 def radices_of(size: int) -> list[int]:
-    """Factors of the transform's size, of which 4 and other small ones have fast code; all others are primes."""
+    """Factors of the transform's size; 4 and other small ones have fast code, the rest are primes."""
     radices = []
     for factor in (4, 2, 3, 5):
         while size % factor == 0:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, launch, locate, packed
+from penstock.kernels.cuda.launch import OnGpu, blocks_for, launch, locate, packed
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int64, Pointer, records
 
@@ -36,10 +36,10 @@ class _WeightedSums(NamedTuple):
 SOURCE = KernelSource(__file__, _WeightedSums)
 
 
-def sum_along(axis: int, jobs: Sequence[tuple[Any, np.ndarray, np.ndarray, Any]]) -> None:
+def sum_along(axis: int, jobs: Sequence[tuple[OnGpu, np.ndarray, np.ndarray, OnGpu]]) -> None:
     """``(source, starts, weights, target)`` for each sample, float32, in one launch.
 
-    Along ``axis``, ``target[m] = sum over k of weights[m, k] * source[starts[m] + k]``; weights of zero are passed over.
+    Along ``axis``, ``target[m] = sum over k of weights[m, k] * source[starts[m] + k]``; zero weights are skipped.
     """
     located = [(locate(source), starts, weights, locate(target)) for source, starts, weights, target in jobs]
     located = [job for job in located if job[3].size]

@@ -1,4 +1,4 @@
-"""`audio_resample`: another sample rate."""
+"""`audio_resample`: changes the sample rate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.data_types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32
 from penstock.kernels.levels import from_unit, to_unit
 from penstock.kernels.resampling import filter_table, lobes_of_quality, resample_signal
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, signals
+from penstock.schema.samples import Example, signals, sounds
 
 _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
 
@@ -19,8 +19,8 @@ _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
 class AudioResample(Operator[None, float]):
     """Resamples signals with a windowed sinc filter.
 
-    The factor is given by the sample rates, as such, or by the length of the output. Integers stand for numbers
-    between -1 and 1.
+    The factor is given by the two sample rates, directly, or by the output's length. Integers represent numbers between
+    -1 and 1.
 
     >>> audio = fn.audio_resample(audio, in_rate=44100.0, out_rate=16000.0)
     """
@@ -48,13 +48,13 @@ class AudioResample(Operator[None, float]):
                 "quality",
                 "float",
                 50.0,
-                "From 0 to 100: how wide the filter is; at 50, 16 lobes to each side.",
+                "Width of the filter, from 0 to 100; at 50, 16 lobes on each side.",
             ),
             Argument(
                 "scale",
                 "float",
                 None,
-                "How many times as many samples the output has.",
+                "Ratio of the output's to the input's number of samples.",
                 tensor=True,
                 zero_dimensional=True,
             ),
@@ -65,6 +65,7 @@ class AudioResample(Operator[None, float]):
             Example({"in_rate": 44100.0, "out_rate": 16000.0}),
             Example({"out_length": 500}),
         ),
+        shown=(Example({"in_rate": 16000.0, "out_rate": 4000.0}, (sounds,)),),
     )
 
     def setup(self) -> None:
@@ -105,7 +106,7 @@ class AudioResample(Operator[None, float]):
         return (length, *sample.shapes[0][1:])
 
     def _scale_and_length(self, sample: Sample[None, float], count: int) -> tuple[float, int]:
-        """Output samples for each one of the input, and the number of output samples."""
+        """Output samples per input sample, and the number of output samples."""
         if sample.given("out_length"):
             length = sample["out_length"]
             if length < 0:

@@ -1,4 +1,4 @@
-"""`mel_filter_bank`: a spectrogram in the bands in which we hear."""
+"""`mel_filter_bank`: a spectrogram in mel bands."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from penstock.operators.audio._axes import combine_along, combine_batch, spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import random_arrays
+from penstock.schema.samples import Example, random_arrays, spectrograms
 
 
 @register_operator
 class MelFilterBank(Operator[int, tuple[np.ndarray, np.ndarray]]):
-    """Sums the power in triangular bands that are evenly spaced on the mel scale.
+    """Sums the power in triangular bands, evenly spaced on the mel scale.
 
     The frequency axis is `f` of the layout; without a layout, the last but one.
 
@@ -41,6 +41,7 @@ class MelFilterBank(Operator[int, tuple[np.ndarray, np.ndarray]]):
             Argument("normalize", "bool", True, "Divide each band's weights by half its width."),
             Argument("sample_rate", "float", 44100.0, "Sample rate of the signal, in Hz."),
         ),
+        shown=(Example({"sample_rate": 16000.0, "nfilter": 64}, (spectrograms,)),),
     )
 
     def setup(self) -> None:
@@ -87,10 +88,10 @@ class MelFilterBank(Operator[int, tuple[np.ndarray, np.ndarray]]):
         combine_batch(workspace.state, workspace)
 
     def _make_filters(self, bins: int) -> tuple[np.ndarray, np.ndarray]:
-        """Where each band starts, in bins, and its weights from there on, padded with zeros."""
+        """The first bin of each band, and its weights from there on, padded with zeros."""
         to_mel, to_hertz = _SCALES[self.args["mel_formula"]]
         edges = to_hertz(np.linspace(to_mel(self._low), to_mel(self._high), self.args["nfilter"] + 2))
-        # Back in Hz the last edge would be off by the rounding of its way through mels.
+        # Converted back to Hz, the last edge would be off by a rounding error.
         edges[-1] = self._high
         frequencies = np.arange(bins) * (self._rate / max(2 * (bins - 1), 1))
         low, middle, high = (edges[i : i + self.args["nfilter"], None] for i in range(3))
@@ -102,7 +103,7 @@ class MelFilterBank(Operator[int, tuple[np.ndarray, np.ndarray]]):
 
 
 def _banded(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first column that is not zero in each row, and the columns from there on, as many as the widest row needs."""
+    """The first nonzero column of each row, and the columns from there on, as many as the widest row needs."""
     used = weights != 0
     starts = used.argmax(axis=1)
     stops = np.where(used.any(axis=1), weights.shape[1] - used[:, ::-1].argmax(axis=1), starts)

@@ -1,4 +1,4 @@
-"""A `spectrogram` and the `mel_filter_bank` behind it, without the spectra ever being in memory; and what often follows."""
+"""`spectrogram` and `mel_filter_bank` fused, so that spectra never reach memory; and what often follows them."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _DECIBELS = (*_BANDS, ("ToDecibels",))
 
 
 class _Decibels(Protocol):
-    """What of the step to decibels is asked for here."""
+    """What is used of the decibels step."""
 
     @property
     def logarithm(self) -> Logarithm:
-        """The scale, as kernels take it."""
+        """The logarithm's parameters for kernels."""
 
 
 class _Normalize(Protocol):
-    """What of the step that normalizes is asked for here."""
+    """What is used of the normalization step."""
 
     def standard_of_rows(self, sample: Sample, data: np.ndarray) -> Standard | None:
-        """How each row of a matrix is normalized by itself; None where it is not to be so."""
+        """How to normalize each row of a matrix by itself; None if it is to be normalized otherwise."""
 
     def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
-        """Fills ``target`` from ``source``."""
+        """Normalizes ``source`` into ``target``."""
 
 
 @register_operator
 class MelSpectrogram(FusedOperator):
-    """Sums up the bands of a few frames at a time, while their spectra are in the first-level cache."""
+    """Sums the bands of a few frames at a time, while their spectra are in the L1 cache."""
 
     schema = Schema(
         name="_fused__MelSpectrogram",
@@ -64,7 +64,7 @@ class MelSpectrogram(FusedOperator):
 
 @register_operator
 class MelDecibels(MelSpectrogram):
-    """Takes each sample's bands to decibels while they are in the second-level cache."""
+    """Converts each sample's bands to decibels while they are in the L2 cache."""
 
     schema = Schema(name="_fused__MelDecibels", devices=("cpu",), fuses=_DECIBELS, hidden=True)
 
@@ -75,7 +75,7 @@ class MelDecibels(MelSpectrogram):
         self.compute_decibels(samples, None, samples[-1].outputs[0])
 
     def compute_decibels(self, samples: Sequence[Sample], standard: Standard | None, out: np.ndarray) -> None:
-        """The first three steps of one sample; with a ``standard``, rows are normalized."""
+        """Computes the first three steps for one sample; normalizes rows if there is a ``standard``."""
         from penstock.operators.audio._mel_decibels_cpu import mel_decibels, tiles_size
 
         decibels = cast(_Decibels, self.operators[2])
@@ -85,7 +85,7 @@ class MelDecibels(MelSpectrogram):
 
 @register_operator
 class NormalizedMelDecibels(MelDecibels):
-    """Likewise, with a `normalize` of each sample on its own."""
+    """The same, followed by a `normalize` of each sample."""
 
     schema = Schema(
         name="_fused__NormalizedMelDecibels",
@@ -115,5 +115,5 @@ class NormalizedMelDecibels(MelDecibels):
 
 
 def _band_inputs(spectrum: Sample, bands: Sample) -> tuple[np.ndarray, Transform, np.ndarray, np.ndarray]:
-    """The signal, how it is transformed, and where the bands start and what they weigh."""
+    """The signal, its transform, and the starts and weights of the bands."""
     return np.ascontiguousarray(spectrum.inputs[0]).reshape(-1), spectrum.plan, *bands.plan

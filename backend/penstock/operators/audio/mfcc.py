@@ -6,14 +6,14 @@ import numpy as np
 
 from penstock.operators.audio._axes import combine_along, combine_batch, spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import random_arrays
+from penstock.schema.samples import Example, decibels, random_arrays
 
 
 @register_operator
 class MFCC(Operator[None, tuple[np.ndarray, np.ndarray]]):
     """The first coefficients of the discrete cosine transform along one axis, optionally liftered.
 
-    The transform is not scaled (a constant 1 of N elements gives N), unless `normalize` makes it orthonormal.
+    The transform is unscaled (a constant 1 of N elements yields N) unless `normalize` makes it orthonormal.
 
     >>> coefficients = fn.mfcc(fn.to_decibels(mel), n_mfcc=13)
     """
@@ -30,10 +30,13 @@ class MFCC(Operator[None, tuple[np.ndarray, np.ndarray]]):
         arguments=(
             Argument("axis", "int32", 0, "The axis of the bands."),
             Argument("dct_type", "int32", 2, "Type of the cosine transform: 1, 2, 3 or 4.", example=3),
-            Argument("lifter", "float", 0.0, "L: coefficient k is multiplied with 1 + L/2 sin(pi (k+1) / L); 0: not."),
+            Argument(
+                "lifter", "float", 0.0, "L: coefficient k is multiplied by 1 + L/2 sin(pi (k+1) / L); 0: disabled."
+            ),
             Argument("n_mfcc", "int32", 20, "Number of coefficients."),
             Argument("normalize", "bool", False, "Make the transform orthonormal; not for type 1."),
         ),
+        shown=(Example({}, (decibels,)),),
     )
 
     def setup(self) -> None:

@@ -1,4 +1,4 @@
-"""`nonsilent_region`: where in a recording there is sound."""
+"""`nonsilent_region`: where a recording is not silent."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from penstock.data_types import BOOL, FLOAT, FLOAT16, FLOAT64, INT32, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import signals
+from penstock.schema.samples import Example, signals, sounds
 
 
 @register_operator
 class NonsilentRegion(Operator):
-    """The start and the length of the part between the first and the last time when the power, averaged over a window,
-    comes up to the threshold.
+    """The start and length of the region between the first and the last time when the power, averaged over a window,
+    reaches the threshold.
 
     >>> start, length = fn.nonsilent_region(audio, cutoff_db=-40.0)
     """
@@ -27,11 +27,12 @@ class NonsilentRegion(Operator):
                 "reset_interval",
                 "int32",
                 8192,
-                "Elements after which the running average is computed anew; a multiple of the window, or -1: never.",
+                "Elements after which the running average is reset; a multiple of the window, or -1: never.",
             ),
             Argument("window_length", "int32", 2048, "Length of the window, in samples."),
         ),
         outputs=2,
+        shown=(Example({"cutoff_db": -40.0}, (sounds,)),),
     )
 
     def setup(self) -> None:
@@ -49,7 +50,7 @@ class NonsilentRegion(Operator):
         if len(batch) and batch.ndim() != 1:
             raise RuntimeError(f"Input with dimension ({batch.ndim()}) cannot be converted to dimension (1)")
         window, interval = self.args["window_length"], self.args["reset_interval"]
-        # Sums of integers are exact and never computed anew.
+        # Sums of integers are exact, so they are never reset.
         if batch.dtype == FLOAT and interval != -1 and (interval <= 0 or interval % window):
             raise RuntimeError(
                 f"`reset_interval` shall be a multiple of `window_length`. Got: reset_interval: {interval} vs "
@@ -82,7 +83,7 @@ class NonsilentRegion(Operator):
         return min(self.args["window_length"], max(count, 1))
 
     def _reference(self) -> float | None:
-        """The power at 0 dB; None: the highest of the signal."""
+        """The power at 0 dB; None: the signal's maximum."""
         return self.args["reference_power"] if self.given("reference_power") else None
 
     def _region(self, signal: np.ndarray, window: int) -> tuple[int, int]:

@@ -1,11 +1,21 @@
-"""`power_spectrum`: the power of a signal's frequencies."""
+"""`power_spectrum`: the power spectrum of a signal."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from penstock.operators.audio._axes import spectral_spec
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.libraries import SCIPY
 from penstock.schema.samples import signals
 
@@ -30,6 +40,7 @@ class PowerSpectrum(Operator[None, int]):
             Argument("nfft", "int32", None, "Size of the transform; by default the extent of the axis.", example=256),
             Argument("power", "int32", 2, "2: power; 1: magnitude."),
         ),
+        equivalents=(Equivalent("numpy.fft.rfft", "The squares of its magnitudes."),),
     )
 
     def setup(self) -> None:
@@ -45,11 +56,11 @@ class PowerSpectrum(Operator[None, int]):
         return [spec]
 
     def infer(self, sample: Sample[None, int]) -> tuple[int, ...]:
-        # Any negative axis is the last one.
+        # Any negative axis means the last one.
         shape, axis = list(sample.shapes[0]), max(self.args["axis"], -1)
         if axis >= len(shape):
             raise RuntimeError(f"Transform axis {axis} is out of bounds [0, {len(shape)})")
-        # Without a size, or with one that is not positive, the axis is transformed as it is.
+        # Without a positive size, the axis is transformed whole.
         sample.plan = self.args["nfft"] if (self.args["nfft"] or 0) > 0 else shape[axis]
         if sample.plan < _MIN_TRANSFORM:
             raise RuntimeError(

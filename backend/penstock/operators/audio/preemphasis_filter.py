@@ -1,4 +1,4 @@
-"""`preemphasis_filter`: lifts high frequencies."""
+"""`preemphasis_filter`: boosts high frequencies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.data_types import BOOL, FLOAT, FLOAT16, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import signals
+from penstock.schema.samples import Example, signals, sounds
 
 _BORDERS = ("zero", "clamp", "reflect")
 
@@ -15,7 +15,7 @@ _BORDERS = ("zero", "clamp", "reflect")
 class PreemphasisFilter(Operator):
     """``y[t] = x[t] - coefficient * x[t - 1]``.
 
-    What comes before the first element is zero, the first element itself (`clamp`), or the second (`reflect`).
+    The element before the first is zero, the first itself (`clamp`), or the second (`reflect`).
 
     >>> sharper = fn.preemphasis_filter(audio, preemph_coeff=0.97)
     """
@@ -23,19 +23,22 @@ class PreemphasisFilter(Operator):
     schema = Schema(
         name="PreemphasisFilter",
         inputs=(
-            Input("input", doc="Signals of any shape, taken as one row; integers or floating point.", example=signals),
+            Input(
+                "input", doc="Signals of any shape, which are flattened; integers or floating point.", example=signals
+            ),
         ),
         arguments=(
             Argument(
                 "border",
                 "string",
                 "clamp",
-                "What comes before the signal: `zero`, `clamp` or `reflect`.",
+                "The element before the signal: `zero`, `clamp` or `reflect`.",
                 choices=("clamp", "zero", "reflect"),
             ),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
             Argument("preemph_coeff", "float", 0.97, "The coefficient.", tensor=True),
         ),
+        shown=(Example({}, (sounds,)),),
     )
 
     def setup(self) -> None:

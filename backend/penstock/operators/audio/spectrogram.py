@@ -1,4 +1,4 @@
-"""`spectrogram`: the power of a signal's frequencies over time."""
+"""`spectrogram`: the power spectrum over time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, signals
+from penstock.schema.samples import Example, signals, sounds
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.fft import Transform
 
-# Bytes of frames that are transformed at once: they stay in the cache, and below what malloc maps and unmaps each time.
+# Bytes of frames per transform call: they fit the cache, and stay below malloc's threshold for mmap.
 _TILE_BYTES = 120 * 1024
 
 
@@ -24,11 +24,11 @@ _MIN_TRANSFORM = 3
 
 @register_operator
 class Spectrogram(Operator[None, "Transform | None"]):
-    """Short-time Fourier transform: windows of the signal, transformed, squared.
+    """The power of the short-time Fourier transform.
 
-    A transform of n elements gives n // 2 + 1 frequencies. The default window is Hann's, taken at half samples:
-    ``0.5 * (1 - cos(2 pi (n + 0.5) / N))``. A centred window may reach out of the signal, into its reflection or into
-    zeros.
+    A transform of n elements yields n // 2 + 1 frequencies. The default is a Hann window sampled at half positions:
+    ``0.5 * (1 - cos(2 pi (n + 0.5) / N))``. Centred windows extend past the signal's ends, which are reflected or
+    padded with zeros.
 
     >>> spectra = fn.spectrogram(audio, nfft=512, window_length=400, window_step=160)
     """
@@ -41,7 +41,7 @@ class Spectrogram(Operator[None, "Transform | None"]):
                 "center_windows",
                 "bool",
                 True,
-                "Windows are centred at multiples of the step, instead of starting there.",
+                "Centre windows at multiples of the step, instead of starting them there.",
             ),
             Argument(
                 "layout", "layout", "ft", "Layout of the output: `ft` (frequency first) or `tf`.", choices=("ft", "tf")
@@ -50,12 +50,12 @@ class Spectrogram(Operator[None, "Transform | None"]):
                 "nfft",
                 "int32",
                 None,
-                "Size of the transform; by default that of the window. It gives nfft // 2 + 1 frequencies.",
+                "Size of the transform; by default that of the window. The output has nfft // 2 + 1 frequencies.",
                 example=1024,
             ),
             Argument("power", "int32", 2, "2: power; 1: magnitude."),
-            Argument("reflect_padding", "bool", True, "Past its ends the signal is reflected; else it is zero there."),
-            Argument("window_fn", "float[]", None, "The window; by default Hann's."),
+            Argument("reflect_padding", "bool", True, "Pad the signal by reflection; otherwise with zeros."),
+            Argument("window_fn", "float[]", None, "The window; by default a Hann window."),
             Argument("window_length", "int32", 512, "Length of the window, in samples."),
             Argument("window_step", "int32", 256, "Distance between windows, in samples."),
         ),
@@ -63,6 +63,7 @@ class Spectrogram(Operator[None, "Transform | None"]):
             Example(),
             Example({"window_length": 8, "window_step": 8, "window_fn": [0.1, 0.4, 0.8, 1.0, 1.0, 0.8, 0.4, 0.1]}),
         ),
+        shown=(Example({"nfft": 512, "window_step": 128}, (sounds,)),),
     )
 
     def setup(self) -> None:
@@ -125,7 +126,7 @@ class Spectrogram(Operator[None, "Transform | None"]):
 
     @cached_property
     def _transform(self) -> Transform | None:
-        """What the kernels for sizes that are powers of two need to know; None for other sizes."""
+        """The parameters of the kernels for power-of-two sizes; None for other sizes."""
         if self._nfft < 8 or self._nfft & (self._nfft - 1):
             return None
         from penstock.kernels.cpu import fft
@@ -150,7 +151,7 @@ class Spectrogram(Operator[None, "Transform | None"]):
         power_spectra(list(zip(signals, targets)), self._window, framing)
 
     def _transform_in_tiles(self, signal: np.ndarray, by_time: np.ndarray) -> None:
-        """For transforms of any size, some frames at a time."""
+        """Transforms of any size, several frames at a time."""
         from scipy import fft
 
         from penstock.kernels.cpu import audio

@@ -1,4 +1,4 @@
-"""`to_decibels`: a logarithmic scale."""
+"""`to_decibels`: converts to decibels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from penstock.operators.audio._axes import spectral_spec
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import ArrayOperator
-from penstock.schema.samples import random_arrays
+from penstock.schema.samples import Example, random_arrays, spectrograms
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.decibels import Logarithm
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @register_operator
 class ToDecibels(ArrayOperator):
-    """``multiplier * log10(max(ratio, x / reference))``, where the smallest ratio is the one that gives the cutoff.
+    """``multiplier * log10(max(ratio, x / reference))``, with the ratio that corresponds to the cutoff.
 
     >>> decibels = fn.to_decibels(mel, multiplier=10.0, cutoff_db=-80.0)
     """
@@ -36,8 +36,9 @@ class ToDecibels(ArrayOperator):
         arguments=(
             Argument("cutoff_db", "float", -200.0, "The lowest value of the output, in dB."),
             Argument("multiplier", "float", 10.0, "Factor of the logarithm: 10 for powers, 20 for magnitudes."),
-            Argument("reference", "float", 0.0, "What 0 dB stands for; by default the largest value of the sample."),
+            Argument("reference", "float", 0.0, "The value at 0 dB; by default the largest of the sample."),
         ),
+        shown=(Example({"cutoff_db": -80.0}, (spectrograms,)),),
     )
 
     def setup(self) -> None:
@@ -45,7 +46,7 @@ class ToDecibels(ArrayOperator):
             raise RuntimeError("`reference` argument can't be zero")
         with np.errstate(all="ignore"):
             ratio = np.float32(10.0 ** (np.float64(self.args["cutoff_db"]) / self.args["multiplier"]))
-        # Of zero there is no logarithm.
+        # The logarithm of zero is undefined.
         self._smallest = ratio or np.nextafter(np.float32(0), np.float32(1))
         self._factor = np.float32(self.args["multiplier"] / math.log(10))
 
@@ -64,10 +65,10 @@ class ToDecibels(ArrayOperator):
 
     @cached_property
     def logarithm(self) -> Logarithm:
-        """The scale, as kernels take it."""
+        """The logarithm's parameters for kernels."""
         from penstock.kernels.cpu.decibels import Logarithm
 
-        # Nothing but positive numbers is a reference; NaN gives the cutoff.
+        # Only positive numbers can be the reference; NaN yields the cutoff.
         given = self.given("reference")
         reference = np.float32(self.args["reference"] if given else 1)
         return Logarithm(not given, reference, self._smallest, self._factor)

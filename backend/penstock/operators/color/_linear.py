@@ -1,4 +1,4 @@
-"""What the operators that change colours linearly have in common."""
+"""The base of operators that transform colours linearly."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LinearColourOperator(PointwiseOperator[None, tuple[np.ndarray, np.ndarray]
         return sample.shapes[0]
 
     def plan(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-        """The matrix and the offset; a matrix of shape (1, 1) is a factor for all channels alike."""
+        """The matrix and the offset; a 1x1 matrix is a factor for all channels."""
         raise NotImplementedError
 
     def compute(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> None:

@@ -1,4 +1,4 @@
-"""`brightness_contrast`, `brightness`, `contrast`: light and shade."""
+"""`brightness_contrast`, `brightness`, `contrast`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 
 from penstock.kernels.colour import full_range, half_range
 from penstock.operators.color._linear import LinearColourOperator
-from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
+from penstock.schema.samples import on_photo
 
 
 class _BrightnessContrast(LinearColourOperator):
@@ -69,6 +70,13 @@ class BrightnessContrast(_BrightnessContrast):
         ),
         sequences=True,
         volumetric=True,
+        shown=(on_photo(brightness=1.2, contrast=1.6),),
+        equivalents=(
+            Equivalent(
+                "cv2.convertScaleAbs",
+                "With `contrast_center=0`; it takes the absolute value of what is negative, which becomes 0 here.",
+            ),
+        ),
     )
 
 
@@ -100,6 +108,13 @@ class Brightness(_BrightnessContrast):
         ),
         sequences=True,
         volumetric=True,
+        shown=(on_photo(brightness=1.6),),
+        equivalents=(
+            Equivalent(
+                "torchvision.transforms.v2.functional.adjust_brightness", "It drops fractions, which are rounded here."
+            ),
+            Equivalent("PIL.ImageEnhance.Brightness", "It drops fractions, which are rounded here."),
+        ),
     )
 
 
@@ -138,4 +153,15 @@ class Contrast(_BrightnessContrast):
         ),
         sequences=True,
         volumetric=True,
+        shown=(on_photo(contrast=2.0),),
+        equivalents=(
+            Equivalent(
+                "torchvision.transforms.v2.functional.adjust_contrast",
+                "The centre is the image's mean grey; here it is `contrast_center`, by default 128.",
+            ),
+            Equivalent(
+                "PIL.ImageEnhance.Contrast",
+                "The centre is the image's mean grey; here it is `contrast_center`, by default 128.",
+            ),
+        ),
     )

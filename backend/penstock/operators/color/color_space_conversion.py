@@ -1,4 +1,4 @@
-"""`color_space_conversion`: RGB, BGR, grey and YCbCr."""
+"""`color_space_conversion`: converts between RGB, BGR, grey and YCbCr."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ import numpy as np
 
 from penstock.data_types import ANY_DATA, BGR, GRAY, RGB, UINT8, DALIImageType, YCbCr, dtype_name
 from penstock.kernels.colour import COARSE_LUMA, FROM_YCBCR, LUMA, TO_YCBCR, YCBCR_OFFSET
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import Example, on_photo
 
 
 @register_operator
 class ColorSpaceConversion(Operator):
-    """Converts between colour spaces; YCbCr is that of ITU-R BT.601 in studio range."""
+    """Converts between colour spaces; YCbCr is ITU-R BT.601 in studio range."""
 
     schema = Schema(
         name="ColorSpaceConversion",
@@ -29,6 +39,20 @@ class ColorSpaceConversion(Operator):
         ),
         volumetric=True,
         examples=(Example({"image_type": RGB, "output_type": YCbCr}),),
+        shown=(
+            on_photo(image_type=RGB, output_type=GRAY),
+            on_photo(image_type=RGB, output_type=YCbCr),
+        ),
+        equivalents=(
+            Equivalent(
+                "cv2.cvtColor",
+                "Its YCrCb has the full range and another order of channels; here YCbCr is in studio range.",
+            ),
+            Equivalent("PIL.Image.Image.convert", "Its YCbCr has the full range, as in JPEG files."),
+            Equivalent(
+                "torchvision.transforms.v2.functional.rgb_to_grayscale", "It drops fractions, which are rounded here."
+            ),
+        ),
     )
 
     def setup(self) -> None:
@@ -81,7 +105,7 @@ class ColorSpaceConversion(Operator):
 
 
 def conversion(source: DALIImageType, target: DALIImageType) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix (channels out, channels in) and the offset that convert between two spaces."""
+    """The matrix (channels out, channels in) and the offset of a conversion."""
     to_rgb, rgb_offset = _to_rgb(source)
     from_rgb, offset = _from_rgb(target)
     if source == YCbCr and target == GRAY:

@@ -1,4 +1,4 @@
-"""`color_twist`: hue, saturation, contrast and brightness at once."""
+"""`color_twist`: hue, saturation, contrast and brightness in one operator."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import numpy as np
 from penstock.data_types import FLOAT, RGB
 from penstock.kernels.colour import hue_saturation_value
 from penstock.operators.color._linear import ColourMatrixOperator
-from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
 class ColorTwist(ColourMatrixOperator):
-    """``brightness * (contrast * M x + (1 - contrast) * center)``, M turning the hue and scaling the saturation."""
+    """``brightness * (contrast * M x + (1 - contrast) * center)``, where M rotates the hue and scales the saturation."""
 
     keeps_frame_shape = True
     schema = Schema(
@@ -37,10 +38,18 @@ class ColorTwist(ColourMatrixOperator):
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
             Argument("hue", "float", 0.0, "Change of hue, in degrees.", tensor=True, per_frame=True),
             Argument("image_type", "DALIImageType", RGB, "Colour space of the input."),
-            Argument("saturation", "float", 1.0, "Factor of saturation; 0 gives grey.", tensor=True, per_frame=True),
+            Argument("saturation", "float", 1.0, "Factor of saturation; 0 yields grey.", tensor=True, per_frame=True),
         ),
         sequences=True,
         volumetric=True,
+        shown=(on_photo(brightness=1.2, contrast=1.3, saturation=1.5, hue=30.0),),
+        equivalents=(
+            Equivalent(
+                "torchvision.transforms.v2.ColorJitter",
+                "It draws the factors itself and rounds after each step; here they are arguments, and one matrix "
+                "does all.",
+            ),
+        ),
     )
 
     def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:

@@ -7,12 +7,13 @@ import numpy as np
 from penstock.data_types import UINT8
 from penstock.kernels.colour import hue_saturation_value
 from penstock.operators.color._linear import ColourMatrixOperator
-from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
 class Hsv(ColourMatrixOperator):
-    """Turns the hue, and scales saturation and value."""
+    """Rotates the hue, and scales saturation and value."""
 
     keeps_frame_shape = True
     schema = Schema(
@@ -27,11 +28,17 @@ class Hsv(ColourMatrixOperator):
         arguments=(
             Argument("dtype", "DALIDataType", UINT8, "Type of the output."),
             Argument("hue", "float", 0.0, "Change of hue, in degrees.", tensor=True, per_frame=True),
-            Argument("saturation", "float", 1.0, "Factor of saturation; 0 gives grey.", tensor=True, per_frame=True),
+            Argument("saturation", "float", 1.0, "Factor of saturation; 0 yields grey.", tensor=True, per_frame=True),
             Argument("value", "float", 1.0, "Factor of brightness.", tensor=True, per_frame=True),
         ),
         sequences=True,
         volumetric=True,
+        shown=(on_photo(hue=-60.0, saturation=1.5, value=1.1),),
+        equivalents=(
+            Equivalent(
+                "cv2.cvtColor", "To HSV, there to be changed, and back; here one linear transform approximates that."
+            ),
+        ),
     )
 
     def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:

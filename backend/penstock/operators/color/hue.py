@@ -1,4 +1,4 @@
-"""`hue`: the colour circle, turned."""
+"""`hue`: rotates the hue."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import numpy as np
 from penstock.data_types import RGB
 from penstock.kernels.colour import hue_saturation_value
 from penstock.operators.color._linear import ColourMatrixOperator
-from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
 class Hue(ColourMatrixOperator):
-    """Turns the hue."""
+    """Rotates the hue."""
 
     keeps_frame_shape = True
     schema = Schema(
@@ -31,6 +32,14 @@ class Hue(ColourMatrixOperator):
         ),
         sequences=True,
         volumetric=True,
+        shown=(on_photo(hue=90.0),),
+        equivalents=(
+            Equivalent(
+                "torchvision.transforms.v2.functional.adjust_hue",
+                "It turns hue in HSV, as a fraction of the circle; here a linear transform approximates that, in "
+                "degrees.",
+            ),
+        ),
     )
 
     def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""`saturation`: how colourful images are."""
+"""`saturation`: scales the saturation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import numpy as np
 from penstock.data_types import RGB
 from penstock.kernels.colour import hue_saturation_value
 from penstock.operators.color._linear import ColourMatrixOperator
-from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -27,10 +28,20 @@ class Saturation(ColourMatrixOperator):
         arguments=(
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
             Argument("image_type", "DALIImageType", RGB, "Colour space of the input."),
-            Argument("saturation", "float", 1.0, "Factor of saturation; 0 gives grey.", tensor=True, per_frame=True),
+            Argument("saturation", "float", 1.0, "Factor of saturation; 0 yields grey.", tensor=True, per_frame=True),
         ),
         sequences=True,
         volumetric=True,
+        shown=(on_photo(saturation=2.5),),
+        equivalents=(
+            Equivalent(
+                "torchvision.transforms.v2.functional.adjust_saturation",
+                "It rounds the grey that it blends with, so values differ by up to 2.",
+            ),
+            Equivalent(
+                "PIL.ImageEnhance.Color", "It rounds the grey that it blends with, so values differ by up to 2."
+            ),
+        ),
     )
 
     def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:

@@ -1,1 +1,1 @@
-"""Operators that choose among samples: what conditionals are made of."""
+"""The operators behind conditionals."""

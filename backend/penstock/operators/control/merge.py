@@ -1,4 +1,4 @@
-"""`_conditional.merge`: puts two parts of a split batch together again."""
+"""`_conditional.merge`: merges the two parts of a split batch."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ from penstock.tensors import TensorList
 
 @register_operator
 class Merge(Operator):
-    """Takes each sample from the first input where the predicate holds, else from the second; nothing is copied."""
+    """Takes each sample from the first input if the predicate is true, otherwise from the second; without a copy."""
 
     schema = Schema(
         name="_conditional__Merge",
         inputs=(Input("input_0"), Input("input_1")),
-        arguments=(Argument("predicate", "bool", doc="Which input a sample comes from.", required=True, tensor=True),),
+        arguments=(
+            Argument(
+                "predicate",
+                "bool",
+                doc="For each sample, whether it comes from the first input.",
+                required=True,
+                tensor=True,
+            ),
+        ),
         merges=True,
         hidden=True,
         unswept="it takes the parts of a batch",

@@ -1,4 +1,4 @@
-"""`_conditional.not_`: what the keyword `not` means for a sample."""
+"""`_conditional.not_`: the keyword `not`, for each sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`_conditional.split`: the samples for which a predicate holds, and the others."""
+"""`_conditional.split`: splits a batch by a predicate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.schema import Argument, Input, Operator, Schema, Workspace, regist
 
 @register_operator
 class Split(Operator):
-    """Divides a batch by a predicate of each sample, without copying."""
+    """Splits a batch by a predicate for each sample, without a copy."""
 
     schema = Schema(
         name="_conditional__Split",
@@ -18,7 +18,7 @@ class Split(Operator):
             Argument(
                 "predicate",
                 "bool",
-                doc="Which of the outputs a sample goes to: one value a sample.",
+                doc="For each sample, whether it goes to the first output: one value per sample.",
                 required=True,
                 tensor=True,
             ),
@@ -42,7 +42,7 @@ class Split(Operator):
 
 
 def truth_values(operator: Operator, workspace: Workspace) -> list[bool]:
-    """The predicate of each sample; raises RuntimeError where it is not a scalar."""
+    """The predicate of each sample; raises RuntimeError unless it is a scalar."""
     batch = workspace.arguments.get("predicate")
     if batch is None:
         return [bool(operator.args["predicate"])] * workspace.batch_size

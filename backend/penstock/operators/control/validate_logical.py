@@ -13,7 +13,7 @@ from penstock.schema.samples import fixed_arrays
 
 @register_operator
 class ValidateLogical(Operator):
-    """Passes a boolean scalar through and refuses anything else."""
+    """Passes a boolean scalar through and rejects anything else."""
 
     schema = Schema(
         name="_conditional__ValidateLogical",

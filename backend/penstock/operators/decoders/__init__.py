@@ -1,1 +1,1 @@
-"""Decoders: encoded images and arrays to tensors."""
+"""Decoders: from encoded images, audio, video and arrays to tensors."""

@@ -1,4 +1,4 @@
-"""What the image decoders have in common: their arguments, headers to shapes, and both ways of decoding."""
+"""The base of the image decoders: their arguments, shapes from headers, decoding on CPU and GPU."""
 
 from __future__ import annotations
 
@@ -35,12 +35,14 @@ from penstock.tensors import TensorListGPU
 
 _OUTPUT_TYPES = (UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT)
 
-_ORIENTATION = Argument("adjust_orientation", "bool", True, "Turn images upright as their EXIF data (or TIFF tag) say.")
+_ORIENTATION = Argument("adjust_orientation", "bool", True, "Rotate images as their EXIF data (or TIFF tag) says.")
 
 DECODER_ARGUMENTS = (
     _ORIENTATION,
     Argument("affine", "bool", True, "Accepted for compatibility; threads are bound by the pipeline's settings."),
-    Argument("device_memory_padding", "int32", 16777216, "Bytes that nvJPEG's device buffers begin with (`mixed`)."),
+    Argument(
+        "device_memory_padding", "int32", 16777216, "Initial size of nvJPEG's device buffers, in bytes (`mixed`)."
+    ),
     Argument("device_memory_padding_jpeg2k", "int32", 0, "The same for nvJPEG2000."),
     Argument(
         "dtype",
@@ -48,13 +50,13 @@ DECODER_ARGUMENTS = (
         UINT8,
         "Type of the output. Values are scaled to its range: integers to their maximum, floating point to [0, 1].",
     ),
-    Argument("host_memory_padding", "int32", 8388608, "Bytes that nvJPEG's host buffers begin with (`mixed`)."),
+    Argument("host_memory_padding", "int32", 8388608, "Initial size of nvJPEG's host buffers, in bytes (`mixed`)."),
     Argument("host_memory_padding_jpeg2k", "int32", 0, "The same for nvJPEG2000."),
     Argument(
         "hw_decoder_load",
         "float",
         0.65,
-        "The part of a batch's JPEGs that the GPU's JPEG engine takes, from 0 to 1 (`mixed`); adapted to what is quickest.",
+        "The share of a batch's JPEGs for the GPU's JPEG engine, from 0 to 1 (`mixed`); adapted to what is fastest.",
     ),
     Argument(
         "hybrid_huffman_threshold",
@@ -72,11 +74,11 @@ DECODER_ARGUMENTS = (
         RGB,
         "Colour space of the output: RGB, BGR, GRAY, YCbCr (BT.601, studio range), or ANY_DATA: as stored.",
     ),
-    Argument("preallocate_height_hint", "int32", 0, "Height for which the JPEG engine's buffers are made ready."),
-    Argument("preallocate_width_hint", "int32", 0, "Width for which the JPEG engine's buffers are made ready."),
+    Argument("preallocate_height_hint", "int32", 0, "Height to preallocate the JPEG engine's buffers for."),
+    Argument("preallocate_width_hint", "int32", 0, "Width to preallocate the JPEG engine's buffers for."),
     Argument("split_stages", "bool", False, deprecated=Deprecation("1.0", removed=True)),
     Argument("use_chunk_allocator", "bool", False, deprecated=Deprecation("1.0", removed=True)),
-    Argument("use_fast_idct", "bool", False, "A faster, less accurate inverse DCT for JPEG on the CPU."),
+    Argument("use_fast_idct", "bool", False, "Use a faster, less accurate inverse DCT for JPEG on the CPU."),
 )
 
 ENCODED_DOC = "Encoded images: the bytes of files, uint8 of shape (n,); zeros behind an image are ignored."
@@ -88,14 +90,14 @@ def encoded_bytes(sample: Sample) -> np.ndarray:
 
 
 def undecodable(error: PenstockError, sample: Sample) -> PenstockError:
-    """The error, with the image's source where that is known."""
+    """The error, with the image's source if it is known."""
     infos = sample.workspace.inputs[0].source_infos
     source = f": {infos[sample.index]}" if infos and infos[sample.index] else ""
     return type(error)(f"Failed to decode sample #{sample.index}{source}. {error}")
 
 
 def check_encoded(workspace: Workspace, accepted: Sequence[DALIDataType] = (UINT8, INT8)) -> None:
-    """Raises ValueError unless the input is made of bytes."""
+    """Raises ValueError unless the input consists of bytes."""
     batch = workspace.inputs[0]
     if len(batch) and batch.dtype not in accepted:
         raise ValueError(
@@ -104,11 +106,11 @@ def check_encoded(workspace: Workspace, accepted: Sequence[DALIDataType] = (UINT
 
 
 def _spans(window: Region) -> str:
-    """From where to where a window reaches in each dimension."""
+    """The start and end of a window in each dimension."""
     return ", ".join(f"{start}..{start + extent}" for start, extent in zip(window.anchor, window.extents))
 
 
-# Whole images are decoded by simplejpeg, regions by nvImageCodec, which is as quick where they are this part of the image.
+# Above this fraction of the image, simplejpeg decoding all of it is as fast as nvImageCodec decoding the region.
 _WORTH_CUTTING = 0.8
 
 
@@ -236,7 +238,7 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
     def decode_part(self, sample: Sample[Headers, DecodePlan], part: Region) -> np.ndarray | None:
         """A part (in H, W) of what :meth:`decode_into` gives, in memory that this thread's next image is decoded into.
 
-        None where it must be cut out of the whole, and where that is quicker.
+        None if the region must be cut from the whole image, or if that is faster.
         """
         header, window = sample.plan
         if window is not None:
@@ -266,7 +268,7 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
     # -- device "mixed" ----------------------------------------------------------------------------------------
 
     def _run_on_gpu(self, workspace: Workspace) -> None:
-        """Like :meth:`run_batch`, but each image stays where the decoder put it: nothing is allocated ahead."""
+        """Like :meth:`run_batch`, but leaves each image in the decoder's memory, without allocating the batch."""
         from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder, Job, as_array
         from penstock.kernels.cuda.launch import Located
 

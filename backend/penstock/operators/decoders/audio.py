@@ -1,4 +1,4 @@
-"""`decoders.audio`: recordings out of files' bytes."""
+"""`decoders.audio`: decodes recordings."""
 
 from __future__ import annotations
 
@@ -13,13 +13,24 @@ from penstock.kernels.codecs.headers.audio import check_length
 from penstock.kernels.levels import from_unit
 from penstock.kernels.resampling import lobes_of_quality, resample_signal
 from penstock.operators.decoders._examples import encoded_sounds
-from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Alias,
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.libraries import SOUNDFILE
 
 
 @dataclass
 class _Request:
-    """A recording, and the scale of the sample rate that is wanted of it (1: its own)."""
+    """A recording, and the factor to its requested sample rate (1: its own)."""
 
     recording: Recording
     scale: float
@@ -30,8 +41,8 @@ class _Request:
 class AudioDecoder(Operator[None, _Request]):
     """Decodes audio files of any format that libsndfile reads: WAV, FLAC, Ogg, MP3, AIFF and others.
 
-    The first output is (time, channels), or (time) with `downmix`; the second the sample rate in Hz. Files that hold
-    floating point numbers are not scaled when integers are asked for.
+    The first output is (time, channels), or (time) with `downmix`; the second the sample rate in Hz. Floating-point
+    files are not scaled for integer outputs.
 
     >>> audio, rate = fn.decoders.audio(encoded, sample_rate=16000.0, downmix=True)
     """
@@ -51,6 +62,7 @@ class AudioDecoder(Operator[None, _Request]):
         ),
         outputs=2,
         aliases=(Alias("AudioDecoder", deprecated_since="1.0"),),
+        equivalents=(Equivalent("soundfile.read", "It gives double precision by default, and resamples nothing."),),
     )
 
     def setup(self) -> None:
@@ -70,7 +82,7 @@ class AudioDecoder(Operator[None, _Request]):
         recording = open_recording(np.ascontiguousarray(sample.inputs[0]), decoding)
         wanted = sample["sample_rate"]
         scale = wanted / recording.rate if wanted > 0 else 1.0
-        # A rate of 0 that was asked for is also told, though the recording keeps its own.
+        # A requested rate of 0 is also returned, though the recording keeps its own.
         sample.plan = _Request(recording, scale, wanted if self.given("sample_rate") else recording.rate)
         length = math.ceil(recording.frames * scale)
         check_length(max(length, recording.frames), recording.channels, recording.rate, sample.shapes[0][0])

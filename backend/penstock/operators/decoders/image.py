@@ -1,18 +1,20 @@
-"""`decoders.image`: encoded images to pixels."""
+"""`decoders.image`: decodes images."""
 
 from __future__ import annotations
 
+from penstock.data_types import GRAY
 from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
-from penstock.schema import Alias, Argument, Input, Schema, register_operator
+from penstock.schema import Alias, Argument, Equivalent, Input, Schema, register_operator
+from penstock.schema.samples import Example, photo_files
 
 
 @register_operator
 class Image(ImageDecoder):
     """Decodes JPEG, PNG, TIFF, BMP, WebP, JPEG 2000, PNM, GIF, AVIF and ICO to images of layout HWC.
 
-    The bytes tell the format. On the device ``mixed``, JPEG, JPEG 2000 and TIFF are decoded on the GPU, and what it
-    does not take on the CPU.
+    The format is detected from the content. On the device ``mixed``, JPEG, JPEG 2000 and TIFF are decoded on the GPU,
+    and everything it does not support on the CPU.
 
     >>> images = fn.decoders.image(encoded, device="cpu", output_type=types.RGB)  # doctest: +SKIP
     """
@@ -24,21 +26,32 @@ class Image(ImageDecoder):
         arguments=(
             *DECODER_ARGUMENTS,
             Argument("cache_batch_copy", "bool", True, "Accepted for compatibility; cached images are not copied."),
-            Argument("cache_debug", "bool", False, "Log what the cache holds when it is full."),
+            Argument("cache_debug", "bool", False, "Log the cache's contents when it is full."),
             Argument(
                 "cache_size",
                 "int32",
                 0,
-                "Megabytes of GPU memory that keep decoded images, by their files' names (`mixed`); 0: none.",
+                "Megabytes of GPU memory for caching decoded images by file name (`mixed`); 0: none.",
             ),
-            Argument("cache_threshold", "int32", 0, "Bytes from which on a decoded image is kept (`threshold`)."),
+            Argument(
+                "cache_threshold", "int32", 0, "The size in bytes from which a decoded image is cached (`threshold`)."
+            ),
             Argument(
                 "cache_type",
                 "string",
                 "",
-                "Which are kept: `threshold`, those from a size on while there is room; `largest`, the largest.",
+                "Which images are cached: `threshold`, those above a size, while there is room; `largest`, the largest.",
                 choices=("threshold", "largest"),
             ),
         ),
         aliases=(Alias("ImageDecoder", "1.0"), Alias("experimental__decoders__Image", "2.2")),
+        shown=(
+            Example({}, (photo_files,)),
+            Example({"output_type": GRAY}, (photo_files,)),
+        ),
+        equivalents=(
+            Equivalent("PIL.Image.open", "It turns no image upright."),
+            Equivalent("cv2.imdecode", "It gives BGR."),
+            Equivalent("torchvision.io.decode_image", "It gives CHW."),
+        ),
     )

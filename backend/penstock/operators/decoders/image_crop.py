@@ -1,4 +1,4 @@
-"""`decoders.image_crop`: a window of each encoded image."""
+"""`decoders.image_crop`: decodes a window of each image."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
 from penstock.operators.image._windows import Regions, check_crop_arguments, crop_regions
 from penstock.schema import Alias, Argument, Input, Samples, Schema, register_operator
-from penstock.schema.samples import Example
+from penstock.schema.samples import Example, photo_files
 
 
 @register_operator
 class ImageCrop(ImageDecoder):
-    """Decodes a window of each image: what ``crop`` would take of the whole, for less work.
+    """Decodes a window of each image: the same pixels as ``crop`` of the whole image, for less work.
 
     >>> images = fn.decoders.image_crop(encoded, crop=(224, 224))  # doctest: +SKIP
     """
@@ -30,10 +30,14 @@ class ImageCrop(ImageDecoder):
             Argument("crop_d", "float", 0.0, "Accepted for compatibility; images have no depth.", tensor=True),
             Argument("crop_h", "float", 0.0, "Height of the window; 0: all.", tensor=True),
             Argument(
-                "crop_pos_x", "float", 0.5, "Horizontal place of the window, from 0 (left) to 1 (right).", tensor=True
+                "crop_pos_x",
+                "float",
+                0.5,
+                "Horizontal position of the window, from 0 (left) to 1 (right).",
+                tensor=True,
             ),
             Argument(
-                "crop_pos_y", "float", 0.5, "Vertical place of the window, from 0 (top) to 1 (bottom).", tensor=True
+                "crop_pos_y", "float", 0.5, "Vertical position of the window, from 0 (top) to 1 (bottom).", tensor=True
             ),
             Argument("crop_pos_z", "float", 0.5, "Accepted for compatibility; images have no depth.", tensor=True),
             Argument("crop_w", "float", 0.0, "Width of the window; 0: all.", tensor=True),
@@ -41,12 +45,13 @@ class ImageCrop(ImageDecoder):
                 "rounding",
                 "string",
                 "round",
-                "How the window's start is made an integer: `round` or `truncate`.",
+                "How the window's start is rounded: `round` or `truncate`.",
                 choices=("round", "truncate"),
             ),
         ),
         aliases=(Alias("ImageDecoderCrop", "1.0"), Alias("experimental__decoders__ImageCrop", "2.2")),
         examples=(Example({"crop": [10.0, 12.0]}), Example({"crop_d": 1.0, "crop_h": 10.0, "crop_w": 12.0})),
+        shown=(Example({"crop": [100, 100]}, (photo_files,)),),
     )
 
     def setup(self) -> None:

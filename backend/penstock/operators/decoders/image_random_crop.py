@@ -1,4 +1,4 @@
-"""`decoders.image_random_crop`: a random window of each encoded image."""
+"""`decoders.image_random_crop`: decodes a random window of each image."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
 from penstock.operators.image._windows import Regions
 from penstock.schema import Alias, Argument, Input, Samples, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, photo_files
 
 
 @register_operator
@@ -27,13 +28,16 @@ class ImageRandomCrop(ImageDecoder):
         inputs=(Input("input", device="cpu", doc=ENCODED_DOC, example=encoded_images),),
         arguments=(
             *DECODER_ARGUMENTS,
-            Argument("num_attempts", "int32", 10, "Windows that are drawn at most until one fits into the image."),
-            Argument("random_area", "float[]", DEFAULT_AREA, "Range of the window's area as a part of the image's."),
+            Argument("num_attempts", "int32", 10, "The largest number of windows to draw until one fits the image."),
+            Argument(
+                "random_area", "float[]", DEFAULT_AREA, "Range of the window's area as a fraction of the image's."
+            ),
             Argument("random_aspect_ratio", "float[]", DEFAULT_ASPECT_RATIO, "Range of the window's width / height."),
         ),
         random=True,
         stateful=True,
         aliases=(Alias("ImageDecoderRandomCrop", "1.0"), Alias("experimental__decoders__ImageRandomCrop", "2.2")),
+        shown=(Example({}, (photo_files,)),),
     )
 
     def setup(self) -> None:

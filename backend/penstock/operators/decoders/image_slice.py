@@ -1,4 +1,4 @@
-"""`decoders.image_slice`: a box of each encoded image, by anchor and shape or by start and end."""
+"""`decoders.image_slice`: decodes a box of each image, by anchor and shape or by start and end."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, 
 from penstock.operators.image._boxes import box_regions, check_box_arguments, check_box_inputs
 from penstock.operators.image._windows import Regions
 from penstock.schema import Alias, Argument, Input, OutputSpec, Samples, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, fixed_arrays
+from penstock.schema.samples import Example, fixed_arrays, photo_files
 
 
 @register_operator
 class ImageSlice(ImageDecoder):
-    """Decodes a box of each image: what ``slice`` would take of the whole, for less work.
+    """Decodes a box of each image: the same pixels as ``slice`` of the whole image, for less work.
 
     The box is given as for ``slice``, and must lie within the image.
 
@@ -26,16 +26,14 @@ class ImageSlice(ImageDecoder):
         devices=("cpu", "mixed"),
         inputs=(
             Input("data", device="cpu", doc=ENCODED_DOC, example=encoded_images),
-            Input("anchor", device="cpu", doc="Where the box begins: 1-D, of numbers."),
-            Input("shape_input", device="cpu", doc="How far the box reaches: 1-D, of numbers."),
+            Input("anchor", device="cpu", doc="Start of the box: 1-D, numeric."),
+            Input("shape_input", device="cpu", doc="Extents of the box: 1-D, numeric."),
         ),
         min_inputs=1,
         arguments=(
             *DECODER_ARGUMENTS,
-            Argument(
-                "axes", "int32[]", [1, 0], "Indices (of H, W) of the dimensions that the box speaks of.", tensor=True
-            ),
-            Argument("axis_names", "layout", "WH", "Letters of the dimensions that the box speaks of."),
+            Argument("axes", "int32[]", [1, 0], "Indices (of H, W) of the box's dimensions.", tensor=True),
+            Argument("axis_names", "layout", "WH", "Letters of the box's dimensions."),
             Argument("end", "int32[]", None, "End of the box in pixels.", tensor=True),
             Argument("normalized_anchor", "bool", True, "The positional anchor is a fraction of the image's extent."),
             Argument("normalized_shape", "bool", True, "The positional shape is a fraction of the image's extent."),
@@ -57,6 +55,7 @@ class ImageSlice(ImageDecoder):
                 (encoded_images, fixed_arrays([3, 2]), fixed_arrays([9, 12])),
             ),
         ),
+        shown=(Example({"rel_start": [0.1, 0.4], "rel_end": [0.7, 0.9]}, (photo_files,)),),
     )
 
     def setup(self) -> None:

@@ -1,4 +1,4 @@
-"""`decoders.inflate`: arrays out of LZ4 blocks."""
+"""`decoders.inflate`: decompresses LZ4 blocks to arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,18 @@ import numpy as np
 
 from penstock.data_types import BOOL, UINT8, dtype_name, numpy_dtype
 from penstock.operators.decoders._examples import lz4_blocks
-from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Alias,
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.libraries import LZ4
 from penstock.schema.samples import Example
 from penstock.tensors import TensorListCPU, TensorListGPU
@@ -20,7 +31,7 @@ from penstock.tensors import TensorListCPU, TensorListGPU
 
 @dataclass(frozen=True)
 class _Chunks:
-    """Where the blocks of a sample stand in its bytes, and the bytes that each of them inflates to."""
+    """The location of a sample's blocks in its bytes, and the size of each when decompressed."""
 
     starts: list[int]
     sizes: list[int]
@@ -29,10 +40,10 @@ class _Chunks:
 
 @register_operator
 class Inflate(Operator[None, _Chunks]):
-    """Decompresses LZ4 blocks (without a frame around them) to arrays of a known shape.
+    """Decompresses LZ4 blocks (without frames) to arrays of a known shape.
 
-    A sample is one block; or, with ``chunk_offsets`` or ``chunk_sizes``, a sequence of blocks of one shape each, which
-    become the outermost dimension. The CPU decompresses, on the pool's threads, also for GPU data.
+    A sample is one block or, with ``chunk_offsets`` or ``chunk_sizes``, a sequence of blocks of one shape, which become
+    the outermost dimension. GPU data is decompressed on the CPU, too.
 
     >>> frames = fn.decoders.inflate(packed, shape=[480, 640], layout="HW", chunk_sizes=sizes)  # doctest: +SKIP
     """
@@ -48,25 +59,25 @@ class Inflate(Operator[None, _Chunks]):
                 "check_output_size",
                 "bool",
                 False,
-                "Refuse blocks that inflate to less than `shape` instead of filling the rest with zeros.",
+                "Reject blocks that decompress to less than `shape`, instead of padding them with zeros.",
             ),
             Argument(
                 "chunk_offsets",
                 "int32[]",
                 None,
-                "Where the blocks begin; by default one follows the other.",
+                "Start of each block; by default they are contiguous.",
                 tensor=True,
             ),
             Argument(
                 "chunk_sizes",
                 "int32[]",
                 None,
-                "Bytes of the blocks; by default up to the next one.",
+                "Size of each block, in bytes; by default up to the next one.",
                 tensor=True,
                 exempt="the sizes are those of the samples",
             ),
             Argument("dtype", "DALIDataType", UINT8, "Type of the output."),
-            Argument("layout", "layout", "", "Layout of an inflated block.", example="HWC"),
+            Argument("layout", "layout", "", "Layout of a decompressed block.", example="HWC"),
             Argument(
                 "sequence_axis_name",
                 "layout",
@@ -75,11 +86,18 @@ class Inflate(Operator[None, _Chunks]):
                 example="D",
             ),
             Argument(
-                "shape", "int32[]", None, "Shape of an inflated block.", required=True, tensor=True, example=[10, 20, 3]
+                "shape",
+                "int32[]",
+                None,
+                "Shape of a decompressed block.",
+                required=True,
+                tensor=True,
+                example=[10, 20, 3],
             ),
         ),
         aliases=(Alias("experimental__Inflate", "2.0"),),
         examples=(Example(), Example({"chunk_offsets": [0]})),
+        equivalents=(Equivalent("lz4.block.decompress"),),
     )
 
     def setup(self) -> None:
@@ -188,7 +206,7 @@ def _check_offsets(offsets: Sequence[int], available: int, where: str) -> None:
 
 
 def _inflate(compressed: np.ndarray, chunks: _Chunks, output: np.ndarray, exactly: bool) -> None:
-    """Fills ``output`` with the inflated chunks; what they leave of their places is zero, or not allowed."""
+    """Fills ``output`` with the decompressed chunks; a chunk that is too short is padded with zeros, or an error."""
     try:
         from lz4 import block
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""`decoders.numpy`: arrays from the contents of NPY files."""
+"""`decoders.numpy`: reads the contents of NPY files."""
 
 from __future__ import annotations
 
@@ -24,17 +24,27 @@ from penstock.data_types import (
 )
 from penstock.kernels.codecs.npy import view_npy
 from penstock.operators.decoders._examples import npy_files
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 
 _OUTPUT_TYPES = (BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FLOAT16, FLOAT, FLOAT64)
 
 
 @register_operator
 class Numpy(Operator[list[np.ndarray | None]]):
-    """Reads arrays of numpy's file format.
+    """Reads arrays in numpy's file format.
 
-    All arrays must have as many dimensions as the first one, and its type unless ``dtype`` is given. Where failures are
-    isolated, as in a server, that goes for each batch anew.
+    All arrays must have as many dimensions as the first one, and its type unless ``dtype`` is given. If failures are
+    isolated, as in a server, this applies to each batch by itself.
 
     >>> arrays = fn.decoders.numpy(encoded)  # doctest: +SKIP
     """
@@ -44,6 +54,7 @@ class Numpy(Operator[list[np.ndarray | None]]):
         devices=("cpu",),
         inputs=(Input("data", device="cpu", doc="Contents of NPY files: uint8 of shape (n,).", example=npy_files),),
         arguments=(Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the arrays."),),
+        equivalents=(Equivalent("numpy.load", "From files."),),
     )
 
     def setup(self) -> None:
@@ -57,7 +68,7 @@ class Numpy(Operator[list[np.ndarray | None]]):
         if len(batch) and batch.dtype not in (UINT8, INT8):
             raise ValueError(f"NPY files are bytes (uint8), got {dtype_name(batch.dtype)}")
         if workspace.isolate:
-            # What one client sends is not to settle what all others may.
+            # One client's data must not decide what others may send.
             self._dtype, self._ndim = self.args["dtype"], None
         workspace.state = [self._view(workspace, index, data) for index, data in enumerate(batch.samples)]
         for array in workspace.state:
@@ -66,7 +77,7 @@ class Numpy(Operator[list[np.ndarray | None]]):
         return [OutputSpec(UINT8 if self._dtype is None else self._dtype, "", self._ndim)]
 
     def _settle(self, array: np.ndarray) -> None:
-        """The first array tells what the others must be like."""
+        """The first array decides."""
         stored = from_numpy_dtype(array.dtype.newbyteorder("="))
         if self._ndim is None:
             self._ndim = array.ndim

@@ -1,4 +1,4 @@
-"""`peek_image_shape`: the shapes that encoded images will have, from their headers alone."""
+"""`peek_image_shape`: the shapes of encoded images, from their headers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,26 @@ from penstock.data_types import FLOAT, FLOAT64, INT32, INT64, RGB, UINT8, UINT32
 from penstock.kernels.codecs.image_header import read_header
 from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import ENCODED_DOC, check_encoded, encoded_bytes
-from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Alias,
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import Example, photo_files
 
 _TYPES = (INT32, UINT32, INT64, UINT64, FLOAT, FLOAT64)
 
 
 @register_operator
 class PeekImageShape(Operator):
-    """Tells the shape (height, width, channels) of the decoded image without decoding it.
+    """The shape (height, width, channels) of the decoded image, without decoding it.
 
     >>> shapes = fn.peek_image_shape(encoded)  # doctest: +SKIP
     """
@@ -23,11 +35,13 @@ class PeekImageShape(Operator):
         devices=("cpu",),
         inputs=(Input("input", device="cpu", doc=ENCODED_DOC, example=encoded_images),),
         arguments=(
-            Argument("adjust_orientation", "bool", True, "Tell the shape after turning the image upright."),
+            Argument("adjust_orientation", "bool", True, "Return the shape after rotating the image upright."),
             Argument("dtype", "DALIDataType", INT64, "Type of the output."),
-            Argument("image_type", "DALIImageType", RGB, "Colour space to which the image would be decoded."),
+            Argument("image_type", "DALIImageType", RGB, "Colour space that the image would be decoded to."),
         ),
         aliases=(Alias("experimental__PeekImageShape", "2.2"),),
+        shown=(Example({}, (photo_files,)),),
+        equivalents=(Equivalent("PIL.Image.open", "Its `size` is (width, height)."),),
     )
 
     def setup(self) -> None:

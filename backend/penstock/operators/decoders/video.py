@@ -1,4 +1,4 @@
-"""`decoders.video`: frames out of the bytes of video files."""
+"""`decoders.video`: decodes videos."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPANS = ("start_frame", "sequence_length", "stride", "end_frame")
 
 @dataclass
 class _Request:
-    """An open video and the numbers of the frames that are wanted of it, as `padded` gives them."""
+    """An open video and the numbers of the frames to decode, as returned by `padded`."""
 
     video: Clip
     frames: list[int]
@@ -27,9 +27,9 @@ class _Request:
 class VideoDecoder(Operator[None, _Request]):
     """Decodes videos to sequences of frames: uint8, layout FHWC, RGB.
 
-    What FFmpeg reads in the usual containers (MP4, MOV, Matroska, WebM, AVI, Ogg, FLV, MPEG, ASF and others) is decoded on
-    the CPU; DALI does so with VP8, VP9 and MJPEG alone. Frames that are damaged, or build on such, are errors. It needs
-    PyAV: ``pip install penstock[video]``.
+    Everything that FFmpeg reads in the usual containers (MP4, MOV, Matroska, WebM, AVI, Ogg, FLV, MPEG, ASF and others)
+    is decoded on the CPU; DALI's CPU decoder takes VP8, VP9 and MJPEG only. Damaged frames, and frames that depend on
+    them, are errors. Needs PyAV: ``pip install penstock[video]``.
 
     >>> clips = fn.decoders.video(encoded, start_frame=10, sequence_length=16, stride=2)  # doctest: +SKIP
     """
@@ -43,20 +43,18 @@ class VideoDecoder(Operator[None, _Request]):
         ),
         arguments=(
             Argument("affine", "bool", True, "Accepted for compatibility."),
-            Argument("build_index", "bool", True, "Accepted for compatibility; there always is an index."),
+            Argument("build_index", "bool", True, "Accepted for compatibility; there is always an index."),
+            Argument("end_frame", "int32", None, "The number of the frame after the last one.", tensor=True, example=4),
+            Argument("fill_value", "int32[]", [0], 'Colour of frames past the end, with pad_mode="constant".'),
             Argument(
-                "end_frame", "int32", None, "The number of the frame behind the last one.", tensor=True, example=4
-            ),
-            Argument("fill_value", "int32[]", [0], 'Colour of frames behind the end, with pad_mode="constant".'),
-            Argument(
-                "frames", "int32[]", None, "Numbers of the wanted frames, in any order.", tensor=True, example=[3, 0, 1]
+                "frames", "int32[]", None, "Frame numbers to decode, in any order.", tensor=True, example=[3, 0, 1]
             ),
             Argument(
                 "pad_mode",
                 "string",
                 "constant",
-                "What stands for frames behind the end: `none` (nothing), `constant`, `edge` (the last frame), "
-                "`symmetric` or `reflect_1001`, `reflect` or `reflect_101`.",
+                "Replaces frames past the end: `none` (nothing), `constant`, `edge` (the last frame), `symmetric` "
+                "or `reflect_1001`, `reflect` or `reflect_101`.",
                 choices=("constant", "none", "edge", "reflect_101", "reflect_1001"),
             ),
             Argument(
@@ -70,7 +68,7 @@ class VideoDecoder(Operator[None, _Request]):
             Argument(
                 "start_frame", "int32", None, "The number of the first frame; by default 0.", tensor=True, example=2
             ),
-            Argument("stride", "int32", None, "From one frame to the next; by default 1.", tensor=True, example=2),
+            Argument("stride", "int32", None, "Distance between frames; by default 1.", tensor=True, example=2),
         ),
         aliases=(Alias("experimental__decoders__Video", "2.0"),),
     )
@@ -105,7 +103,7 @@ class VideoDecoder(Operator[None, _Request]):
             )
         if isinstance(wanted, range) and PADDINGS[mode] is None:
             wanted = range(wanted.start, min(wanted.stop, len(video)), wanted.step)
-        # Before any list of them is made: how many are wanted may be for the stranger to say.
+        # Before any list of them is made, as their number may come from an untrusted request.
         decoding.limits.check_video(len(wanted), video.shape)
         sample.plan = _Request(video, padded(wanted, len(video), mode))
         return len(sample.plan.frames), *video.shape

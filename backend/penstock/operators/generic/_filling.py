@@ -1,4 +1,4 @@
-"""What the operators that fill tensors have in common: where the shape comes from, and how the value spreads."""
+"""The base of operators that fill tensors: their shapes, and broadcasting of the value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LAYOUT = Argument("layout", "layout", None, "Layout of the output.", example="HW
 
 
 def check_filled_type(dtype: DALIDataType) -> None:
-    """Raises RuntimeError unless the type is one of numbers or booleans."""
+    """Raises RuntimeError unless the type is numeric or boolean."""
     if dtype in ENUM_TYPES:
         raise RuntimeError(
             f"Data type {dtype_name(dtype)} is currently not supported. Supported types are those of numbers and bool"
@@ -31,10 +31,10 @@ def check_filled_type(dtype: DALIDataType) -> None:
 
 
 class ShapedFilling(Operator[State, Plan, Plans]):
-    """The base of operators whose output has the shape and layout that arguments tell."""
+    """The base of operators whose output shape and layout are given by arguments."""
 
     def shaped(self, workspace: Workspace, dtype: Any) -> OutputSpec:
-        """What the output is: its rank is that of the argument `shape`."""
+        """The output's type; its rank is that of the argument `shape`."""
         layout = self.args["layout"] or ""
         ndim = len(self.args["shape"] or ())
         computed = workspace.arguments.get("shape")
@@ -52,7 +52,7 @@ class ShapedFilling(Operator[State, Plan, Plans]):
 
 
 def spread(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """``value`` broadcast to ``shape``; of a value with more elements than that, the first ones.
+    """``value`` broadcast to ``shape``; if the value has more elements than that, the first ones.
 
     Raises:
         RuntimeError: the shapes do not broadcast.

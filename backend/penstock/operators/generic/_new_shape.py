@@ -1,4 +1,4 @@
-"""The shape that an input tells, for `reshape` and `reinterpret`."""
+"""The target shape that `reshape` and `reinterpret` take as an input."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from penstock.schema import Sample
 
 
 def extents_from_input(sample: Sample) -> list[int]:
-    """The new shape that the second input gives."""
+    """The shape given by the second input."""
     data = sample.inputs[1]
     if data.ndim != 1 or data.dtype.kind not in "iu":
         raise RuntimeError(

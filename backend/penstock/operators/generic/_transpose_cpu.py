@@ -1,4 +1,4 @@
-"""Transposed copies: channels that come first or last."""
+"""Transposed copies, in particular between channels first and channels last."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import copy_joined, copy_split
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-# Pixels that are copied at a time.
+# Pixels copied at a time.
 _LANES = 16
 
 
-@njit(**_OPTIONS)
-def _split(source, outer, pixels, stride, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _split(source: np.ndarray, outer: int, pixels: int, stride: int, target: np.ndarray) -> None:
     """source (outer, pixels, 3) -> target (outer, 3, pixels), both flat, of at least ``_LANES`` pixels.
 
-    ``stride`` is from plane to plane of the target: ``pixels``, or more where it is a part of one image.
+    ``stride`` is the distance between planes of the target: ``pixels``, or more if the target is a slice of an image.
     """
     for begin in range(0, outer * pixels * 3, pixels * 3):
         p = 0
         while p < pixels:
-            # The last block overlaps the one before it rather than to be shorter.
+            # The last block overlaps the previous one, so that all blocks have the same size.
             p = min(p, pixels - _LANES)
             copy_split(source, begin + p * 3, target, begin + p, stride, _LANES)
             p += _LANES
 
 
-@njit(**_OPTIONS)
-def _join(source, outer, pixels, stride, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _join(source: np.ndarray, outer: int, pixels: int, stride: int, target: np.ndarray) -> None:
     """source (outer, 3, pixels) -> target (outer, pixels, 3), both flat, of at least ``_LANES`` pixels.
 
-    ``stride`` is from plane to plane of the source: ``pixels``.
+    ``stride`` is the distance between planes of the source: ``pixels``.
     """
     for begin in range(0, outer * pixels * 3, pixels * 3):
         p = 0
@@ -46,21 +46,21 @@ def _join(source, outer, pixels, stride, target):  # type: ignore[no-untyped-def
 
 
 def transpose(source: np.ndarray, permutation: Sequence[int], target: np.ndarray) -> None:
-    """``target[...] = source.transpose(permutation)``, of one type; quickest where both are contiguous."""
+    """``target[...] = source.transpose(permutation)``, both of one type; fastest if both are contiguous."""
     kernel, outer = _kernel_for(source.shape, list(permutation))
     pixels = source.size // max(3 * outer, 1)
     flat = target.reshape(-1) if target.flags.c_contiguous else _rows_of_planes(target, kernel, outer)
     if kernel is None or flat is None or pixels < _LANES or not source.flags.c_contiguous:
         np.copyto(target, source.transpose(permutation))
         return
-    # Elements are moved as they are, so that types of one size share one kernel.
+    # Elements are copied as opaque integers, so types of the same size share a kernel.
     bits = f"u{source.itemsize}"
     stride = pixels if target.flags.c_contiguous else target.strides[0] // target.itemsize
     kernel(source.reshape(-1).view(bits), outer, pixels, stride, flat.view(bits))
 
 
 def _rows_of_planes(target: np.ndarray, kernel: Any, outer: int) -> np.ndarray | None:
-    """Some rows of the three planes of one image, as one flat array with what is between them; None for anything else."""
+    """Rows of the three planes of one image as one flat array, gaps included; None for any other array."""
     if kernel is not _split or outer != 1 or not target.size or not target[0].flags.c_contiguous:
         return None
     size = (2 * target.strides[0] + target[0].nbytes) // target.itemsize
@@ -68,7 +68,7 @@ def _rows_of_planes(target: np.ndarray, kernel: Any, outer: int) -> np.ndarray |
 
 
 def _kernel_for(shape: tuple[int, ...], permutation: list[int]) -> tuple[Any, int]:
-    """The kernel that moves three channels as the permutation says, if any, and the number of images."""
+    """The three-channel kernel for a permutation, if there is one, and the number of images."""
     ndim = len(shape)
     for axis in range(ndim - 1):
         others = [other for other in range(ndim) if other != axis]

@@ -1,11 +1,11 @@
-"""`cast`: another type of element."""
+"""`cast`: converts the element type."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from penstock.operators.generic._casting import check_castable
-from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.pointwise import PointwiseOperator
 
 
@@ -17,6 +17,14 @@ class Cast(PointwiseOperator):
         name="Cast",
         inputs=(Input("input", doc="Data of any type and shape."),),
         arguments=(Argument("dtype", "DALIDataType", doc="Type of the output.", required=True),),
+        equivalents=(
+            Equivalent(
+                "numpy.ndarray.astype",
+                "It drops fractions and wraps around; here they are rounded, and what is too large becomes the "
+                "type's largest value.",
+            ),
+            Equivalent("torchvision.transforms.v2.ToDtype", "It can scale to the type's range, too."),
+        ),
     )
 
     def run(self, workspace: Workspace) -> None:

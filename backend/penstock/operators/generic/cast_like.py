@@ -1,4 +1,4 @@
-"""`cast_like`: the type of another input."""
+"""`cast_like`: converts to the type of another input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class CastLike(Operator):
         name="CastLike",
         inputs=(
             Input("input_0", doc="Data of any type and shape."),
-            Input("input_1", device="any", doc="Its type is taken.", example=fixed_arrays(1.0)),
+            Input("input_1", device="any", doc="Data of the type to convert to.", example=fixed_arrays(1.0)),
         ),
     )
 

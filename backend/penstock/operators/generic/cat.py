@@ -1,4 +1,4 @@
-"""`cat`: joins inputs along a dimension that they have."""
+"""`cat`: joins inputs along an existing dimension."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ import numpy as np
 
 from penstock.kernels.axes import resolve_axis
 from penstock.kernels.joining import common_rank, common_type, joined_shape
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.samples import Example, pictures
 
 
 @register_operator
 class Cat(Operator[int]):
-    """Joins the samples of all inputs along a dimension in which alone they may differ."""
+    """Joins the samples of all inputs along a dimension; all other dimensions must agree."""
 
     schema = Schema(
         name="Cat",
@@ -24,6 +34,7 @@ class Cat(Operator[int]):
             Argument("axis_name", "string", None, "The letter of that dimension.", example="W"),
         ),
         examples=(Example(), Example({"axis": 1}, (pictures, pictures))),
+        equivalents=(Equivalent("numpy.concatenate"),),
     )
 
     def setup(self) -> None:
@@ -35,7 +46,7 @@ class Cat(Operator[int]):
 
     def describe(self, workspace: Workspace[int]) -> list[OutputSpec]:
         dtype, rank = common_type(workspace.inputs), common_rank(workspace.inputs)
-        # Layouts are not compared: that of the first input counts.
+        # Layouts are not compared: the first input's is used.
         layout = workspace.inputs[0].layout()
         name = self.args["axis_name"]
         if name is not None:

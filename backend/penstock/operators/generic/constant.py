@@ -10,12 +10,12 @@ import numpy as np
 from penstock.data_types import FLOAT, FLOAT64, INT32, dtype_name, numpy_dtype
 from penstock.schema import Argument, Operator, Schema, Workspace, register_operator
 from penstock.schema.samples import Example
-from penstock.tensors import TensorCPU, TensorListCPU, TensorListGPU
+from penstock.tensors import TensorCPU, TensorList, TensorListCPU, TensorListGPU
 
 
 @register_operator
 class Constant(Operator):
-    """Gives a tensor that is known when the pipeline is built; all samples share its memory."""
+    """A tensor known when the pipeline is built; all samples share its memory."""
 
     schema = Schema(
         name="Constant",
@@ -35,7 +35,7 @@ class Constant(Operator):
 
     def setup(self) -> None:
         self._tensor: TensorCPU | None = None
-        self._on_gpu: Any = None
+        self._on_gpu: object = None
         self._numbers = True
         reals, integers = self.args["fdata"], self.args["idata"]
         if reals is None and integers is None:
@@ -70,7 +70,7 @@ class Constant(Operator):
         if self._tensor is None:
             raise RuntimeError("A constant needs its values: give `fdata` or `idata`")
         if workspace.device == "cpu":
-            batch = TensorListCPU.broadcast(self._tensor, workspace.batch_size)
+            batch: TensorList = TensorListCPU.broadcast(self._tensor, workspace.batch_size)
         else:
             if self._on_gpu is None:
                 self._on_gpu = TensorListGPU.upload(TensorListCPU.broadcast(self._tensor, 1))[0]
@@ -78,14 +78,14 @@ class Constant(Operator):
         workspace.outputs = [batch]
 
 
-def _single(values: Any) -> np.ndarray:
-    """Values in single precision; those that are too great for it become infinite."""
+def _single(values: object) -> np.ndarray:
+    """Values in single precision; those out of range become infinite."""
     with np.errstate(over="ignore"):
         return np.array(values, np.float32)
 
 
 def _as_type(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Values in another type: rounded half away from zero and clamped where it is an integer type."""
+    """Values in another type: rounded half away from zero and clamped for integer types."""
     if dtype.kind == "b":
         return values != 0
     if dtype.kind == "f":

@@ -1,4 +1,4 @@
-"""`copy`: the same data in memory of its own."""
+"""`copy`: copies the data into new memory."""
 
 from __future__ import annotations
 

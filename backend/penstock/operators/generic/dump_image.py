@@ -1,4 +1,4 @@
-"""`dump_image`: writes images to files that can be looked at."""
+"""`dump_image`: writes images to files for debugging."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.schema import Argument, Input, Operator, Schema, Workspace, regist
 class DumpImage(Operator):
     """Writes each image to ``<index in the batch>-<suffix>-0.ppm`` in the current folder, and passes it on.
 
-    Each batch overwrites the files of the one before. Meant for debugging.
+    Each batch overwrites the files of the previous one.
     """
 
     schema = Schema(
@@ -47,7 +47,7 @@ class DumpImage(Operator):
 
 
 def _portable_map(image: np.ndarray) -> str:
-    """The image in the textual form of Netpbm's formats."""
+    """The image as text in Netpbm's format."""
     height, width, channels = image.shape
     kind = {1: "P2", 3: "P3"}.get(channels)
     if kind is None:

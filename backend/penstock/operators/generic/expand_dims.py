@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, Operator, Schema, Workspace, register_operator
 
 
 @register_operator
 class ExpandDims(Operator):
-    """Inserts dimensions of extent 1; nothing is copied."""
+    """Inserts dimensions of extent 1, without a copy."""
 
     schema = Schema(
         name="ExpandDims",
         inputs=(Input("data", doc="Data of any type and shape."),),
         arguments=(
             Argument(
-                "axes", "int32[]", doc="Where new dimensions of extent 1 are in the output.", required=True, example=[0]
+                "axes", "int32[]", doc="Positions of the new dimensions in the output.", required=True, example=[0]
             ),
             Argument("new_axis_names", "layout", None, "Letters of the new dimensions.", example="F"),
         ),
+        equivalents=(Equivalent("numpy.expand_dims"),),
     )
 
     def setup(self) -> None:
@@ -55,7 +56,7 @@ class ExpandDims(Operator):
         if not self.args["axes"]:
             return layout
         if names == "" and layout:
-            # New dimensions without a name end the layout where the first of them is.
+            # An unnamed new dimension truncates the layout at its position.
             return layout[: min(self.args["axes"])]
         if not names or (ndim and not layout):
             return ""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.operators.generic._filling import LAYOUT, SHAPE, ShapedFilling, spread
-from penstock.schema import Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.samples import Example, fixed_arrays
 
 
 @register_operator
 class Full(ShapedFilling[None, np.ndarray]):
-    """A tensor for each sample that holds a value throughout, or a smaller tensor broadcast.
+    """A tensor for each sample, filled with a value or a broadcast tensor.
 
     >>> fn.full(fn.random.uniform(), shape=[2, 3])
     """
@@ -28,6 +28,7 @@ class Full(ShapedFilling[None, np.ndarray]):
         ),
         arguments=(LAYOUT, SHAPE),
         examples=(Example(), Example({"shape": [2, 3], "layout": "HW"})),
+        equivalents=(Equivalent("numpy.full"),),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

@@ -1,23 +1,23 @@
-"""`full_like`: tensors filled with a value, in the shapes of others."""
+"""`full_like`: tensors filled with a value, with the shapes of another input."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from penstock.operators.generic._filling import spread
-from penstock.schema import Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Equivalent, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.samples import fixed_arrays
 
 
 @register_operator
 class FullLike(Operator):
-    """A tensor of the shape, layout and type of the first input that holds the second, broadcast."""
+    """The second input broadcast to the shape, layout and type of the first."""
 
     schema = Schema(
         name="FullLike",
         devices=("cpu",),
         inputs=(
-            Input("data_like", device="any", doc="Data whose shapes are taken; its contents do not matter."),
+            Input("data_like", device="any", doc="Data whose shapes to use; its contents do not matter."),
             Input(
                 "fill_value",
                 device="cpu",
@@ -25,6 +25,7 @@ class FullLike(Operator):
                 example=fixed_arrays(3.0, 4.0, 5.0),
             ),
         ),
+        equivalents=(Equivalent("numpy.full_like"),),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

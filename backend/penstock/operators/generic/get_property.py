@@ -1,4 +1,4 @@
-"""`get_property`: what a sample is known by beside its data."""
+"""`get_property`: a sample's metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lookup_table`: replaces integers by the values that belong to them."""
+"""`lookup_table`: replaces integers by values from a table."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from penstock.data_types import BOOL, ENUM_TYPES, FLOAT, FLOAT16, FLOAT64, dtype
 from penstock.schema import (
     Argument,
     Deprecation,
+    Equivalent,
     Input,
     Operator,
     OutputSpec,
@@ -23,7 +24,7 @@ _LARGEST_KEY = 65535
 
 @register_operator
 class LookupTable(Operator[np.ndarray]):
-    """Each element becomes the value whose key it is; elements that are no key become ``default_value``.
+    """Replaces each key by its value; elements that are not a key become ``default_value``.
 
     >>> fn.lookup_table(labels, keys=[1, 3], values=[10, 30], dtype=types.INT32)
     """
@@ -32,13 +33,14 @@ class LookupTable(Operator[np.ndarray]):
         name="LookupTable",
         inputs=(Input("input", doc="Integers of any shape."),),
         arguments=(
-            Argument("default_value", "float", 0.0, "Value of elements that are no key."),
+            Argument("default_value", "float", 0.0, "Value for elements that are not a key."),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output; integers are rounded and saturated."),
-            Argument("keys", "int32[]", [], "The keys, from 0 to 65535; of equal ones, the last counts."),
+            Argument("keys", "int32[]", [], "The keys, from 0 to 65535; of equal ones, the last is used."),
             Argument("output_dtype", "DALIDataType", FLOAT, deprecated=Deprecation("0.24", renamed_to="dtype")),
             Argument("values", "float[]", [], "The value of each key."),
         ),
         examples=(Example({"keys": [0, 1, 200], "values": [0.5, 3.0, 7.0]}),),
+        equivalents=(Equivalent("cv2.LUT", "For 8 bits; every value has an entry."),),
     )
 
     def setup(self) -> None:
@@ -49,7 +51,7 @@ class LookupTable(Operator[np.ndarray]):
             raise RuntimeError(f"`keys` size should match `values` size, got {len(keys)} and {len(values)}")
         if keys and not 0 <= min(keys) <= max(keys) <= _LARGEST_KEY:
             raise RuntimeError(f"`keys` should be in the range [0, {_LARGEST_KEY}], got {min(keys)} to {max(keys)}")
-        # The last entry belongs to elements that are no key.
+        # The last entry is for elements that are not a key.
         table = np.full(max(keys, default=-1) + 2, self.args["default_value"], np.float32)
         for key, value in zip(keys, values):
             table[key] = value

@@ -1,4 +1,4 @@
-"""`one_hot`: class numbers as vectors."""
+"""`one_hot`: one-hot encoding of class numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import BOOL, ENUM_TYPES, FLOAT, FLOAT16, dtype_name, numpy_dtype
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.samples import Example, random_arrays
 
 
@@ -16,8 +26,8 @@ from penstock.schema.samples import Example, random_arrays
 class OneHot(Operator[int]):
     """A new dimension of ``num_classes`` entries: ``on_value`` at the class's position, ``off_value`` elsewhere.
 
-    Samples of a single element count as scalars and give vectors, unless ``axis`` says where the dimension goes. A class
-    outside of the range gives ``off_value`` throughout.
+    Samples of a single element count as scalars and become vectors, unless ``axis`` is given. A class out of range
+    becomes ``off_value`` throughout.
     """
 
     schema = Schema(
@@ -25,12 +35,12 @@ class OneHot(Operator[int]):
         inputs=(
             Input(
                 "input",
-                doc="Numbers of classes, of any shape; fractions are cut off.",
+                doc="Class numbers, of any shape; fractions are truncated.",
                 example=random_arrays((3, 4), (5, 2), (2, 1), dtype=np.int32, low=0, high=4, layout="HW"),
             ),
         ),
         arguments=(
-            Argument("axis", "int32", -1, "Where the new dimension goes; -1: last."),
+            Argument("axis", "int32", -1, "Position of the new dimension; -1: last."),
             Argument("axis_name", "string", None, "Letter of the new dimension in the output's layout.", example="C"),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output."),
             Argument("num_classes", "int32", 0, "Extent of the new dimension.", example=5),
@@ -38,6 +48,9 @@ class OneHot(Operator[int]):
             Argument("on_value", "float", 1.0, "Value at the class's position, truncated to the output's type."),
         ),
         examples=(Example({"num_classes": 5}),),
+        equivalents=(
+            Equivalent("torch.nn.functional.one_hot", "It refuses classes that are not there; here they give zeros."),
+        ),
     )
 
     def setup(self) -> None:
@@ -49,11 +62,11 @@ class OneHot(Operator[int]):
         if self.args["dtype"] in (BOOL, FLOAT16, *ENUM_TYPES):
             raise RuntimeError(f"Unsupported output type: {dtype_name(self.args['dtype'])}")
         self._on, self._off = self._truncated("on_value"), self._truncated("off_value")
-        # Values are moved as they are, so that types of one size share one kernel.
+        # Values are copied as opaque integers, so types of the same size share a kernel.
         self._bits = [value.view(f"u{value.itemsize}") for value in (self._on, self._off)]
 
     def _truncated(self, name: str) -> Any:
-        """The value in the output's type, as C converts it: through int32 or int64, whose upper bits are cut off."""
+        """The value in the output's type, converted as C does: through int32 or int64, whose upper bits are dropped."""
         kind = numpy_dtype(self.args["dtype"])
         value = self.args[name]
         if kind.kind == "f":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.data_types import INT32
 from penstock.operators.generic._filling import LAYOUT, SHAPE, ShapedFilling, check_filled_type
-from penstock.schema import Argument, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.samples import Example
 
 
@@ -20,6 +20,7 @@ class Ones(ShapedFilling):
         devices=("cpu",),
         arguments=(Argument("dtype", "DALIDataType", INT32, "Type of the output."), LAYOUT, SHAPE),
         examples=(Example(), Example({"shape": [2, 3], "layout": "HW"})),
+        equivalents=(Equivalent("numpy.ones"),),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

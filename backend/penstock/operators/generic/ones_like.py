@@ -1,20 +1,31 @@
-"""`ones_like`: tensors of ones in the shapes of others."""
+"""`ones_like`: tensors of ones with the shapes of another input."""
 
 from __future__ import annotations
 
 from penstock.operators.generic._filling import check_filled_type
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 
 
 @register_operator
 class OnesLike(Operator):
-    """A tensor of ones for each sample, of the shape, layout and, unless told otherwise, type of the input."""
+    """A tensor of ones for each sample, with the shape, layout and (by default) type of the input."""
 
     schema = Schema(
         name="OnesLike",
         devices=("cpu",),
-        inputs=(Input("data_like", device="any", doc="Data whose shapes are taken; its contents do not matter."),),
+        inputs=(Input("data_like", device="any", doc="Data whose shapes to use; its contents do not matter."),),
         arguments=(Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),),
+        equivalents=(Equivalent("numpy.ones_like"),),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

@@ -1,4 +1,4 @@
-"""`per_frame`: marks the first dimension as one value for each frame."""
+"""`per_frame`: marks the first dimension as frames."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.schema.samples import random_arrays
 
 @register_operator
 class PerFrame(Operator):
-    """Names the first dimension F, so that each frame of a sequence takes its own value of an argument."""
+    """Names the first dimension F, so that an argument takes one value per frame."""
 
     schema = Schema(
         name="PerFrame",
@@ -17,7 +17,7 @@ class PerFrame(Operator):
         ),
         arguments=(
             Argument(
-                "replace", "bool", False, "Replace the layout's first letter by F instead of refusing another one."
+                "replace", "bool", False, "Replace the layout's first letter by F instead of rejecting any other."
             ),
         ),
     )

@@ -1,4 +1,4 @@
-"""`permute_batch`: the samples of a batch in another order."""
+"""`permute_batch`: reorders the samples of a batch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from penstock.schema import Argument, Input, Operator, Schema, Workspace, regist
 
 @register_operator
 class PermuteBatch(Operator):
-    """Output sample i is input sample ``indices[i]``; nothing is copied.
+    """Output sample i is input sample ``indices[i]``; without a copy.
 
     >>> others = fn.permute_batch(images, indices=fn.batch_permutation())
     """
@@ -20,8 +20,8 @@ class PermuteBatch(Operator):
                 "indices",
                 "int32[]",
                 None,
-                "For each sample, the index of the sample that takes its place: a list as long as the batch, or one "
-                "computed number a sample.",
+                "For each sample, the index of the sample that replaces it: a list as long as the batch, or one "
+                "computed number per sample.",
                 required=True,
                 tensor=True,
                 example=[2, 0, 1],

@@ -1,4 +1,4 @@
-"""A chain of pointwise operators, piece by piece."""
+"""A chain of pointwise operators, computed block by block."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from penstock.schema.pointwise import PointwiseOperator
 from penstock.tensors import TensorList
 
 _PIECE = 3 << 16
-"""Elements, whole pixels, that go through the chain at a time. Smaller pieces fit the caches better, but cost more calls."""
+"""Elements (in whole pixels) per block. Smaller blocks fit the caches better but take more calls."""
 
 _LEAST = 1 << 14
-"""Elements of the largest sample from which on that pays."""
+"""The size of the largest sample, in elements, from which blocks pay off."""
 
 
 @register_operator
 class Pointwise(FusedOperator):
-    """Takes each piece of a sample through all operators of the chain, which round in between as they do alone."""
+    """Passes each block of a sample through the whole chain; operators round in between as they do alone."""
 
     schema = Schema(name="_fused__Pointwise", devices=("cpu",), fuses=(), fused_by="fuse_pointwise", hidden=True)
 
@@ -48,7 +48,7 @@ class Pointwise(FusedOperator):
         source = np.ascontiguousarray(samples[0].inputs[0]).reshape(-1)
         target = output.reshape(-1)
         types = [numpy_dtype(sample.workspace.inputs[0].dtype) for sample in samples[1:]]
-        # At least once: an operator may refuse its constants whatever the data are.
+        # At least once: an operator may reject its constants whatever the data.
         for start in range(0, max(len(source), 1), _PIECE):
             piece = slice(start, start + _PIECE)
             between = [self._buffer(index % 2, min(_PIECE, len(source) - start), t) for index, t in enumerate(types)]
@@ -67,7 +67,7 @@ class Pointwise(FusedOperator):
             raise
 
     def _buffer(self, which: int, size: int, dtype: np.dtype) -> np.ndarray:
-        """One of this thread's two buffers, which data between operators take turns in."""
+        """One of this thread's two scratch buffers, which alternate between operators."""
         if not hasattr(self._local, "buffers"):
             self._local.buffers = np.empty((2, _PIECE * 8), np.uint8)
         buffer: np.ndarray = self._local.buffers[which]

@@ -1,4 +1,4 @@
-"""`reinterpret`: the same bytes as another type."""
+"""`reinterpret`: reads the same bytes as another type."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from penstock.data_types import numpy_dtype
 from penstock.kernels.reshaping import check_extents, reshaped
 from penstock.operators.generic._new_shape import extents_from_input
-from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.samples import Example, fixed_arrays, pictures
 
 
 @register_operator
 class Reinterpret(Operator):
-    """The same bytes read as another type, and in another shape; nothing is copied."""
+    """Reads the same bytes as another type and shape, without a copy."""
 
     schema = Schema(
         name="Reinterpret",
@@ -31,7 +31,7 @@ class Reinterpret(Operator):
                 "rel_shape",
                 "float[]",
                 None,
-                "Extents relative to those of the input's dimensions; negative: takes what is left.",
+                "Extents relative to the input's; a negative one is inferred.",
                 tensor=True,
             ),
             Argument("shape", "int32[]", None, "Extents of the output.", tensor=True),
@@ -49,6 +49,7 @@ class Reinterpret(Operator):
             Example({"src_dims": [1, 0, 2]}),
             Example(inputs=(pictures, fixed_arrays([-1, 1], dtype=np.int32))),
         ),
+        equivalents=(Equivalent("numpy.ndarray.view"),),
     )
 
     def setup(self) -> None:
@@ -70,7 +71,7 @@ class Reinterpret(Operator):
             shape = data.shape
             wanted, relative = self._wanted(sample), sample.given("rel_shape")
             if wanted is None and sample["src_dims"] is not None:
-                # Dimensions are put in order first, then the last one is read in the new type.
+                # Dimensions are reordered first, then the last one is reinterpreted.
                 shape = reshaped(shape, None, False, sample["src_dims"])
             if wanted is not None:
                 whole = data.nbytes % size_out == 0

@@ -1,4 +1,4 @@
-"""`reshape`: other extents for the same elements."""
+"""`reshape`: the same elements with other extents."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from penstock.kernels.reshaping import check_extents, reshaped
 from penstock.operators.generic._new_shape import extents_from_input
-from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.samples import Example, fixed_arrays, pictures
 
 
 @register_operator
 class Reshape(Operator):
-    """The same elements in another shape, or under another layout; nothing is copied."""
+    """The same elements with another shape or layout, without a copy."""
 
     schema = Schema(
         name="Reshape",
@@ -30,7 +30,7 @@ class Reshape(Operator):
                 "rel_shape",
                 "float[]",
                 None,
-                "Extents relative to those of the input's dimensions; negative: takes what is left.",
+                "Extents relative to the input's; a negative one is inferred.",
                 tensor=True,
             ),
             Argument("shape", "int32[]", None, "Extents of the output.", tensor=True),
@@ -48,6 +48,7 @@ class Reshape(Operator):
             Example({"src_dims": [1, 0, 2]}),
             Example(inputs=(pictures, fixed_arrays([-1, 1], dtype=np.int32))),
         ),
+        equivalents=(Equivalent("numpy.reshape"),),
     )
 
     def setup(self) -> None:
@@ -78,7 +79,7 @@ class Reshape(Operator):
             shapes = [empty if index in workspace.failures else shape for index, shape in enumerate(shapes)]
         workspace.outputs = [self._view(batch, shapes, rank)]
 
-    def _view(self, batch: Any, shapes: Sequence[tuple[int, ...]], rank: int) -> Any:
+    def _view(self, batch: Any, shapes: Sequence[tuple[int, ...]], rank: int) -> object:
         layout = self._layout(batch, rank)
         if shapes == batch.shapes:
             return batch.relabelled(layout)
@@ -122,5 +123,5 @@ class Reshape(Operator):
             return ()
 
     def volume(self, shape: tuple[int, ...], workspace: Workspace) -> float | None:
-        """How many elements the output has; None: as many as the input."""
+        """The number of elements of the output; None: the input's."""
         return None

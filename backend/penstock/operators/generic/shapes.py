@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import FLOAT, FLOAT64, INT32, INT64, UINT32, UINT64, dtype_name, numpy_dtype
-from penstock.schema import Alias, Argument, Deprecation, Input, Operator, Schema, Workspace, register_operator
+from penstock.schema import (
+    Alias,
+    Argument,
+    Deprecation,
+    Equivalent,
+    Input,
+    Operator,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.operator import OutputSpec
 from penstock.tensors import TensorListCPU, TensorListGPU
 
@@ -18,7 +28,7 @@ class Shapes(Operator):
 
     schema = Schema(
         name="Shapes",
-        inputs=(Input("input", device="any", doc="Data of any kind, on CPU or GPU; only its shape is looked at."),),
+        inputs=(Input("input", device="any", doc="Data of any kind, on CPU or GPU; only its shape is used."),),
         arguments=(
             Argument("dtype", "DALIDataType", INT64, "Type of the output."),
             Argument(
@@ -32,6 +42,7 @@ class Shapes(Operator):
         aliases=(Alias("_Shape", fn="_shape"),),
         deprecated_since="1.14",
         deprecation_note="Use the method `shape` of a `DataNode` instead.",
+        equivalents=(Equivalent("numpy.shape"),),
     )
 
     def setup(self) -> None:

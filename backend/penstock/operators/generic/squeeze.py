@@ -6,13 +6,13 @@ import math
 from functools import partial
 
 from penstock.kernels.axes import resolve_axes
-from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, Operator, Schema, Workspace, register_operator
 from penstock.schema.samples import Example, pictures
 
 
 @register_operator
 class Squeeze(Operator):
-    """Removes dimensions of extent 1; nothing is copied."""
+    """Removes dimensions of extent 1, without a copy."""
 
     schema = Schema(
         name="Squeeze",
@@ -23,12 +23,13 @@ class Squeeze(Operator):
         ),
         examples=(Example({"axes": [2]}), Example({"axis_names": "C"})),
         exempt={"tensor arguments": "DALI does not look at axes from the graph"},
+        equivalents=(Equivalent("numpy.squeeze"),),
     )
 
     def setup(self) -> None:
         if "axes" in self.explicit and self.given("axis_names"):
             raise RuntimeError("Provided both ``axes`` and ``axis_names`` arguments")
-        # As in DALI, axes from the graph are taken where `axis_names` is given too, and do not count.
+        # As in DALI, `axes` given as data are accepted beside `axis_names`, and ignored.
         if "axes" not in self.explicit and not self.given("axis_names"):
             raise RuntimeError("Missing argument ``axes`` or ``axis_names``.")
 
@@ -38,7 +39,7 @@ class Squeeze(Operator):
         if axes is not None:
             if len(set(axes)) < len(axes):
                 raise RuntimeError(f"Specified at least twice the same dimension to remove: {axes}")
-            # Axes that the data does not have have nothing to remove; behind a negative one, no other is looked at.
+            # Axes out of range are ignored, and so is every axis after a negative one.
             axes = [] if min(axes, default=0) < 0 else [axis for axis in axes if axis < batch.ndim()]
         removed = resolve_axes(axes, self.args["axis_names"], batch.layout(), batch.ndim()) or []
         kept = [axis for axis in range(batch.ndim()) if axis not in removed]

@@ -6,7 +6,17 @@ import numpy as np
 
 from penstock.kernels.axes import resolve_axis
 from penstock.kernels.joining import common_rank, common_type
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.samples import Example, pictures
 
 
@@ -20,10 +30,11 @@ class Stack(Operator[int]):
         variadic=True,
         min_inputs=1,
         arguments=(
-            Argument("axis", "int32", 0, "Where the new dimension is; negative: from the end."),
+            Argument("axis", "int32", 0, "Position of the new dimension; negative: from the end."),
             Argument("axis_name", "string", None, "The letter of the new dimension.", example="F"),
         ),
         examples=(Example(), Example({"axis": 1}, (pictures, pictures))),
+        equivalents=(Equivalent("numpy.stack"),),
     )
 
     def setup(self) -> None:
@@ -33,7 +44,7 @@ class Stack(Operator[int]):
 
     def describe(self, workspace: Workspace[int]) -> list[OutputSpec]:
         dtype, rank = common_type(workspace.inputs), common_rank(workspace.inputs)
-        # Layouts are not compared: that of the first input counts.
+        # Layouts are not compared: the first input's is used.
         layout = workspace.inputs[0].layout()
         if not -rank <= self.args["axis"] <= rank:
             raise RuntimeError(
@@ -68,7 +79,7 @@ class Stack(Operator[int]):
         from penstock.kernels.cuda.window import join
 
         samples, axis = workspace.live, workspace.state
-        # Seen with a new dimension of extent 1, what is stacked is joined.
+        # Stacking is concatenation along a new dimension of extent 1.
         inputs = [
             [part.reshape(*part.shape[:axis], 1, *part.shape[axis:]) for part in locate_all(batch, samples)]
             for batch in workspace.inputs

@@ -1,4 +1,4 @@
-"""`_subscript_dim_check`: what indexing with full ranges alone comes to."""
+"""`_subscript_dim_check`: indexing with full ranges only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from penstock.schema import Alias, Argument, Input, Operator, Schema, Workspace,
 
 @register_operator
 class SubscriptDimCheck(Operator):
-    """Passes data through that has at least as many dimensions as were indexed."""
+    """Passes data through after a check that it has as many dimensions as were indexed."""
 
     schema = Schema(
         name="_SubscriptDimCheck",

@@ -1,4 +1,4 @@
-"""`_tensor_subscript`: indexing and slicing, as brackets on a node make it."""
+"""`_tensor_subscript`: indexing and slicing of nodes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _subscript_arguments() -> tuple[Argument, ...]:
 
 @register_operator
 class TensorSubscript(Operator):
-    """Parts of each sample, as views where they are contiguous in memory."""
+    """Slices of each sample; views if they are contiguous."""
 
     schema = Schema(
         name="_TensorSubscript",
@@ -80,7 +80,7 @@ class TensorSubscript(Operator):
         output.source_infos = batch.source_infos
         workspace.outputs = [output]
 
-    def _part(self, data: Any, sample: Sample) -> Any:
+    def _part(self, data: Any, sample: Sample) -> object:
         index: list[Any] = []
         for axis in range(self.count):
             if self.given_at[axis]:
@@ -89,7 +89,7 @@ class TensorSubscript(Operator):
                 index.append(slice(*(self._bound(sample, f"{bound}_{axis}") for bound in ("lo", "hi", "step"))))
             else:
                 index.append(slice(None))
-        # The ellipsis keeps a part without dimensions an array.
+        # The ellipsis keeps a slice without dimensions an array.
         index.append(Ellipsis)
         part = data[tuple(index)]
         if not part.size or sample.workspace.device == "gpu":
@@ -98,7 +98,7 @@ class TensorSubscript(Operator):
 
     @staticmethod
     def _make_contiguous(parts: list[Any], dtype: DALIDataType) -> None:
-        """Replaces the parts on the GPU that are spread over memory by copies, in one launch."""
+        """Copies the slices on GPU that are not contiguous, in one launch."""
         from penstock.kernels.cuda.window import copy_views
 
         spread = [index for index, part in enumerate(parts) if not part.flags.c_contiguous]
@@ -121,7 +121,7 @@ class TensorSubscript(Operator):
 
     @staticmethod
     def _value(sample: Sample, name: str) -> int:
-        """An index, which may be of any integer type."""
+        """An index of any integer type."""
         computed = sample.tensor_argument(name)
         if computed is None:
             return int(sample[name])

@@ -1,4 +1,4 @@
-"""`transpose`: dimensions in another order."""
+"""`transpose`: permutes dimensions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.kernels.windows import Region
-from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.image_chain import ChainOperator, Pixels, Store
 from penstock.schema.operator import Shape
+from penstock.schema.samples import on_photo
 
 
 @register_operator
 class Transpose(ChainOperator):
-    """Reorders the dimensions of each sample; by default reverses them."""
+    """Permutes the dimensions of each sample; reverses them by default."""
 
     schema = Schema(
         name="Transpose",
@@ -25,10 +26,15 @@ class Transpose(ChainOperator):
                 "perm",
                 "int32[]",
                 None,
-                "The input dimension that each output dimension is; by default reversed.",
+                "For each output dimension, the input dimension; by default reversed.",
                 example=[2, 0, 1],
             ),
             Argument("transpose_layout", "bool", True, "Permute the layout too."),
+        ),
+        shown=(on_photo(perm=[1, 0, 2]),),
+        equivalents=(
+            Equivalent("numpy.transpose", "The layout's letters move as well here."),
+            Equivalent("PIL.Image.Image.transpose", "`Transpose.TRANSPOSE` swaps rows and columns."),
         ),
     )
 
@@ -40,7 +46,7 @@ class Transpose(ChainOperator):
             raise RuntimeError("Providing an empty output layout is not supported: leave `output_layout` out")
 
     def permutation(self, ndim: int) -> list[int]:
-        """The input dimension that each output dimension is."""
+        """For each output dimension, the input dimension."""
         perm = self.args["perm"]
         if perm is None:
             return list(range(ndim))[::-1]
@@ -87,7 +93,7 @@ class Transpose(ChainOperator):
 
 @dataclass(frozen=True)
 class Transposed(Store):
-    """A transposition of one sample."""
+    """How one sample is transposed."""
 
     permutation: tuple[int, ...]
     shape: Shape

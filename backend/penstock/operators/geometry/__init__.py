@@ -1,1 +1,1 @@
-"""Operators that move pixels or coordinates: rotation, affine maps, flips of boxes."""
+"""Operators that move pixels or coordinates: rotation, affine transforms, flips of boxes."""

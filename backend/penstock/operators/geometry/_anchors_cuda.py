@@ -1,4 +1,4 @@
-"""Boxes matched to anchors, on GPU."""
+"""Matching boxes to anchors on GPU."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SOURCE = KernelSource(__file__, _Matching, _Encoding)
 
 @dataclass(slots=True)
 class Matching:
-    """One sample: float32 boxes and int32 labels, and for each anchor what it is to learn. All are on the GPU."""
+    """One sample: float32 boxes and int32 labels, and the targets for each anchor. All are on the GPU."""
 
     boxes: Located
     labels: Located
@@ -60,14 +60,14 @@ def encode_boxes(
     scale: float,
     offset: tuple[Sequence[float], Sequence[float]] | None,
 ) -> None:
-    """Matches boxes to anchors and fills all targets, in a launch for boxes and one for anchors.
+    """Matches boxes to anchors and fills all targets, with one launch for boxes and one for anchors.
 
     Args:
         matchings: the samples.
         anchors: float32 (n, 4) on the GPU.
         criteria: the overlap above which an anchor is matched.
-        scale: boxes and anchors are multiplied with it before offsets are taken.
-        offset: means and deviations by which offsets from anchors are normalized; None: boxes come out as they are.
+        scale: multiplies boxes and anchors before offsets are computed.
+        offset: means and deviations that normalize the offsets from anchors; None: boxes are returned as they are.
     """
     counts = [matching.labels.size for matching in matchings]
     best = scratch([(count,) for count in counts], np.int32)

@@ -1,4 +1,4 @@
-"""What the operators that displace pixels have in common."""
+"""The base of operators that displace pixels."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Works
 
 INPUTS = (Input("input", ("HWC",), doc="Images of uint8 or float."),)
 ARGUMENTS = (
-    Argument("fill_value", "float", 0.0, "What lies outside of the input; bytes lose its fraction, and wrap around."),
+    Argument(
+        "fill_value", "float", 0.0, "Value of pixels outside the input; bytes lose its fraction, and wrap around."
+    ),
     Argument("interp_type", "DALIInterpType", INTERP_NN, "INTERP_NN or INTERP_LINEAR."),
     Argument(
         "mask",
         "int32",
         1,
-        "Computed in the graph, 0 leaves a sample as it is. A constant has no effect.",
+        "Computed in the graph, 0 leaves a sample unchanged. A constant has no effect.",
         tensor=True,
     ),
 )
 
-# Maps count from the corner of the first pixel.
+# Maps are relative to the corner of the first pixel.
 TO_CENTRES = -0.5
 
 
 class DisplacementOperator(Operator[None, bool]):
-    """The base of operators that take each pixel from where two maps say.
+    """The base of operators that take each pixel from a position given by two maps.
 
     Attributes:
         kind: of displacement on the GPU: ``Ball`` or ``Waves``.
@@ -55,7 +57,7 @@ class DisplacementOperator(Operator[None, bool]):
         raise NotImplementedError
 
     def waves(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """How far each row is displaced in x and each column in y, for ``Waves``."""
+        """The displacement of each row in x and each column in y, for ``Waves``."""
         return None
 
     def compute(self, sample: Sample[None, bool]) -> None:

@@ -1,25 +1,23 @@
-"""Images under a homography, on CPU."""
+"""Perspective warping on CPU."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.borders import BORDERS
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.warp import between
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 _CONSTANT, _REPLICATE, _REFLECT, _REFLECT_101, _WRAP = range(len(BORDERS))
-# Positions between pixels that the coarse mode tells apart.
+# Subpixel positions that the coarse mode distinguishes.
 _STEPS = 32
 
 
-@njit(**_OPTIONS)
-def _inside(index, size, border):  # type: ignore[no-untyped-def]
-    """The position in ``[0, size)`` whose value lies at ``index``; -1 for the constant beyond the border."""
+@njit(**OPTIONS)
+def _inside(index: int, size: int, border: int) -> int:
+    """The position in ``[0, size)`` of the value at ``index``; -1 for the constant beyond the border."""
     if 0 <= index < size:
         return index
     if border == _CONSTANT:
@@ -28,14 +26,14 @@ def _inside(index, size, border):  # type: ignore[no-untyped-def]
         return 0 if index < 0 else size - 1
     if border == _WRAP:
         return index % size
-    # Mirrored, the values have a period of twice the size, less the two edges where they are not repeated.
+    # Mirroring has a period of twice the size, minus the two edges if they are not repeated.
     period = 2 * size if border == _REFLECT else 2 * size - 2
     index = index % period
     return index if index < size else period - index - (1 if border == _REFLECT else 0)
 
 
-@njit(inline="always", **_OPTIONS)
-def _cubic_weights(f, weights):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _cubic_weights(f: float, weights: np.ndarray) -> None:
     """Keys' cubic convolution, a = -0.75, at the fraction ``f``."""
     a = -0.75
     for i in range(4):
@@ -46,9 +44,9 @@ def _cubic_weights(f, weights):  # type: ignore[no-untyped-def]
             weights[i] = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
 
 
-@njit(inline="always", **_OPTIONS)
-def _position(m, x, y):  # type: ignore[no-untyped-def]
-    """Input coordinates of the output pixel; far outside where the homography has none."""
+@njit(inline="always", **OPTIONS)
+def _position(m: np.ndarray, x: float, y: float) -> tuple[float, float]:
+    """Input coordinates of the output pixel; far outside where the homography is undefined."""
     w = m[2, 0] * x + m[2, 1] * y + m[2, 2]
     far = m.dtype.type(1e9)
     if w == 0:
@@ -57,9 +55,9 @@ def _position(m, x, y):  # type: ignore[no-untyped-def]
     return min(max(sx, -far), far), min(max(sy, -far), far)
 
 
-@njit(inline="always", **_OPTIONS)
-def _weights(taps, sx, sy, wx, wy):  # type: ignore[no-untyped-def]
-    """Fills the weights of the taps around a position; returns where the first tap is."""
+@njit(inline="always", **OPTIONS)
+def _weights(taps: int, sx: float, sy: float, wx: np.ndarray, wy: np.ndarray) -> tuple[int, int]:
+    """Fills the weights of the taps around a position; returns the position of the first tap."""
     if taps == 1:
         wx[0] = wy[0] = 1
         return np.int64(np.rint(sx)), np.int64(np.rint(sy))
@@ -74,11 +72,20 @@ def _weights(taps, sx, sy, wx, wy):  # type: ignore[no-untyped-def]
     return x - 1, y - 1
 
 
-@njit(**_OPTIONS)
-def _warp(source, m, taps, coarse, border, fill, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _warp(
+    source: np.ndarray,
+    m: np.ndarray,
+    taps: int,
+    coarse: bool,
+    border: int,
+    fill: np.ndarray,
+    target: np.ndarray,
+    like: np.generic,
+) -> None:
     height, width, channels = source.shape
     wx, wy = np.empty(4, np.float32), np.empty(4, np.float32)
-    # Flat, and with unsigned positions: numba would ask of signed ones whether they count from the end.
+    # Flat, with unsigned positions: for signed ones, numba would handle negative indices.
     pixels, count, stride = source.reshape(-1), np.uint64(taps), np.uint64(channels)
     row = np.uint64(channels * width)
     out, place = target.reshape(-1), np.uint64(0)
@@ -127,16 +134,16 @@ def warp_perspective(
 
     Args:
         source: contiguous.
-        matrix: 3x3, maps the centres of output pixels to coordinates in the input, counted from the first centre.
+        matrix: 3x3, maps the centres of output pixels to input coordinates, relative to the first centre.
         taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
-        coarse: positions between pixels are rounded to multiples of 1/32.
+        coarse: round subpixel positions to multiples of 1/32.
         border: one of ``BORDERS``.
-        fill: of each channel, beyond a constant border.
-        target: its dtype tells how results are rounded.
+        fill: for each channel, beyond a constant border.
+        target: its dtype decides how results are rounded.
     """
     _warp(
         source,
-        # The precision decides which pixel is nearest at ties; this is the reference's.
+        # The precision decides which pixel is nearest in a tie; this is the reference's.
         np.ascontiguousarray(matrix, np.float64 if coarse else np.float32),
         taps,
         coarse,

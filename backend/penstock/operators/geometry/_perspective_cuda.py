@@ -1,16 +1,16 @@
-"""Images under a homography, on GPU."""
+"""Perspective warping on GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from penstock.kernels.axes import image_view
 from penstock.kernels.borders import BORDERS
-from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, scratch
+from penstock.kernels.cuda.launch import Located, OnGpu, blocks_for, launch, locate, scratch
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, cuda_type, records
 
@@ -60,20 +60,20 @@ SOURCE = KernelSource(__file__, _Perspective, _Given, BLOCK_PIXELS=_BLOCK_PIXELS
 
 @dataclass(slots=True)
 class Perspective:
-    """What happens to one image.
+    """How to warp one image.
 
     Attributes:
         source, target: arrays on the GPU.
-        axis: the dimension of height, which that of width follows.
-        matrix: 3x3, from the centres of output pixels to input coordinates counted from the first pixel's centre: an
+        axis: the dimension of height; that of width follows.
+        matrix: 3x3, from the centres of output pixels to input coordinates relative to the first pixel's centre: an
             array in host memory, or one of :func:`prepared_matrices`.
         taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
-        coarse: positions between pixels are rounded to multiples of 1/32.
+        coarse: round subpixel positions to multiples of 1/32.
         fill: beyond a constant border: one value for each element of a pixel.
     """
 
-    source: Any
-    target: Any
+    source: OnGpu
+    target: OnGpu
     axis: int
     matrix: np.ndarray | Located
     taps: int
@@ -116,12 +116,12 @@ def warp_images(jobs: Sequence[Perspective], border: str) -> None:
     launch(function, records(_Perspective, entries), counts)
 
 
-def prepared_matrices(matrices: Sequence[Any], to_centres: bool, inverted: bool) -> list[Located]:
-    """Matrices of float32 on the GPU as :class:`Perspective` takes them, in one launch.
+def prepared_matrices(matrices: Sequence[OnGpu], to_centres: bool, inverted: bool) -> list[Located]:
+    """Matrices of float32 on the GPU in the form that :class:`Perspective` takes, in one launch.
 
     Args:
         matrices: 3x3.
-        to_centres: they count from the corner of the first pixel.
+        to_centres: they are relative to the corner of the first pixel.
         inverted: they map input to output coordinates.
     """
     given = [locate(matrix) for matrix in matrices]

@@ -1,19 +1,18 @@
-"""Points under linear maps."""
+"""Linear transforms of points."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.options import OPTIONS
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
-def _transform(points, matrix, offset, target, like):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _transform(
+    points: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic
+) -> None:
     columns, rows = matrix.shape
     for p in range(points.size // rows):
         for column in range(columns):
@@ -30,6 +29,6 @@ def transform_points(points: np.ndarray, matrix: np.ndarray, offset: np.ndarray,
         points: of any type and shape (..., n), contiguous.
         matrix: float32 of shape (m, n).
         offset: float32 of m elements.
-        target: of shape (..., m), contiguous; its type tells how results are rounded.
+        target: of shape (..., m), contiguous; its type decides how results are rounded.
     """
     _transform(points.reshape(-1), matrix, offset, target.reshape(-1), target.dtype.type(0))

@@ -1,4 +1,4 @@
-"""`bb_flip`: mirrored bounding boxes."""
+"""`bb_flip`: mirrors bounding boxes."""
 
 from __future__ import annotations
 
@@ -7,21 +7,37 @@ import math
 import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.samples import boxes
 
 
 @register_operator
 class BbFlip(Operator[None, list[int]]):
-    """Mirrors bounding boxes whose coordinates are fractions of the image's extents."""
+    """Mirrors bounding boxes given in fractions of the image's extents."""
 
     schema = Schema(
         name="BbFlip",
         inputs=(Input("input", doc="Boxes of float, four numbers each: x, y, width, height.", example=boxes),),
         arguments=(
-            Argument("horizontal", "int32", 1, "Not 0: mirrored horizontally.", tensor=True),
+            Argument("horizontal", "int32", 1, "Nonzero: mirror horizontally.", tensor=True),
             Argument("ltrb", "bool", False, "Boxes are given by left, top, right, bottom."),
-            Argument("vertical", "int32", 0, "Not 0: mirrored vertically.", tensor=True),
+            Argument("vertical", "int32", 0, "Nonzero: mirror vertically.", tensor=True),
+        ),
+        equivalents=(
+            Equivalent(
+                "torchvision.transforms.v2.functional.horizontal_flip_bounding_boxes",
+                "In pixels; here in fractions of the image.",
+            ),
         ),
     )
 

@@ -1,4 +1,4 @@
-"""`bbox_paste`: boxes of an image that is pasted onto a larger canvas."""
+"""`bbox_paste`: the boxes of an image pasted onto a larger canvas."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.schema.samples import boxes
 
 @register_operator
 class BBoxPaste(Operator):
-    """Moves and scales boxes as ``paste`` moves and scales the image that they lie in.
+    """Moves and scales boxes as ``paste`` moves and scales their image.
 
     >>> images = fn.paste(images, fill_value=0, ratio=2.0, paste_x=x, paste_y=y)
     >>> boxes = fn.bbox_paste(boxes, ratio=2.0, paste_x=x, paste_y=y)
@@ -30,8 +30,8 @@ class BBoxPaste(Operator):
         ),
         arguments=(
             Argument("ltrb", "bool", False, "Boxes are given as left, top, right, bottom."),
-            Argument("paste_x", "float", 0.5, "Where the image lies on the canvas: 0 left, 1 right.", tensor=True),
-            Argument("paste_y", "float", 0.5, "Where the image lies on the canvas: 0 top, 1 bottom.", tensor=True),
+            Argument("paste_x", "float", 0.5, "Position of the image on the canvas: 0 left, 1 right.", tensor=True),
+            Argument("paste_y", "float", 0.5, "Position of the image on the canvas: 0 top, 1 bottom.", tensor=True),
             Argument(
                 "ratio",
                 "float",

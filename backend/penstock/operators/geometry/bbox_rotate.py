@@ -1,4 +1,4 @@
-"""`bbox_rotate`: bounding boxes that follow their image's rotation."""
+"""`bbox_rotate`: rotates bounding boxes along with their image."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from penstock.kernels.geometry import rotated_canvases, rotation_2d
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.samples import boxes
 
-# How much of the difference between the enclosing box and the original size remains.
+# The fraction kept of the difference between the enclosing box and the original size.
 _EXPANSION = {"expand": 1.0, "halfway": 0.5, "fixed": 0.0}
 
 
 @dataclass(frozen=True)
 class BoxPlan:
-    """What becomes of one sample's boxes.
+    """The result for one sample.
 
     Attributes:
-        boxes: those that remain, in the output's format.
-        kept: for each input box, whether it remains.
+        boxes: those kept, in the output's format.
+        kept: for each input box, whether it is kept.
     """
 
     boxes: np.ndarray
@@ -30,7 +30,7 @@ class BoxPlan:
 
 @register_operator
 class BBoxRotate(Operator[None, BoxPlan]):
-    """Turns bounding boxes as `rotate` turns their image; boxes that leave the canvas are cut or removed."""
+    """Rotates bounding boxes as `rotate` rotates their image; boxes that leave the canvas are clipped or removed."""
 
     schema = Schema(
         name="BBoxRotate",
@@ -39,7 +39,7 @@ class BBoxRotate(Operator[None, BoxPlan]):
         inputs=(
             Input("bboxes", doc="Boxes of float, of shape (boxes, 4).", example=boxes),
             Input(
-                "labels", doc="A label for each box, int32 of shape (boxes,) or (boxes, 1); goes where its box goes."
+                "labels", doc="A label for each box, int32 of shape (boxes,) or (boxes, 1); removed along with its box."
             ),
         ),
         min_inputs=1,
@@ -57,7 +57,7 @@ class BBoxRotate(Operator[None, BoxPlan]):
             Argument(
                 "input_shape",
                 "int32[]",
-                doc="Shape of the image before its rotation, as `shape_layout` names it.",
+                doc="Shape of the image before its rotation, in the order of `shape_layout`.",
                 required=True,
                 tensor=True,
                 matrix=True,
@@ -68,18 +68,23 @@ class BBoxRotate(Operator[None, BoxPlan]):
                 "mode",
                 "string",
                 "expand",
-                "Size of the new boxes: `expand`: that holds the turned box; `fixed`: that of the old one; `halfway`.",
+                "Size of the new boxes: `expand`: holds the rotated box; `fixed`: that of the old one; `halfway`.",
                 choices=("expand", "fixed", "halfway"),
             ),
             Argument(
                 "remove_threshold",
                 "float",
                 0.1,
-                "Boxes of which less than this fraction is on the canvas are removed.",
+                "Boxes with less than this fraction on the canvas are removed.",
             ),
-            Argument("shape_layout", "layout", "HW", "What the entries of `input_shape` are.", example="WH"),
+            Argument("shape_layout", "layout", "HW", "Order of `input_shape`.", example="WH"),
             Argument(
-                "size", "float[]", [], "Extents (height, width) that the image gets.", tensor=True, example=[50.0, 70.0]
+                "size",
+                "float[]",
+                [],
+                "Extents (height, width) of the rotated image.",
+                tensor=True,
+                example=[50.0, 70.0],
             ),
         ),
     )
@@ -145,7 +150,7 @@ class BBoxRotate(Operator[None, BoxPlan]):
 
     @staticmethod
     def _input_shape(sample: Sample[None, BoxPlan]) -> list[int]:
-        """The image's shape, which may be of any integer type, as what tells shapes gives int64."""
+        """The image's shape, of any integer type, as operators that return shapes use int64."""
         computed = sample.tensor_argument("input_shape")
         if computed is None:
             return sample["input_shape"]
@@ -167,7 +172,7 @@ class BBoxRotate(Operator[None, BoxPlan]):
 
     @staticmethod
     def _size(sample: Sample[None, BoxPlan]) -> list[float]:
-        """The argument `size`, which may be of integers too where the graph gives it."""
+        """The argument `size`, which may be integers if it is computed in the graph."""
         computed = sample.tensor_argument("size")
         if computed is None:
             return sample["size"]
@@ -194,9 +199,9 @@ class BBoxRotate(Operator[None, BoxPlan]):
 
 
 def _turned(size: np.ndarray, angle: float) -> np.ndarray:
-    """Widths and heights, swapped where the rotation turns a box that is longer than high into a higher one.
+    """Widths and heights, swapped if the rotation makes a wide box taller than wide.
 
-    In single precision, which decides where the box that holds the turned one is a square.
+    In single precision, which decides whether the box that holds the rotated one is a square.
     """
     radians = np.float32(angle) * np.float32(np.pi / 180)
     along, across = np.abs(np.cos(radians)), np.abs(np.sin(radians))

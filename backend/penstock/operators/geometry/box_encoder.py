@@ -1,4 +1,4 @@
-"""`box_encoder`: what a single-shot detector should answer at each of its anchors."""
+"""`box_encoder`: training targets for a single-shot detector's anchors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from penstock.schema.samples import boxes, fixed_arrays
 
 @register_operator
 class BoxEncoder(Operator):
-    """Matches boxes to anchors (default boxes) and gives each anchor the box and label to learn.
+    """Matches boxes to anchors (default boxes) and returns each anchor's target box and label.
 
-    An anchor is matched to the box that it overlaps most, if the intersection over union is above ``criteria``; and
-    each box is matched to the anchor that it overlaps most. The boxes come out as x and y of the centre, width, height;
-    anchors without a box keep themselves and label 0 (background). With ``offset``, differences from the anchor come
-    out instead, and zeros for anchors without a box. The method is that of SSD (Liu et al., 2016).
+    An anchor is matched to the box it overlaps most, if the intersection over union is above ``criteria``; and each box
+    is matched to the anchor it overlaps most. Boxes are returned as x and y of the centre, width, height; unmatched
+    anchors return themselves and label 0 (background). With ``offset``, differences from the anchor are returned
+    instead, and zeros for unmatched anchors. The method is SSD's (Liu et al., 2016).
 
     >>> boxes, labels = fn.box_encoder(boxes, labels, anchors=anchors, offset=True, scale=300.0)
     """
@@ -43,15 +43,15 @@ class BoxEncoder(Operator):
                 "anchors",
                 "float[]",
                 None,
-                "Left, top, right, bottom of each anchor, one after the other.",
+                "Left, top, right, bottom of each anchor, in one list.",
                 required=True,
                 example=[0.0, 0.0, 0.5, 0.5, 0.2, 0.1, 0.9, 0.8, 0.5, 0.5, 1.0, 1.0],
             ),
             Argument("criteria", "float", 0.5, "The intersection over union above which an anchor is matched, 0 to 1."),
             Argument("means", "float[]", [0.0] * 4, "Subtracted from the offsets: x, y, width, height."),
-            Argument("offset", "bool", False, "Give normalized offsets from the anchor."),
-            Argument("scale", "float", 1.0, "Boxes and anchors are multiplied with it before offsets are taken."),
-            Argument("stds", "float[]", [1.0] * 4, "Offsets are divided by them: x, y, width, height."),
+            Argument("offset", "bool", False, "Return normalized offsets from the anchor."),
+            Argument("scale", "float", 1.0, "Multiplies boxes and anchors before offsets are computed."),
+            Argument("stds", "float[]", [1.0] * 4, "Divides the offsets: x, y, width, height."),
         ),
         outputs=2,
     )
@@ -69,7 +69,7 @@ class BoxEncoder(Operator):
             raise RuntimeError("`stds` must not be 0")
         self.anchors = np.array(anchors, np.float32).reshape(-1, 4)
         self.centres = to_centres(self.anchors)
-        # The anchors on the GPU, once they are there.
+        # The anchors on the GPU, once uploaded.
         self.uploaded: Any = None
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
@@ -116,7 +116,7 @@ class BoxEncoder(Operator):
         return encoded, classes
 
     def _matches(self, boxes: np.ndarray) -> np.ndarray:
-        """The index of each anchor's box; -1: none. Of equal overlaps, the last counts."""
+        """The index of each anchor's box; -1: none. Of equal overlaps, the last is used."""
         if not len(boxes):
             return np.full(len(self.anchors), -1)
         shares = overlaps(boxes, self.anchors)

@@ -1,4 +1,4 @@
-"""`coord_flip`: mirrored points."""
+"""`coord_flip`: mirrors points."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.schema.samples import Example, random_arrays
 
 @register_operator
 class CoordFlip(Operator[None, tuple[np.ndarray, np.ndarray]]):
-    """Mirrors points: each coordinate c that is flipped becomes ``2 * center - c``."""
+    """Mirrors points: each flipped coordinate c becomes ``2 * center - c``."""
 
     schema = Schema(
         name="CoordFlip",
@@ -23,12 +23,12 @@ class CoordFlip(Operator[None, tuple[np.ndarray, np.ndarray]]):
             ),
         ),
         arguments=(
-            Argument("center_x", "float", 0.5, "Where x is mirrored.", tensor=True),
-            Argument("center_y", "float", 0.5, "Where y is mirrored.", tensor=True),
-            Argument("center_z", "float", 0.5, "Where z is mirrored.", tensor=True),
-            Argument("flip_x", "int32", 1, "Not 0: mirror x.", tensor=True),
-            Argument("flip_y", "int32", 0, "Not 0: mirror y.", tensor=True),
-            Argument("flip_z", "int32", 0, "Not 0: mirror z.", tensor=True),
+            Argument("center_x", "float", 0.5, "The x coordinate to mirror about.", tensor=True),
+            Argument("center_y", "float", 0.5, "The y coordinate to mirror about.", tensor=True),
+            Argument("center_z", "float", 0.5, "The z coordinate to mirror about.", tensor=True),
+            Argument("flip_x", "int32", 1, "Nonzero: mirror x.", tensor=True),
+            Argument("flip_y", "int32", 0, "Nonzero: mirror y.", tensor=True),
+            Argument("flip_z", "int32", 0, "Nonzero: mirror z.", tensor=True),
             Argument("layout", "layout", "", "Order of the coordinates; by default x, xy or xyz.", example="yx"),
         ),
         examples=(Example(), Example({"flip_z": 1, "center_z": 0.25}, (random_arrays((4, 3), (1, 3), (7, 3), low=0),))),

@@ -1,4 +1,4 @@
-"""`coord_transform`: points under a linear map."""
+"""`coord_transform`: linear transforms of points."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ import math
 import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, UINT16, dtype_name
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.samples import random_arrays
 
 _MAX_COORDINATES = 6
@@ -15,14 +25,14 @@ _MAX_COORDINATES = 6
 
 @register_operator
 class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
-    """``M x + T`` for each point x: the innermost dimension of the input holds the points' coordinates."""
+    """``M x + T`` for each point x: the input's innermost dimension holds the points' coordinates."""
 
     schema = Schema(
         name="CoordTransform",
         inputs=(
             Input(
                 "input",
-                doc="Points: any number of dimensions, the last of which is of n coordinates.",
+                doc="Points: any number of dimensions, the last of which holds the n coordinates.",
                 example=random_arrays((4, 2), (1, 2), (7, 2)),
             ),
         ),
@@ -31,7 +41,7 @@ class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
                 "M",
                 "float[]",
                 None,
-                "The matrix, m x n, row by row; one value is that multiple of the identity. Default: the identity.",
+                "The matrix, m x n, row by row; a single value is multiplied with the identity. Default: the identity.",
                 tensor=True,
                 matrix=True,
                 per_frame=True,
@@ -53,7 +63,7 @@ class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
                 "T",
                 "float[]",
                 None,
-                "The translation, of m values or one for all. Default: none.",
+                "The translation, m values or one for all. Default: none.",
                 tensor=True,
                 uniform=True,
                 per_frame=True,
@@ -62,6 +72,7 @@ class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output: FLOAT or that of the input.", example=FLOAT),
         ),
         sequences=True,
+        equivalents=(Equivalent("cv2.transform"),),
     )
 
     def setup(self) -> None:
@@ -94,13 +105,13 @@ class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
         if len(shape) < 2:
             raise RuntimeError(f"Points must have at least 2 dimensions, got shape {list(shape)}")
         if not sample.workspace.state:
-            # A batch without any points has no coordinates either.
+            # A batch without points has no coordinates either.
             return (0,) * len(shape)
         sample.plan = self._map(sample, shape[-1])
         return (*shape[:-1], len(sample.plan[0]))
 
     def _map(self, sample: Sample[bool, tuple[np.ndarray, np.ndarray]], count: int) -> tuple[np.ndarray, np.ndarray]:
-        """M and T for points of ``count`` coordinates; where they are constant, they are worked out once."""
+        """M and T for points of ``count`` coordinates; computed once if they are constant."""
         if count in self._maps:
             return self._maps[count]
         matrix, translation = map(np.ascontiguousarray, self._map_of(sample, count))
@@ -136,20 +147,20 @@ class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
         if not all(fits(sample.plan[0]) for sample in samples):
             super().compute_batch(workspace)
             return
-        # Points are to their coordinates what pixels are to their channels.
+        # Coordinates are to points what channels are to pixels.
         points, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         transform_colours([(point, *sample.plan, target) for point, sample, target in zip(points, samples, targets)])
 
 
 def _check_dimensions(rows: int, columns: int) -> None:
-    """Raises RuntimeError for points of more coordinates than can be transformed."""
+    """Raises RuntimeError for points with too many coordinates."""
     for name, count in (("input", columns), ("output", rows)):
         if count > _MAX_COORDINATES:
             raise RuntimeError(f"Unsupported {name} point dimensionality: {count}; at most {_MAX_COORDINATES}")
 
 
 def _matrix(sample: Sample[bool, tuple[np.ndarray, np.ndarray]], name: str, columns: int) -> np.ndarray:
-    """The matrix given for an argument, or the scalar."""
+    """The given matrix, or scalar, of an argument."""
     given = sample.tensor_argument(name)
     if given is not None:
         if given.ndim not in (0, 2) or (given.ndim == 2 and given.shape[1] != columns):

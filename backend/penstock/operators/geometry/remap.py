@@ -1,19 +1,36 @@
-"""`experimental.remap`: pixels from where two maps say."""
+"""`experimental.remap`: takes pixels from positions given by two maps."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INTERP_LINEAR, INTERP_NN, UINT8, UINT16, dtype_name
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import random_arrays
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import Example, MakeSamples, fixed_arrays, photos, random_arrays
+
+
+def _waves(axis: int) -> MakeSamples:
+    """Maps of a photograph's size that shift rows or columns to and fro."""
+    places = np.indices((160, 240), np.float32)
+    return fixed_arrays(places[axis] + 6 * np.sin(places[1 - axis] / 12), layout="HW")
+
 
 _MAP_LAYOUTS = ("HWC", "HW", "FHWC", "FHW", "F***", "F**")
 
 
 @register_operator
 class Remap(Operator):
-    """``output(x, y) = input(mapx(x, y), mapy(x, y))``; what lies beyond the border is 0."""
+    """``output(x, y) = input(mapx(x, y), mapy(x, y))``; 0 beyond the border."""
 
     schema = Schema(
         name="experimental__Remap",
@@ -38,11 +55,13 @@ class Remap(Operator):
                 "pixel_origin",
                 "string",
                 "corner",
-                "Where pixel (0, 0) has its origin: `corner`, or `center` as in OpenCV.",
+                "The origin of pixel (0, 0): `corner`, or `center` as in OpenCV.",
                 choices=("corner", "center"),
             ),
         ),
         sequences=True,
+        shown=(Example({}, (photos, _waves(1), _waves(0))),),
+        equivalents=(Equivalent("cv2.remap", 'Equal with `pixel_origin="center"`.'),),
     )
 
     def setup(self) -> None:
@@ -70,7 +89,7 @@ class Remap(Operator):
         return (*mapx[:2], image[2])
 
     def _shift(self) -> float:
-        """From the origin that the maps have to the centres of pixels."""
+        """The shift from the maps' origin to the centres of pixels."""
         return -0.5 if self.args["pixel_origin"] == "corner" else 0.0
 
     def compute(self, sample: Sample) -> None:

@@ -9,9 +9,19 @@ import numpy as np
 from penstock.data_types import INTERP_LINEAR
 from penstock.kernels.geometry import about_centres, rotated_canvases, rotations_2d, rotations_3d
 from penstock.operators.geometry._warping import WarpingOperator, WarpPlan, WarpPlans
-from penstock.schema import Argument, Deprecation, Input, Sample, Samples, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Deprecation,
+    Equivalent,
+    Input,
+    Sample,
+    Samples,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.operator import Shape
-from penstock.schema.samples import Example
+from penstock.schema.samples import Example, on_photo
 
 
 @register_operator
@@ -51,11 +61,11 @@ class Rotate(WarpingOperator):
                 "fill_value",
                 "float",
                 None,
-                "What lies outside of the input; without it, the nearest pixel of the border.",
+                "Value of pixels outside the input; by default the nearest pixel of the border.",
                 example=7.0,
             ),
             Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "Filter for both enlarging and shrinking."),
-            Argument("keep_size", "bool", False, "The output is as large as the input."),
+            Argument("keep_size", "bool", False, "Keep the input's size."),
             Argument(
                 "output_dtype",
                 "DALIDataType",
@@ -78,6 +88,22 @@ class Rotate(WarpingOperator):
             Example(),
             Example({"axis": [0.0, 0.6, 0.8]}, layout="DHWC"),
             Example({"axis": [0.0, 0.6, 0.8]}, layout="FDHWC"),
+        ),
+        shown=(
+            on_photo(angle=30.0, fill_value=0.0),
+            on_photo("The size kept, the border extended", angle=30.0, keep_size=True),
+        ),
+        equivalents=(
+            Equivalent(
+                "torchvision.transforms.v2.functional.rotate",
+                "It fills what lies outside with zeros; a canvas that grows may differ by a pixel, and values "
+                "inside by 1.",
+            ),
+            Equivalent(
+                "PIL.Image.Image.rotate",
+                "It fills what lies outside with zeros; a canvas that grows may differ by a pixel, and values "
+                "inside by 1.",
+            ),
         ),
     )
 

@@ -1,4 +1,4 @@
-"""`sphere`: images on a ball."""
+"""`sphere`: a bulge effect."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import numpy as np
 
 from penstock.operators.geometry._displacement import ARGUMENTS, INPUTS, TO_CENTRES, DisplacementOperator
 from penstock.schema import Schema, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
 class Sphere(DisplacementOperator):
-    """Bulges images as if they were on a ball."""
+    """Distorts images as if wrapped around a sphere."""
 
-    schema = Schema(name="Sphere", inputs=INPUTS, arguments=ARGUMENTS)
+    schema = Schema(
+        name="Sphere",
+        inputs=INPUTS,
+        arguments=ARGUMENTS,
+        shown=(on_photo(),),
+    )
     kind = "Ball"
 
     def displace(self, source: np.ndarray, linear: bool, target: np.ndarray, fill: float) -> None:

@@ -10,8 +10,18 @@ import numpy as np
 from penstock.data_types import FLOAT, INTERP_LINEAR, dtype_name
 from penstock.kernels.geometry import inverted
 from penstock.operators.geometry._warping import WarpingOperator, WarpPlan, WarpPlans
-from penstock.schema import Argument, Deprecation, Input, OutputSpec, Samples, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, fixed_arrays, pictures
+from penstock.schema import (
+    Argument,
+    Deprecation,
+    Equivalent,
+    Input,
+    OutputSpec,
+    Samples,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import Example, fixed_arrays, on_photo, pictures
 
 _OF_VOLUMES = [0.9, 0.1, 0.0, 2.0, -0.1, 0.8, 0.1, 1.0, 0.0, 0.01, 1.1, -0.1]
 
@@ -28,7 +38,7 @@ class WarpAffine(WarpingOperator):
                 ("HWC", "FHWC", "DHWC", "FDHWC"),
                 doc="Images or volumes.",
             ),
-            Input("mtx", device="match_or_cpu", doc="The matrix, where it is no argument."),
+            Input("mtx", device="match_or_cpu", doc="The matrix, unless it is an argument."),
         ),
         min_inputs=1,
         arguments=(
@@ -37,7 +47,7 @@ class WarpAffine(WarpingOperator):
                 "fill_value",
                 "float",
                 None,
-                "What lies outside of the input; without it, the nearest pixel of the border.",
+                "Value of pixels outside the input; by default the nearest pixel of the border.",
                 example=7.0,
             ),
             Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "Filter for both enlarging and shrinking."),
@@ -78,6 +88,18 @@ class WarpAffine(WarpingOperator):
             Example(inputs=(pictures, fixed_arrays([[0.9, 0.2, 3], [-0.1, 1.1, 2]]))),
             Example({"matrix": _OF_VOLUMES}, layout="DHWC"),
             Example({"matrix": _OF_VOLUMES}, layout="FDHWC"),
+        ),
+        shown=(on_photo(matrix=[0.8, 0.3, 10.0, -0.2, 0.9, 20.0], fill_value=0.0),),
+        equivalents=(
+            Equivalent(
+                "cv2.warpAffine",
+                "With `WARP_INVERSE_MAP`; its pixels have their centres at whole numbers, here at halves. With "
+                "the matrix moved accordingly, values differ by at most 1.",
+            ),
+            Equivalent(
+                "torchvision.transforms.v2.functional.affine",
+                "It takes angle, translation, scale and shear instead of a matrix.",
+            ),
         ),
     )
 

@@ -1,4 +1,4 @@
-"""`experimental.warp_perspective`: images under a homography."""
+"""`experimental.warp_perspective`: perspective warping."""
 
 from __future__ import annotations
 
@@ -10,8 +10,18 @@ import numpy as np
 from penstock.data_types import FLOAT, INT16, INTERP_CUBIC, INTERP_LINEAR, INTERP_NN, UINT8, UINT16, dtype_name
 from penstock.kernels.borders import check_border
 from penstock.kernels.resize_shapes import round_half_away
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, fixed_arrays, pictures
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import Example, fixed_arrays, on_photo, pictures
 
 _TAPS = {INTERP_NN: 1, INTERP_LINEAR: 2, INTERP_CUBIC: 4}
 _TYPES = (UINT8, INT16, UINT16, FLOAT)
@@ -19,14 +29,14 @@ _TYPES = (UINT8, INT16, UINT16, FLOAT)
 
 @dataclass(frozen=True)
 class PerspectivePlan:
-    """How one image is warped.
+    """How to warp one image.
 
     Attributes:
-        matrix: 3x3, from the centres of output pixels to input coordinates counted from the first pixel's centre; None
-            where it is on the GPU.
+        matrix: 3x3, from the centres of output pixels to input coordinates relative to the first pixel's centre; None
+            if it is on the GPU.
         taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
-        coarse: positions between pixels are rounded to multiples of 1/32.
-        fill: of each channel.
+        coarse: round subpixel positions to multiples of 1/32.
+        fill: for each channel.
     """
 
     matrix: np.ndarray | None
@@ -37,7 +47,7 @@ class PerspectivePlan:
 
 @register_operator
 class WarpPerspective(Operator[str, PerspectivePlan]):
-    """Moves pixels by a homography, which maps output to input coordinates unless ``inverse_map=False``."""
+    """Warps images by a homography, which maps output to input coordinates unless ``inverse_map=False``."""
 
     schema = Schema(
         name="experimental__WarpPerspective",
@@ -47,7 +57,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
                 ("HW", "HWC", "FHWC", "CHW", "FCHW"),
                 doc="Images of uint8, int16, uint16 or float, of up to 4 channels.",
             ),
-            Input("matrix_input", doc="The 3x3 matrix of float, where it is no argument."),
+            Input("matrix_input", doc="The 3x3 matrix of float, unless it is an argument."),
         ),
         min_inputs=1,
         arguments=(
@@ -63,7 +73,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
                 "fill_value",
                 "float[]",
                 [],
-                "What lies beyond a constant border: one value, or one a channel.",
+                "Value beyond a constant border: one value, or one per channel.",
                 example=[7.0],
             ),
             Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "INTERP_NN, INTERP_LINEAR or INTERP_CUBIC."),
@@ -84,7 +94,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
                 "pixel_origin",
                 "string",
                 "corner",
-                "Where pixel (0, 0) has its origin: `corner`, or `center` as in OpenCV.",
+                "The origin of pixel (0, 0): `corner`, or `center` as in OpenCV.",
                 choices=("corner", "center"),
             ),
             Argument(
@@ -100,6 +110,14 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         examples=(
             Example({"matrix": [0.9, 0.2, 3.0, -0.1, 1.1, 2.0, 0.001, 0.002, 1.0]}),
             Example(inputs=(pictures, fixed_arrays([[0.9, 0.2, 3], [-0.1, 1.1, 2], [0.001, 0.002, 1]]))),
+        ),
+        shown=(on_photo(matrix=[1.2, 0.2, -30.0, 0.1, 1.2, -20.0, 0.0005, 0.0015, 1.0]),),
+        equivalents=(
+            Equivalent(
+                "cv2.warpPerspective",
+                'With `WARP_INVERSE_MAP`; values then differ from those with `pixel_origin="center"` by at most 1.',
+            ),
+            Equivalent("torchvision.transforms.v2.functional.perspective", "It takes corners instead of a matrix."),
         ),
     )
 
@@ -133,7 +151,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         if 0 in shape:
             raise RuntimeError(f"Cannot warp an empty image of shape {shape}")
         taps = _TAPS[self.args["interp_type"]]
-        # As in OpenCV, by which the operator is defined: it interpolates linearly without rounding in other cases only.
+        # As in OpenCV, which defines the operator: only in other cases does it interpolate linearly without rounding.
         coarse = taps == 2 and (sample.workspace.inputs[0].dtype == INT16 or (layout.endswith("C") and channels == 2))
         sample.plan = PerspectivePlan(self._matrix(sample), taps, coarse, self._fill(layout, channels))
         if sample.given("size") and sample["size"]:
@@ -145,7 +163,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         return tuple(shape)
 
     def _matrix(self, sample: Sample[str, PerspectivePlan]) -> np.ndarray | None:
-        """The matrix from output to input, between the centres of pixels; None where it is on the GPU."""
+        """The matrix from output to input pixel centres; None if it is on the GPU."""
         given = self._given_matrix(sample)
         if given is None:
             return None
@@ -156,7 +174,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
             matrix = to_centre @ matrix @ to_corner
         if self.args["inverse_map"]:
             return matrix
-        # Nothing is seen through a map that cannot be inverted.
+        # The output is empty where the map cannot be inverted.
         return np.linalg.inv(matrix) if np.linalg.det(matrix) else np.zeros((3, 3))
 
     def _from_corner(self) -> bool:
@@ -211,7 +229,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         jobs = []
         for sample, source, target, matrix in zip(samples, sources, targets, matrices):
             plan = sample.plan
-            # Where channels come first, all have the same.
+            # With channels first, all share the same.
             fill = plan.fill[:1] if axis else plan.fill
             jobs.append(Perspective(source, target, axis, matrix, plan.taps, plan.coarse, fill))
         warp_images(jobs, self.args["border_mode"])

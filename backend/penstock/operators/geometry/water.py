@@ -1,4 +1,4 @@
-"""`water`: images under waves."""
+"""`water`: a wave effect."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 
 from penstock.operators.geometry._displacement import ARGUMENTS, INPUTS, TO_CENTRES, DisplacementOperator
 from penstock.schema import Argument, Schema, register_operator
+from penstock.schema.samples import on_photo
 
 
 class _Wave(NamedTuple):
-    """A wave of displacements: in pixels, radians a pixel, radians."""
+    """A wave of displacements: in pixels, radians per pixel, radians."""
 
     amplitude: float
     frequency: float
@@ -29,11 +30,12 @@ class Water(DisplacementOperator):
             *ARGUMENTS,
             Argument("ampl_x", "float", 10.0, "Amplitude of the displacement in x, in pixels."),
             Argument("ampl_y", "float", 10.0, "Amplitude of the displacement in y, in pixels."),
-            Argument("freq_x", "float", 0.049087, "Frequency of the displacement in x, in radians for each row."),
-            Argument("freq_y", "float", 0.049087, "Frequency of the displacement in y, in radians for each column."),
+            Argument("freq_x", "float", 0.049087, "Frequency of the displacement in x, in radians per row."),
+            Argument("freq_y", "float", 0.049087, "Frequency of the displacement in y, in radians per column."),
             Argument("phase_x", "float", 0.0, "Phase of the displacement in x, in radians."),
             Argument("phase_y", "float", 0.0, "Phase of the displacement in y, in radians."),
         ),
+        shown=(on_photo(ampl_x=6.0, ampl_y=6.0, freq_x=0.08, freq_y=0.08),),
     )
     kind = "Waves"
 
@@ -50,7 +52,7 @@ class Water(DisplacementOperator):
 
 
 def _displacements(height: int, width: int, wave_x: _Wave, wave_y: _Wave) -> tuple[np.ndarray, np.ndarray]:
-    """How far waves displace each row in x and each column in y, in float32."""
+    """The displacement of each row in x and each column in y, in float32."""
     x, y = np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)
     across = np.float32(wave_x.amplitude) * np.sin(np.float32(wave_x.frequency) * y + np.float32(wave_x.phase))
     down = np.float32(wave_y.amplitude) * np.cos(np.float32(wave_y.frequency) * x + np.float32(wave_y.phase))

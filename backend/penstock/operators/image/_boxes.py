@@ -102,7 +102,8 @@ def box_regions(samples: Samples, shapes: np.ndarray, layout: str) -> Regions:
     ndim = shapes.shape[1]
     axes = samples.derived(("axes",), ("axes", layout, ndim), lambda: _axes(samples, layout, ndim))
     if len(samples.workspace.inputs) > 1:
-        return _between(*_edges_of_inputs(samples, len(axes)), axes, shapes)
+        # DALI computes with inputs in double precision, and with arguments in single.
+        return _between(*_edges_of_inputs(samples, len(axes)), axes, shapes, in_single=False)
     edges = samples.derived(_STARTS + _ENDS, ("edges", len(axes)), lambda: _edges_of_arguments(samples, len(axes)))
     return _between(*edges, axes, shapes)
 
@@ -113,12 +114,21 @@ def argument_boxes(arguments: BoxArguments, shapes: np.ndarray, layout: str) -> 
     return _between(*_edges_of_arguments(arguments, len(axes)), axes, shapes)
 
 
-def _between(starts: _Edges, ends: _Edges, axes: np.ndarray, shapes: np.ndarray) -> Regions:
+def _between(starts: _Edges, ends: _Edges, axes: np.ndarray, shapes: np.ndarray, in_single: bool = True) -> Regions:
     from penstock.kernels.cpu.windows import fill_boxes
 
     anchors, extents = np.zeros_like(shapes), shapes.copy()
     wrong = fill_boxes(
-        shapes, axes, starts.values, starts.relative, ends.values, ends.relative, ends.from_start, anchors, extents
+        shapes,
+        axes,
+        starts.values,
+        starts.relative,
+        ends.values,
+        ends.relative,
+        ends.from_start,
+        in_single,
+        anchors,
+        extents,
     )
     if wrong is None:
         return Regions(anchors, extents)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from penstock.kernels.axes import image_view
-from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, packed
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, packed
 from penstock.kernels.cuda.structs import Float, Int32, Pointer, cuda_type, records
 from penstock.kernels.cuda.tiles import Tiles, Tiling, tile_source, tiles_of, tiling_for
 
@@ -47,8 +47,8 @@ class Correlation:
             type, located on the GPU.
     """
 
-    source: Any
-    target: Any
+    source: Located
+    target: Located
     axis: int
     window: np.ndarray | Located
     anchor: tuple[int, int]
@@ -57,8 +57,7 @@ class Correlation:
 
 def correlate_images(jobs: Sequence[Correlation], border: str) -> None:
     """Fills all targets; ``border`` is one of ``BORDERS``."""
-    located = [replace(job, source=locate(job.source), target=locate(job.target)) for job in jobs]
-    tiles = [(job, _tiling(job)) for job in located if job.target.size]
+    tiles = [(job, _tiling(job)) for job in jobs if job.target.size]
     for tiled in (True, False):
         some = [(job, tiling) for job, tiling in tiles if (tiling is not None) == tiled]
         if some:

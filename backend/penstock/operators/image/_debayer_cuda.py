@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from penstock.kernels.cuda.launch import blocks_for, launch, locate
+from penstock.kernels.cuda.launch import OnGpu, blocks_for, launch, locate
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, cuda_type, records
 
@@ -29,7 +29,7 @@ class _Mosaic(NamedTuple):
 SOURCE = KernelSource(__file__, _Mosaic)
 
 
-def debayer_images(jobs: Sequence[tuple[Any, tuple[int, int], Any]]) -> None:
+def debayer_images(jobs: Sequence[tuple[OnGpu, tuple[int, int], OnGpu]]) -> None:
     """``(source, blue, target)`` for each image, in one launch; ``blue`` is the row and column of a blue pixel."""
     located = [(locate(source), blue, locate(target)) for source, blue, target in jobs]
     located = [job for job in located if job[2].size]

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.operators.image._grids import Grid
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
-def _mask(source, channels, cosine, sine, shift_x, shift_y, ratio, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _mask(
+    source: np.ndarray,
+    channels: int,
+    cosine: np.float32,
+    sine: np.float32,
+    shift_x: np.float32,
+    shift_y: np.float32,
+    ratio: np.float32,
+    target: np.ndarray,
+) -> None:
     """source (H, W * C) -> target of the same shape."""
     height, elements = source.shape
     width = elements // channels

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from penstock.kernels.cuda.launch import blocks_for, launch, locate
+from penstock.kernels.cuda.launch import OnGpu, blocks_for, launch, locate
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, cuda_type, records
 from penstock.operators.image._grids import Grid
@@ -30,7 +30,7 @@ class _Grid(NamedTuple):
 SOURCE = KernelSource(__file__, _Grid)
 
 
-def mask_grids(jobs: Sequence[tuple[Any, Grid, Any]]) -> None:
+def mask_grids(jobs: Sequence[tuple[OnGpu, Grid, OnGpu]]) -> None:
     """``(source, grid, target)`` for each image (H, W, C), in one launch."""
     located = [(locate(source), grid, locate(target)) for source, grid, target in jobs]
     located = [job for job in located if job[2].size]

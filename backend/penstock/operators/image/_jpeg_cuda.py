@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, launch, locate, scratch
+from penstock.kernels.cuda.launch import OnGpu, blocks_for, launch, locate, scratch
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, records
 
@@ -71,7 +71,7 @@ def quantization_steps(quality: int) -> np.ndarray:
     return np.clip(steps, 1, 255).astype(np.uint8)
 
 
-def distort_images(jobs: Sequence[tuple[Any, int, Any]]) -> None:
+def distort_images(jobs: Sequence[tuple[OnGpu, int, OnGpu]]) -> None:
     """``(source, quality, target)`` for each RGB image of uint8, in one launch each for blocks and for pixels."""
     located = [(locate(source), quality, locate(target)) for source, quality, target in jobs]
     located = [job for job in located if job[2].size]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cuda.launch import blocks_for, launch, locate
+from penstock.kernels.cuda.launch import OnGpu, blocks_for, launch, locate
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int64, Pointer, records
 from penstock.operators.image._lab import tables_from_lab, tables_to_lab
@@ -24,17 +24,17 @@ class _Pixels(NamedTuple):
 SOURCE = KernelSource(__file__, _Pixels)
 
 
-def to_lab(jobs: Sequence[tuple[Any, Any]]) -> None:
+def to_lab(jobs: Sequence[tuple[OnGpu, OnGpu]]) -> None:
     """``(source, target)`` for each image, in one launch."""
     _convert("to_lab", jobs, tables_to_lab())
 
 
-def from_lab(jobs: Sequence[tuple[Any, Any]]) -> None:
+def from_lab(jobs: Sequence[tuple[OnGpu, OnGpu]]) -> None:
     """The reverse of :func:`to_lab`."""
     _convert("from_lab", jobs, tables_from_lab())
 
 
-def _convert(name: str, jobs: Sequence[tuple[Any, Any]], tables: Sequence[np.ndarray]) -> None:
+def _convert(name: str, jobs: Sequence[tuple[OnGpu, OnGpu]], tables: Sequence[np.ndarray]) -> None:
     located = [(locate(source), locate(target)) for source, target in jobs]
     entries = [_Pixels(source.address, target.address, source.size // 3) for source, target in located if source.size]
     if entries:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.opencv import opencv
+from penstock.kernels.cpu.options import OPTIONS
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
-def _middle(values):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _middle(values: np.ndarray) -> np.generic:
     """The median of an odd number of values, which are reordered: Hoare's selection."""
     low, high, middle = 0, values.size - 1, values.size // 2
     while low < high:
@@ -35,8 +32,8 @@ def _middle(values):  # type: ignore[no-untyped-def]
     return values[middle]
 
 
-@njit(**_OPTIONS)
-def _median(source, width, height, target):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _median(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
     outer, rows, columns, channels = source.shape
     values = np.empty(width * height, source.dtype)
     for o in range(outer):

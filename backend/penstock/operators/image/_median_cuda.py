@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from penstock.kernels.axes import image_view
-from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate
+from penstock.kernels.cuda.launch import Located, OnGpu, blocks_for, launch, locate
 from penstock.kernels.cuda.structs import Int32, cuda_type, records
 from penstock.kernels.cuda.tiles import Tiles, Tiling, tile_source, tiles_of, tiling_for
 
@@ -26,7 +26,7 @@ SOURCE = tile_source(__file__, _Median)
 _Job = tuple[Located, int, tuple[int, int], Located]
 
 
-def median_filter(jobs: Sequence[tuple[Any, int, tuple[int, int], Any]]) -> None:
+def median_filter(jobs: Sequence[tuple[OnGpu, int, tuple[int, int], OnGpu]]) -> None:
     """``(source, axis, window, target)`` for each sample.
 
     ``axis`` is the dimension of height, which that of width follows; windows are (height, width), odd.

@@ -16,7 +16,7 @@ ARGUMENTS = (
         "anchor",
         "int32[]",
         [-1, -1],
-        "The mask's element (x, y) that lies on the output's position; -1: the middle.",
+        "The mask's element (x, y) at the output's position; -1: the centre.",
         tensor=True,
         per_frame=True,
     ),
@@ -24,8 +24,8 @@ ARGUMENTS = (
         "border_mode",
         "string",
         "constant",
-        "Beyond the border: `constant` (what does not change the result), `replicate` (aa|abc), `reflect` (ba|abc), "
-        "`reflect_101` (cb|abc) or `wrap` (bc|abc).",
+        "Beyond the border: `constant` (a value that does not change the result), `replicate` (aa|abc), "
+        "`reflect` (ba|abc), `reflect_101` (cb|abc) or `wrap` (bc|abc).",
         choices=("constant", "replicate", "reflect", "reflect_101", "wrap"),
     ),
     Argument("iterations", "int32", 1, "How many times the operation is repeated."),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from penstock.kernels.axes import image_view
 from penstock.kernels.borders import BORDERS
-from penstock.kernels.cuda.launch import Located, blocks_for, launch, locate, scratch
+from penstock.kernels.cuda.launch import Located, blocks_for, launch, scratch
 from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, cuda_type, records
 from penstock.kernels.cuda.tiles import Tiles, Tiling, tile_source, tiles_of, tiling_for
 
@@ -53,8 +53,8 @@ class Morphology:
         lengths, anchor: of the rectangle, (height, width), and which of its elements lies on the output's position.
     """
 
-    source: Any
-    target: Any
+    source: Located
+    target: Located
     axis: int
     lengths: tuple[int, int]
     anchor: tuple[int, int]
@@ -68,8 +68,7 @@ def take_extremes(extreme: str, jobs: Sequence[Morphology], border: str) -> None
         jobs: the samples.
         border: one of ``BORDERS``.
     """
-    located = [replace(job, source=locate(job.source), target=locate(job.target)) for job in jobs]
-    tiles = [(job, _tiling(job)) for job in located if job.target.size]
+    tiles = [(job, _tiling(job)) for job in jobs if job.target.size]
     tiled = [(job, tiling) for job, tiling in tiles if tiling]
     if tiled:
         _take_by_tiles(extreme, tiled, border)

@@ -8,8 +8,19 @@ import numpy as np
 
 from penstock.data_types import UINT8, dtype_name
 from penstock.kernels.cuda.histogram import Tiling
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.libraries import OPENCV
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -28,7 +39,7 @@ class Clahe(Operator):
             Argument(
                 "clip_limit",
                 "float",
-                doc="How much higher than their mean a histogram's bins may be; 0 or less: no limit.",
+                doc="The largest ratio of a histogram's bin to the mean; 0 or less: no limit.",
                 required=True,
                 example=2.0,
             ),
@@ -37,6 +48,10 @@ class Clahe(Operator):
             ),
             Argument("tiles_x", "int32", doc="Number of tiles across the width.", required=True, example=2),
             Argument("tiles_y", "int32", doc="Number of tiles across the height.", required=True, example=3),
+        ),
+        shown=(on_photo(tiles_x=4, tiles_y=4, clip_limit=4.0),),
+        equivalents=(
+            Equivalent("cv2.createCLAHE", "One channel: apply it to the lightness of L*a*b*, as is done here."),
         ),
     )
 

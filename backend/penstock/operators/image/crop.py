@@ -19,6 +19,7 @@ from penstock.operators.image._windows import (
 from penstock.schema import (
     Argument,
     Deprecation,
+    Equivalent,
     Input,
     OutputSpec,
     Sample,
@@ -28,7 +29,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.image_chain import ChainOperator, Placement
-from penstock.schema.samples import Example
+from penstock.schema.samples import Example, on_photo
 
 
 @register_operator
@@ -61,6 +62,17 @@ class Crop(ChainOperator[str, Region, Regions]):
             Example({"crop": [10.0, 12.0]}),
             Example({"crop_h": 10.0, "crop_w": 12.0}),
             Example({"crop_d": 2.0, "crop_h": 10.0, "crop_w": 12.0}, layout="DHWC"),
+        ),
+        shown=(
+            on_photo(crop=[100, 100]),
+            on_photo("At the upper right", crop=[80, 80], crop_pos_x=1.0, crop_pos_y=0.0),
+        ),
+        equivalents=(
+            Equivalent("torchvision.transforms.v2.CenterCrop", "It pads images that are too small."),
+            Equivalent(
+                "PIL.Image.Image.crop", "It takes corners in pixels, and reaches beyond the image without an error."
+            ),
+            Equivalent("torchvision.transforms.v2.functional.crop"),
         ),
     )
 

@@ -19,6 +19,7 @@ from penstock.operators.image._windows import (
 from penstock.schema import (
     Argument,
     Deprecation,
+    Equivalent,
     Input,
     OutputSpec,
     Sample,
@@ -28,7 +29,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.image_chain import ChainOperator
-from penstock.schema.samples import Example
+from penstock.schema.samples import Example, on_photo
 
 _INPUT_TYPES = (UINT8, INT16, UINT16, INT32, FLOAT, FLOAT16)
 
@@ -76,6 +77,14 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
             Example({"crop": [10.0, 12.0], "output_layout": "FCHW"}, layout="FHWC"),
             Example({"crop": [10.0, 12.0], "output_layout": "FHWC"}, layout="FCHW"),
             Example({"crop_d": 2.0, "crop_h": 10.0, "crop_w": 12.0, "output_layout": "CDHW"}, layout="DHWC"),
+        ),
+        shown=(on_photo(crop=[120, 120], mirror=1, mean=[123.7, 116.3, 103.5], std=[58.4, 57.1, 57.4]),),
+        equivalents=(
+            Equivalent(
+                "torchvision.transforms.v2.Normalize",
+                "Of its three steps the last one, on images from 0 to 1: mean and deviation are 255 times as "
+                "large here.",
+            ),
         ),
     )
 

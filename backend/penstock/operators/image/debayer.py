@@ -7,9 +7,20 @@ from functools import partial
 import numpy as np
 
 from penstock.data_types import UINT8, UINT16, dtype_name
-from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Alias,
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.libraries import OPENCV
-from penstock.schema.samples import pictures
+from penstock.schema.samples import Example, mosaics, pictures
 
 # OpenCV's suffixes of its methods; it calls mosaics by what lies at the second row's second pixel.
 _METHODS = {
@@ -33,7 +44,7 @@ class Debayer(Operator[None, tuple[int, int]]):
             Input(
                 "input",
                 ("HW", "HWC", "FHW", "FHWC"),
-                doc="Images of uint8 or uint16 of a single channel.",
+                doc="Images of uint8 or uint16 with a single channel.",
                 example=partial(pictures, C=(1,)),
             ),
         ),
@@ -42,8 +53,8 @@ class Debayer(Operator[None, tuple[int, int]]):
                 "algorithm",
                 "string",
                 None,
-                "How colours are interpolated. On CPU: `bilinear_ocv` (default), `edgeaware_ocv`, `vng_ocv` (uint8 only), or "
-                "`gray_ocv`, which gives grey images. On GPU: `default_npp`, which is the same as `bilinear_ocv`.",
+                "The interpolation of colours. On CPU: `bilinear_ocv` (default), `edgeaware_ocv`, `vng_ocv` "
+                "(uint8 only), or `gray_ocv` for grey images. On GPU: `default_npp`, which equals `bilinear_ocv`.",
                 choices=("bilinear_ocv", "edgeaware_ocv", "vng_ocv"),
             ),
             Argument(
@@ -59,6 +70,8 @@ class Debayer(Operator[None, tuple[int, int]]):
         ),
         sequences=True,
         aliases=(Alias("experimental__Debayer", deprecated_since="2.0"),),
+        shown=(Example({"blue_position": [0, 0]}, (mosaics,)),),
+        equivalents=(Equivalent("cv2.cvtColor", "It has a code for each pattern, such as `COLOR_BayerBG2RGB`."),),
     )
 
     def setup(self) -> None:

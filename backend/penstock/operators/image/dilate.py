@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from penstock.operators.image._morphology import ARGUMENTS, INPUTS, MorphologyOperator
-from penstock.schema import Schema, register_operator
+from penstock.schema import Equivalent, Schema, register_operator
 from penstock.schema.libraries import OPENCV
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -12,6 +13,17 @@ class Dilate(MorphologyOperator):
     """Each pixel becomes the greatest of those under a rectangular mask."""
 
     keeps_frame_shape = True
-    schema = Schema(name="experimental__Dilate", inputs=INPUTS, arguments=ARGUMENTS, needs=(OPENCV,), sequences=True)
+    schema = Schema(
+        name="experimental__Dilate",
+        inputs=INPUTS,
+        arguments=ARGUMENTS,
+        needs=(OPENCV,),
+        sequences=True,
+        shown=(on_photo(mask_size=[7, 7]),),
+        equivalents=(
+            Equivalent("cv2.dilate", "Masks of any form."),
+            Equivalent("PIL.ImageFilter.MaxFilter", "Square windows of odd size."),
+        ),
+    )
     function = "dilate"
     extreme = "Greatest"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import UINT8, dtype_name
-from penstock.schema import Alias, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Alias, Equivalent, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -18,6 +19,12 @@ class Equalize(Operator[str]):
         inputs=(Input("input", ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW"), doc="Images of uint8."),),
         sequences=True,
         aliases=(Alias("experimental__Equalize", deprecated_since="2.0"),),
+        shown=(on_photo(),),
+        equivalents=(
+            Equivalent("cv2.equalizeHist", "One channel."),
+            Equivalent("PIL.ImageOps.equalize", "It spreads values by another rule, so they differ."),
+            Equivalent("torchvision.transforms.v2.functional.equalize", "As Pillow does."),
+        ),
     )
 
     def describe(self, workspace: Workspace[str]) -> list[OutputSpec]:

@@ -11,8 +11,18 @@ import numpy as np
 from penstock.data_types import BOOL, FLOAT64, dtype_name, numpy_dtype
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import cut_off
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import Example, on_photo
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -48,23 +58,21 @@ class Erase(Operator[list[int], ErasePlan]):
         name="Erase",
         inputs=(Input("input", doc="Data of any numeric type but float64, and of any shape."),),
         arguments=(
-            Argument(
-                "anchor", "float[]", [], "Where each box begins, in the order of the axes.", tensor=True, matrix=True
-            ),
-            Argument("axes", "int32[]", [1, 0], "Indices of the dimensions that the boxes are in."),
+            Argument("anchor", "float[]", [], "Start of each box, in the order of the axes.", tensor=True, matrix=True),
+            Argument("axes", "int32[]", [1, 0], "Indices of the boxes' dimensions."),
             Argument(
                 "axis_names",
                 "string",
                 "HW",
-                "Letters of the dimensions that the boxes are in; by default all of the layout but C.",
+                "Letters of the boxes' dimensions; by default all of the layout except C.",
                 example="WH",
             ),
-            Argument("centered_anchor", "bool", False, "The anchors are the middles of the boxes."),
+            Argument("centered_anchor", "bool", False, "Anchors are the centres of the boxes."),
             Argument(
                 "fill_value",
                 "float[]",
                 [0.0],
-                "What is filled in: one value, or one for each channel.",
+                "The fill value: one, or one for each channel.",
                 tensor=True,
                 uniform=True,
             ),
@@ -72,7 +80,7 @@ class Erase(Operator[list[int], ErasePlan]):
             Argument("normalized_anchor", "bool", False, "Anchors are fractions of the input's extents."),
             Argument("normalized_shape", "bool", False, "Shapes are fractions of the input's extents."),
             Argument(
-                "shape", "float[]", [], "How far each box reaches, in the order of the axes.", tensor=True, matrix=True
+                "shape", "float[]", [], "Extents of each box, in the order of the axes.", tensor=True, matrix=True
             ),
         ),
         volumetric=True,
@@ -82,6 +90,15 @@ class Erase(Operator[list[int], ErasePlan]):
             Example({"anchor": [0.1, 0.2], "shape": [0.5, 0.3], "normalized": True}),
             Example({"anchor": [0.1, 0.2], "shape": [6.0, 4.0], "normalized_anchor": True}),
             Example({"anchor": [3.0, 5.0], "shape": [0.5, 0.3], "normalized_shape": True}),
+        ),
+        shown=(
+            on_photo(
+                anchor=[40.0, 60.0, 90.0, 150.0], shape=[50.0, 60.0, 40.0, 60.0], axis_names="HW", fill_value=[255.0]
+            ),
+        ),
+        equivalents=(
+            Equivalent("torchvision.transforms.v2.functional.erase", "One box."),
+            Equivalent("torchvision.transforms.v2.RandomErasing", "It draws the box itself."),
         ),
     )
 
@@ -175,7 +192,7 @@ def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
         )
 
 
-def _as_type(fill: Sequence[float], dtype: np.dtype) -> tuple[Any, ...]:
+def _as_type(fill: Sequence[float], dtype: np.dtype) -> tuple[object, ...]:
     """Values in a type: cut off to integers, of which the lowest bits stay."""
     return tuple(cut_off(fill, dtype))
 

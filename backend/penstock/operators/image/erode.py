@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from penstock.operators.image._morphology import ARGUMENTS, INPUTS, MorphologyOperator
-from penstock.schema import Schema, register_operator
+from penstock.schema import Equivalent, Schema, register_operator
 from penstock.schema.libraries import OPENCV
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -12,6 +13,17 @@ class Erode(MorphologyOperator):
     """Each pixel becomes the least of those under a rectangular mask."""
 
     keeps_frame_shape = True
-    schema = Schema(name="experimental__Erode", inputs=INPUTS, arguments=ARGUMENTS, needs=(OPENCV,), sequences=True)
+    schema = Schema(
+        name="experimental__Erode",
+        inputs=INPUTS,
+        arguments=ARGUMENTS,
+        needs=(OPENCV,),
+        sequences=True,
+        shown=(on_photo(mask_size=[7, 7]),),
+        equivalents=(
+            Equivalent("cv2.erode", "Masks of any form."),
+            Equivalent("PIL.ImageFilter.MinFilter", "Square windows of odd size."),
+        ),
+    )
     function = "erode"
     extreme = "Least"

@@ -10,9 +10,20 @@ import numpy as np
 
 from penstock.data_types import FLOAT, INT16, UINT8, UINT16, dtype_name
 from penstock.kernels.axes import spatial_axes
-from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Alias,
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.libraries import OPENCV
-from penstock.schema.samples import random_arrays
+from penstock.schema.samples import Example, fixed_arrays, photos, random_arrays
 
 # And what others call them.
 _BORDERS = {
@@ -70,7 +81,7 @@ class Filter(Operator[list[int], FilterPlan]):
             Input(
                 "fill_value",
                 device="match_or_cpu",
-                doc="What lies beyond a constant border: a scalar of the data's type; 0 where it is not given.",
+                doc="Value beyond a constant border: a scalar of the data's type; 0 by default.",
             ),
         ),
         min_inputs=2,
@@ -79,8 +90,7 @@ class Filter(Operator[list[int], FilterPlan]):
                 "anchor",
                 "int32[]",
                 [-1],
-                "The filter's element that lies on the output's position, one value for each of its dimensions; "
-                "-1: the middle.",
+                "The filter's element at the output's position, one value for each of its dimensions; -1: the centre.",
                 tensor=True,
                 per_frame=True,
                 example=[0],
@@ -105,6 +115,14 @@ class Filter(Operator[list[int], FilterPlan]):
         ),
         sequences=True,
         aliases=(Alias("experimental__Filter", deprecated_since="2.0"),),
+        shown=(Example({}, (photos, fixed_arrays([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])), title="Emboss"),),
+        equivalents=(
+            Equivalent("cv2.filter2D"),
+            Equivalent(
+                "scipy.ndimage.correlate",
+                "Its borders are `reflect` for `reflect_1001` and `mirror` for `reflect_101`.",
+            ),
+        ),
     )
 
     def setup(self) -> None:

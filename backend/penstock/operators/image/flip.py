@@ -12,6 +12,7 @@ from penstock.data_types import BOOL, FLOAT16, dtype_name
 from penstock.operators.image._windows import Window
 from penstock.schema import (
     Argument,
+    Equivalent,
     Input,
     OutputSpec,
     PlanColumns,
@@ -22,6 +23,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.image_chain import ChainOperator, Placement
+from penstock.schema.samples import on_photo
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -58,11 +60,20 @@ class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
             ),
         ),
         arguments=(
-            Argument("depthwise", "int32", 0, "Not 0: mirrored in depth.", tensor=True),
-            Argument("horizontal", "int32", 1, "Not 0: mirrored horizontally.", tensor=True),
-            Argument("vertical", "int32", 0, "Not 0: mirrored vertically.", tensor=True),
+            Argument("depthwise", "int32", 0, "Nonzero: mirror in depth.", tensor=True),
+            Argument("horizontal", "int32", 1, "Nonzero: mirror horizontally.", tensor=True),
+            Argument("vertical", "int32", 0, "Nonzero: mirror vertically.", tensor=True),
         ),
         volumetric=True,
+        shown=(
+            on_photo(horizontal=1),
+            on_photo(horizontal=0, vertical=1),
+        ),
+        equivalents=(
+            Equivalent("torchvision.transforms.v2.functional.horizontal_flip"),
+            Equivalent("PIL.ImageOps.mirror"),
+            Equivalent("cv2.flip"),
+        ),
     )
 
     plans_by_shape = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -105,7 +104,7 @@ class FusedImage(FusedOperator):
         # By the identities of the steps' plans, which are kept alive here.
         self._known: dict[tuple[object, ...], tuple[list[object], tuple[_Segment, ...]]] = {}
 
-    def bind(self, payload: Any) -> None:
+    def bind(self, payload: object) -> None:
         super().bind(payload)
         first = self.operators[0]
         self._source = first if isinstance(first, PixelSource) else None

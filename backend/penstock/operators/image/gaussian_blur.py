@@ -11,8 +11,18 @@ import numpy as np
 from penstock.data_types import BOOL, FLOAT, dtype_name
 from penstock.kernels.axes import spatial_axes
 from penstock.operators.image._axis_values import per_axis
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import Example, on_photo
 
 
 @register_operator
@@ -37,7 +47,8 @@ class GaussianBlur(Operator[list[int], list[tuple[int, np.ndarray]]]):
                 "window_size",
                 "int32[]",
                 [0],
-                "Diameter of the window, odd: one value, or one for each axis in the layout's order; 0: follows from sigma.",
+                "Diameter of the window, odd: one value, or one for each axis in the layout's order; 0: derived "
+                "from sigma.",
                 tensor=True,
                 per_frame=True,
             ),
@@ -45,6 +56,14 @@ class GaussianBlur(Operator[list[int], list[tuple[int, np.ndarray]]]):
         sequences=True,
         volumetric=True,
         examples=(Example({"sigma": [1.5]}), Example({"window_size": [5]})),
+        shown=(on_photo(sigma=[4.0]),),
+        equivalents=(
+            Equivalent("cv2.GaussianBlur", "It sums 8-bit images in fixed point, so values differ by up to 1."),
+            Equivalent(
+                "torchvision.transforms.v2.GaussianBlur", "It wants the window's size, and draws sigma from a range."
+            ),
+            Equivalent("PIL.ImageFilter.GaussianBlur", "It approximates with box filters, and repeats the border."),
+        ),
     )
 
     def setup(self) -> None:

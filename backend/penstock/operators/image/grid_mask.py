@@ -7,6 +7,7 @@ import numpy as np
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name
 from penstock.operators.image._grids import Grid, grid_of
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -24,11 +25,12 @@ class GridMask(Operator[None, Grid]):
         inputs=(Input("input", doc="Images of three dimensions: height, width and channels."),),
         arguments=(
             Argument("angle", "float", 0.0, "Of the grid, in radians.", tensor=True),
-            Argument("ratio", "float", 0.5, "Side of the erased squares, as a part of the tile.", tensor=True),
-            Argument("shift_x", "float", 0.0, "Where the grid begins along its x axis, in pixels.", tensor=True),
-            Argument("shift_y", "float", 0.0, "Where the grid begins along its y axis, in pixels.", tensor=True),
+            Argument("ratio", "float", 0.5, "Side of the erased squares, as a fraction of the tile.", tensor=True),
+            Argument("shift_x", "float", 0.0, "Start of the grid along its x axis, in pixels.", tensor=True),
+            Argument("shift_y", "float", 0.0, "Start of the grid along its y axis, in pixels.", tensor=True),
             Argument("tile", "int32", 100, "Side of a tile, in pixels.", tensor=True),
         ),
+        shown=(on_photo(tile=40, ratio=0.5, angle=0.3),),
     )
 
     def describe(self, workspace: Workspace[None, Grid]) -> list[OutputSpec]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.data_types import FLOAT, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -22,19 +23,20 @@ class Jitter(RandomOperator[None, int]):
         devices=("gpu",),
         inputs=(Input("input", ("HWC",), doc="Images of uint8 or float."),),
         arguments=(
-            Argument("fill_value", "float", 0.0, "What lies outside of the input."),
+            Argument("fill_value", "float", 0.0, "Value of pixels outside the input."),
             Argument("interp_type", "DALIInterpType", INTERP_NN, "INTERP_NN or INTERP_LINEAR."),
             Argument(
                 "mask",
                 "int32",
                 1,
-                "Computed in the graph, 0 leaves a sample as it is. A constant has no effect.",
+                "Computed in the graph, 0 leaves a sample unchanged. A constant has no effect.",
                 tensor=True,
             ),
-            Argument("nDegree", "int32", 2, "Twice the greatest displacement, in pixels."),
+            Argument("nDegree", "int32", 2, "Twice the largest displacement, in pixels."),
         ),
         random=True,
         stateful=True,
+        shown=(on_photo(nDegree=8),),
     )
     repeatable = True
 

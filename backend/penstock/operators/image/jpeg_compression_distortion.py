@@ -5,8 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import UINT8, dtype_name
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.libraries import OPENCV
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -29,6 +40,12 @@ class JpegCompressionDistortion(Operator[None, int]):
             ),
         ),
         sequences=True,
+        shown=(on_photo(quality=5),),
+        equivalents=(
+            Equivalent("torchvision.transforms.v2.JPEG", "It draws the quality from a range."),
+            Equivalent("cv2.imencode", "With `cv2.imdecode` after it, on BGR images."),
+            Equivalent("PIL.Image.Image.save", "With `PIL.Image.open` after it."),
+        ),
     )
 
     def describe(self, workspace: Workspace[None, int]) -> list[OutputSpec]:

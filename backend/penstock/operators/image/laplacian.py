@@ -11,7 +11,18 @@ import numpy as np
 from penstock.data_types import BOOL, FLOAT, FLOAT64, dtype_name
 from penstock.kernels.axes import spatial_axes
 from penstock.operators.image._axis_values import per_axis
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import on_photo
 
 _LARGEST_WINDOW = 31
 
@@ -80,6 +91,8 @@ class Laplacian(Operator[list[int], list[Derivative]]):
         ),
         sequences=True,
         volumetric=True,
+        shown=(on_photo(window_size=[5], dtype=FLOAT),),
+        equivalents=(Equivalent("cv2.Laplacian"),),
     )
 
     def setup(self) -> None:

@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, UINT16, dtype_name
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -28,6 +39,11 @@ class MedianBlur(Operator[str, tuple[int, int]]):
             ),
         ),
         sequences=True,
+        shown=(on_photo(window_size=[7, 7]),),
+        equivalents=(
+            Equivalent("cv2.medianBlur", "Square windows only."),
+            Equivalent("PIL.ImageFilter.MedianFilter", "Square windows only."),
+        ),
     )
 
     def describe(self, workspace: Workspace[str, tuple[int, int]]) -> list[OutputSpec]:

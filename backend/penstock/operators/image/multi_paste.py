@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.samples import Example, on_photo
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -66,7 +76,7 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
                 "in_anchors",
                 "int32",
                 None,
-                "Where regions begin in their inputs: (n, 2).",
+                "Start of each region in its input: (n, 2).",
                 tensor=True,
                 matrix=True,
                 per_frame=True,
@@ -76,20 +86,18 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
                 "in_anchors_rel",
                 "float",
                 None,
-                "Where regions begin, in fractions of their inputs' extents: (n, 2).",
+                "Start of each region, in fractions of its input's extents: (n, 2).",
                 tensor=True,
                 matrix=True,
                 per_frame=True,
                 example=np.array([[0.1, 0.2]]),
             ),
-            Argument(
-                "in_ids", "int32[]", None, "Indices in the batch of the samples that are pasted: (n,).", tensor=True
-            ),
+            Argument("in_ids", "int32[]", None, "Indices in the batch of the samples to paste: (n,).", tensor=True),
             Argument(
                 "out_anchors",
                 "int32",
                 None,
-                "Where regions begin in the output: (n, 2).",
+                "Start of each region in the output: (n, 2).",
                 tensor=True,
                 matrix=True,
                 per_frame=True,
@@ -99,7 +107,7 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
                 "out_anchors_rel",
                 "float",
                 None,
-                "Where regions begin, in fractions of the output's extents: (n, 2).",
+                "Start of each region, in fractions of the output's extents: (n, 2).",
                 tensor=True,
                 matrix=True,
                 per_frame=True,
@@ -110,7 +118,7 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
                 "shapes",
                 "int32",
                 None,
-                "Extents of the regions: (n, 2); by default they reach to the end.",
+                "Extents of the regions: (n, 2); by default up to the end of the input.",
                 tensor=True,
                 matrix=True,
                 per_frame=True,
@@ -135,6 +143,17 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
             Example({"shapes_rel": np.array([[0.4, 0.5]]), "out_anchors_rel": np.array([[0.1, 0.2]])}),
         ),
         batchwise=True,
+        shown=(
+            on_photo(
+                "Four regions of two images",
+                in_ids=[0, 1, 1, 0],
+                output_size=[160, 240],
+                in_anchors=np.array([[0, 0], [0, 120], [80, 0], [80, 120]]),
+                shapes=np.array([[80, 120]] * 4),
+                out_anchors=np.array([[0, 0], [0, 120], [80, 0], [80, 120]]),
+            ),
+        ),
+        equivalents=(Equivalent("PIL.Image.Image.paste", "One region at a time."),),
     )
 
     def setup(self) -> None:

@@ -10,9 +10,19 @@ from penstock.data_types import FLOAT64, dtype_name
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import Regions, copy_region, copy_regions, region_copy
-from penstock.schema import Argument, Input, OutputSpec, Sample, Samples, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    OutputSpec,
+    Sample,
+    Samples,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.image_chain import ChainOperator, Placement
-from penstock.schema.samples import Example
+from penstock.schema.samples import Example, on_photo
 
 _MAX_DIMENSIONS = 5
 
@@ -29,25 +39,25 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
                 "align",
                 "int32[]",
                 None,
-                "Extents are rounded up to a multiple of it: one value, or one for each axis.",
+                "Round extents up to a multiple of this: one value, or one for each axis.",
                 tensor=True,
                 uniform=True,
                 example=[8],
             ),
             Argument(
-                "axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of.", tensor=True
+                "axes", "int32[]", None, "Indices of the dimensions that the other arguments apply to.", tensor=True
             ),
             Argument(
                 "axis_names",
                 "layout",
                 None,
-                "Letters of the dimensions that the other arguments speak of, as in the layout.",
+                "Letters of the dimensions that the other arguments apply to.",
             ),
             Argument(
                 "fill_value",
                 "float",
                 0.0,
-                "What the new elements are; integers lose its fraction, and wrap around.",
+                "Value of the new elements; integers lose its fraction, and wrap around.",
                 tensor=True,
                 zero_dimensional=True,
             ),
@@ -55,13 +65,19 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
                 "shape",
                 "int32[]",
                 None,
-                "The least extents of the output; 0 or less: the greatest of the batch.",
+                "The minimum extents of the output; 0 or less: the maximum of the batch.",
                 tensor=True,
                 example=[30],
             ),
         ),
         batchwise=True,
         examples=(Example(), Example({"axes": [0, 1], "shape": [30, -1]}), Example({"axis_names": "W"})),
+        shown=(on_photo(axis_names="HW", shape=[200, 260], fill_value=200.0),),
+        equivalents=(
+            Equivalent("torchvision.transforms.v2.functional.pad", "It pads all sides; here the end alone."),
+            Equivalent("numpy.pad", "It pads both ends of each axis; here the end alone."),
+            Equivalent("cv2.copyMakeBorder", "It pads all sides, also with what is at the border."),
+        ),
     )
     depends_on_batch = True
 

@@ -7,8 +7,9 @@ import numpy as np
 from penstock.data_types import UINT8, dtype_name
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import copy_region, copy_regions, region_copy
-from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.image_chain import ChainOperator, Placement
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -26,16 +27,18 @@ class Paste(ChainOperator[None, Region]):
                 "fill_value",
                 "int32[]",
                 None,
-                "Of the canvas: one value, or one for each channel.",
+                "Value of the canvas: one, or one for each channel.",
                 required=True,
                 example=[9],
             ),
-            Argument("min_canvas_size", "float", 0.0, "The least extent of the canvas, in pixels.", tensor=True),
+            Argument("min_canvas_size", "float", 0.0, "The minimum extent of the canvas, in pixels.", tensor=True),
             Argument("n_channels", "int32", 3, "Channels of the images."),
             Argument(
-                "paste_x", "float", 0.5, "Horizontal place of the image, from 0 (left) to 1 (right).", tensor=True
+                "paste_x", "float", 0.5, "Horizontal position of the image, from 0 (left) to 1 (right).", tensor=True
             ),
-            Argument("paste_y", "float", 0.5, "Vertical place of the image, from 0 (top) to 1 (bottom).", tensor=True),
+            Argument(
+                "paste_y", "float", 0.5, "Vertical position of the image, from 0 (top) to 1 (bottom).", tensor=True
+            ),
             Argument(
                 "ratio",
                 "float",
@@ -45,6 +48,11 @@ class Paste(ChainOperator[None, Region]):
                 tensor=True,
                 example=1.5,
             ),
+        ),
+        shown=(on_photo(ratio=1.5, fill_value=[230, 230, 230], paste_x=0.2, paste_y=0.8),),
+        equivalents=(
+            Equivalent("PIL.Image.Image.paste", "It takes the place in pixels, and an image to paste on."),
+            Equivalent("torchvision.transforms.v2.functional.pad", "It takes the widths of the margins."),
         ),
     )
 

@@ -13,8 +13,9 @@ from penstock.operators.image._resizing import (
     ResizingOperator,
     Spatial,
 )
-from penstock.schema import Argument, Input, Samples, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Samples, Schema, register_operator
 from penstock.schema.random_operator import RandomOperator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
@@ -45,6 +46,8 @@ class RandomResizedCrop(RandomOperator[Spatial, ResamplePlan, ResamplePlans], Re
         ),
         random=True,
         stateful=True,
+        shown=(on_photo(size=[120, 120]),),
+        equivalents=(Equivalent("torchvision.transforms.v2.RandomResizedCrop", "It draws other numbers."),),
     )
 
     def setup(self) -> None:

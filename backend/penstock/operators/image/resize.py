@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.data_types import INT32
+from penstock.data_types import INT32, INTERP_CUBIC
 from penstock.operators.image._resizing import (
     FILTER_ARGUMENTS,
     IMAGE_LAYOUTS,
@@ -22,6 +22,7 @@ from penstock.schema import (
     Alias,
     Argument,
     Deprecation,
+    Equivalent,
     Input,
     OutputSpec,
     Sample,
@@ -30,7 +31,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.schema.samples import Example
+from penstock.schema.samples import Example, on_photo
 
 
 @register_operator
@@ -63,6 +64,26 @@ class Resize(ResizingOperator):
             Example({"resize_x": 20.0, "resize_y": 14.0}),
             Example({"resize_z": 3.0}, layout="DHWC"),
             *SIZE_EXAMPLES,
+        ),
+        shown=(
+            on_photo(size=[80, 80]),
+            on_photo("Fit into a square", size=[100, 100], mode="not_larger"),
+            on_photo(
+                "A region, enlarged", size=[160, 160], roi_start=[30, 90], roi_end=[70, 130], interp_type=INTERP_CUBIC
+            ),
+        ),
+        equivalents=(
+            Equivalent("torchvision.transforms.v2.Resize", "As Pillow does."),
+            Equivalent(
+                "PIL.Image.Image.resize",
+                "It rounds between the axes, and leaves out what lies beyond the border, where here the nearest "
+                "pixel is repeated; inside, bilinear results differ by at most 1.",
+            ),
+            Equivalent(
+                "cv2.resize",
+                "It widens no filter when it shrinks, as with `antialias=False`; bilinear results then differ by "
+                "at most 1. Its cubic filter is sharper, and its nearest pixel another.",
+            ),
         ),
     )
 

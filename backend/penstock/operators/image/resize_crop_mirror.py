@@ -18,7 +18,7 @@ from penstock.operators.image._resizing import (
 )
 from penstock.operators.image._windows import CROP_ARGUMENTS, check_crop_arguments, crop_regions
 from penstock.schema import Alias, Argument, Input, Samples, Schema, register_operator
-from penstock.schema.samples import Example
+from penstock.schema.samples import Example, on_photo
 
 
 @register_operator
@@ -65,6 +65,7 @@ class ResizeCropMirror(ResizingOperator):
             Example({"resize_z": 3.0, "crop_d": 2.0, "crop_h": 10.0, "crop_w": 12.0}, layout="DHWC"),
             *SIZE_EXAMPLES,
         ),
+        shown=(on_photo(resize_shorter=120.0, crop=[100, 100], mirror=1),),
     )
 
     def setup(self) -> None:

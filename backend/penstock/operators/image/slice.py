@@ -17,6 +17,7 @@ from penstock.operators.image._windows import (
 from penstock.schema import (
     Argument,
     Deprecation,
+    Equivalent,
     Input,
     OutputSpec,
     Sample,
@@ -26,7 +27,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.image_chain import ChainOperator, Placement
-from penstock.schema.samples import Example, fixed_arrays, pictures
+from penstock.schema.samples import Example, fixed_arrays, on_photo, pictures
 
 
 @register_operator
@@ -92,6 +93,24 @@ class Slice(ChainOperator[None, Region, Regions]):
             Example(
                 {"normalized_anchor": False, "normalized_shape": False},
                 (pictures, fixed_arrays([3, 2]), fixed_arrays([9, 12])),
+            ),
+        ),
+        shown=(
+            on_photo(start=[20, 60], end=[100, 200], axis_names="HW"),
+            on_photo(
+                "Beyond the image",
+                start=[-30, -30],
+                shape=[160, 160],
+                axis_names="HW",
+                out_of_bounds_policy="pad",
+                fill_values=[255.0],
+            ),
+        ),
+        equivalents=(
+            Equivalent(
+                "numpy.s_",
+                "Brackets on a node (`images[20:100, 60:200]`) mean the same; `slice` also takes fractions, and "
+                "can pad.",
             ),
         ),
     )

@@ -11,8 +11,8 @@ from penstock.data_types import INTERP_LINEAR
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.resize_shapes import MODES, ROUNDINGS, plan_axes
 from penstock.operators.image._resizing import ResizingOperator
-from penstock.schema import Alias, Argument, Input, Samples, Schema, Workspace, register_operator
-from penstock.schema.samples import Example
+from penstock.schema import Alias, Argument, Equivalent, Input, Samples, Schema, Workspace, register_operator
+from penstock.schema.samples import Example, on_photo
 
 _MAX_DIMENSIONS = 3
 
@@ -49,12 +49,12 @@ class TensorResize(ResizingOperator):
                 "alignment",
                 "float[]",
                 [0.5],
-                "The point of each region that stays where it is when `subpixel_scale` adjusts it: 0 start, 1 end.",
+                "The fixed point of each region when `subpixel_scale` adjusts it: 0 start, 1 end.",
                 tensor=True,
                 uniform=True,
                 tensor_example=[0.375, 0.375, 0.375],
             ),
-            Argument("antialias", "bool", True, "Widen the filter when an axis shrinks, so that nothing is skipped."),
+            Argument("antialias", "bool", True, "Widen the filter when an axis shrinks, to prevent aliasing."),
             Argument("axes", "int32[]", None, "Indices of the dimensions to resize; by default all."),
             Argument("axis_names", "layout", None, "Letters of the dimensions to resize, as in the layout."),
             Argument("dtype", "DALIDataType", None, "Type of the output: FLOAT or, by default, that of the input."),
@@ -62,15 +62,15 @@ class TensorResize(ResizingOperator):
                 "interp_type", "DALIInterpType", INTERP_LINEAR, "Filter for both enlarging and shrinking.", tensor=True
             ),
             Argument("mag_filter", "DALIInterpType", INTERP_LINEAR, "Filter for axes that grow.", tensor=True),
-            Argument("max_size", "float[]", None, "The most that each axis may have: one value, or one for each axis."),
+            Argument("max_size", "float[]", None, "The maximum of each axis: one value, or one for each axis."),
             Argument("min_filter", "DALIInterpType", INTERP_LINEAR, "Filter for axes that shrink.", tensor=True),
             Argument("minibatch_size", "int32", 32, "Accepted for compatibility."),
             Argument(
                 "mode",
                 "string",
                 "default",
-                "How sizes of 0 follow: `default` (same scale as the others), `stretch` (unchanged), `not_larger` (fits "
-                "inside), `not_smaller` (covers).",
+                "How sizes of 0 are derived: `default` (same scale as the others), `stretch` (unchanged), "
+                "`not_larger` (fits inside), `not_smaller` (covers).",
                 choices=("default", "stretch", "not_larger", "not_smaller"),
             ),
             Argument(
@@ -102,7 +102,7 @@ class TensorResize(ResizingOperator):
                 "size_rounding",
                 "string",
                 "round",
-                "How extents become whole: `round`, `truncate` or `ceil`.",
+                "How extents are rounded: `round`, `truncate` or `ceil`.",
                 choices=("round", "truncate", "ceil"),
             ),
             Argument(
@@ -137,6 +137,10 @@ class TensorResize(ResizingOperator):
                     "roi_relative": True,
                 }
             ),
+        ),
+        shown=(on_photo(scales=[0.5, 1.0], axis_names="HW"),),
+        equivalents=(
+            Equivalent("scipy.ndimage.zoom", "It interpolates with splines and widens no filter when it shrinks."),
         ),
     )
 

@@ -1,12 +1,12 @@
-"""The functions of arithmetic expressions in CUDA C++, with the values that the CPU gives."""
+"""The functions of arithmetic expressions in CUDA C++, with the same results as on CPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from penstock.data_types import BOOL, FLOAT64, DALIDataType, numpy_dtype
 from penstock.kernels.cuda.elementwise import evaluate_batch
+from penstock.kernels.cuda.launch import OnGpu
 from penstock.kernels.expression import COMPARISONS
 
 _OPERATORS = {
@@ -31,7 +31,10 @@ _BY_ZERO = "if (b == 0) { *divided_by_zero = 1; return 0; }"
 
 
 def compute_function(
-    function: str, types: tuple[DALIDataType, ...], result: DALIDataType, jobs: Sequence[tuple[Sequence[Any], Any]]
+    function: str,
+    types: tuple[DALIDataType, ...],
+    result: DALIDataType,
+    jobs: Sequence[tuple[Sequence[OnGpu], OnGpu]],
 ) -> None:
     """Computes ``function`` for all samples in one launch.
 
@@ -42,14 +45,14 @@ def compute_function(
         jobs: the operands (arrays on the GPU) and the target of each sample.
 
     Raises:
-        ValueError: integers were divided by zero.
+        ValueError: an integer was divided by zero.
     """
     dividing = function in ("div", "mod") and numpy_dtype(result).kind in "iub"
     evaluate_batch(_body(function, result, types), jobs, function not in COMPARISONS, dividing)
 
 
 def _body(function: str, result: DALIDataType, types: Sequence[DALIDataType]) -> str:
-    """Statements that return the result of the operands a, b and c."""
+    """Statements that return the result for operands a, b and c."""
     kind = numpy_dtype(result).kind
     integral = kind in "iub"
     if function in _COMPARING:

@@ -1,23 +1,23 @@
-"""Shapes of operands that are computed element by element."""
+"""Broadcasting the shapes of elementwise operands."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
 
-# Operands whose dimensions alternate more often between repeated and own extents are refused, as they are in DALI.
+# As in DALI, operands that alternate more often between broadcast and full dimensions are rejected.
 _MAX_GROUPS = 6
 
 
 def broadcast(shapes: Sequence[tuple[int, ...]], sample: int) -> tuple[int, ...]:
-    """The shape of the result: dimensions are aligned from the end, extents of 1 are repeated.
+    """The shape of the result, as in numpy: dimensions are aligned from the end, extents of 1 are repeated.
 
     Args:
         shapes: of the operands.
-        sample: the index of the sample, for messages.
+        sample: the sample's index, for messages.
 
     Raises:
-        RuntimeError: extents differ and none is 1, or dimensions alternate too often.
+        RuntimeError: extents differ and neither is 1, or dimensions alternate too often.
     """
     rank = max(map(len, shapes))
     extents = []
@@ -37,7 +37,7 @@ def broadcast(shapes: Sequence[tuple[int, ...]], sample: int) -> tuple[int, ...]
 
 
 def _count_groups(shapes: Sequence[tuple[int, ...]], result: tuple[int, ...]) -> int:
-    """How many runs of dimensions there are in which the same operands are repeated; extents of 1 are no matter."""
+    """The number of runs of dimensions in which the same operands are broadcast, ignoring extents of 1."""
     rank = len(result)
     aligned = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     patterns = [tuple(shape[axis] == 1 for shape in aligned) for axis in range(rank) if result[axis] != 1]

@@ -1,4 +1,4 @@
-"""Normalization of arrays by mean and deviation on GPU."""
+"""Normalization by mean and standard deviation on GPU."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Normalization:
     """How arrays are normalized: ``(x - mean) / sqrt(variance + epsilon) * scale + shift``.
 
     Attributes:
-        axes: the dimensions over which mean and variance are taken.
-        together: over the whole batch.
-        ddof: subtracted from the number of elements in the variance's denominator.
+        axes: the dimensions to reduce for mean and variance.
+        together: reduce over the whole batch.
+        ddof: subtracted from the element count in the variance's denominator.
     """
 
     axes: tuple[int, ...]
@@ -64,12 +64,12 @@ def normalize_batch(
     means: Sequence[np.ndarray] | None,
     deviations: Sequence[np.ndarray] | None,
 ) -> None:
-    """Normalizes all samples, in one launch for each of mean, deviation and result.
+    """Normalizes all samples, with one launch each for mean, deviation and result.
 
     Args:
         sources, targets: of equal shapes.
-        normalization: of all samples.
-        means, deviations: float32 for each sample, of shapes that broadcast; None: computed.
+        normalization: for all samples.
+        means, deviations: float32 for each sample, broadcastable to it; None: computed.
     """
     mean = _computed(sources, normalization) if means is None else upload(means)
     deviation = _computed(sources, normalization, mean) if deviations is None else upload(deviations)
@@ -86,9 +86,9 @@ def normalize_batch(
 
 
 def _view(shape: tuple[int, ...], kept: Sequence[tuple[int, ...]]) -> tuple[int, int] | None:
-    """``(kept, inner)`` of the array seen as (outer, kept, inner), where the shapes ``kept`` have the kept extents, or 1.
+    """``(kept, inner)`` such that the array reshapes to (outer, kept, inner), and ``kept`` has the extents kept, or 1.
 
-    None: they cannot be seen so.
+    None if there is no such view.
     """
     own = [(1,) * (len(shape) - len(extents)) + tuple(extents) for extents in kept]
     wide = [axis for axis in range(len(shape)) if any(extents[axis] != 1 for extents in own)]
@@ -103,7 +103,7 @@ def _view(shape: tuple[int, ...], kept: Sequence[tuple[int, ...]]) -> tuple[int,
 def _launch(
     jobs: Sequence[tuple[Located, Located, Located, Located]], views: Sequence[tuple[int, int]], n: Normalization
 ) -> None:
-    """Normalizes samples, of which source, mean, deviation and target are given."""
+    """Normalizes samples, given as source, mean, deviation and target."""
     entries = [
         _Normalized(
             source.address,
@@ -125,18 +125,18 @@ def _launch(
 
 
 def _computed(sources: Sequence[Located], n: Normalization, means: Sequence[Located] | None = None) -> list[Located]:
-    """The mean of each sample, or, where means are given, the deviation from them; of extent 1 along the axes."""
+    """The mean of each sample or, given means, the deviation from them, with extent 1 along the axes."""
     shapes = [tuple(1 if axis in n.axes else extent for axis, extent in enumerate(s.shape)) for s in sources]
     counts = [math.prod(source.shape[axis] for axis in n.axes) for source in sources]
     squares = means is not None
     if means is not None:
-        # Where nothing is reduced, all distances are from the first mean.
+        # If nothing is reduced, all distances are from the first mean.
         means = _spread(means, shapes) if n.axes else [Located(m.address, (1,), m.dtype, m.owner) for m in means]
     each: Sequence[Located | None] = [None] * len(sources) if means is None else means
     if not n.together:
         results = scratch(shapes, np.float32)
         divisors = [count - n.ddof if squares else count for count in counts]
-        # Without a single degree of freedom there is no variance.
+        # With less than one degree of freedom, there is no variance.
         jobs = [
             Reduction(s, result, n.axes, mean, divisor if divisor > 0 else math.inf, n.epsilon)
             for s, result, mean, divisor in zip(sources, results, each, divisors)
@@ -156,7 +156,7 @@ def _computed(sources: Sequence[Located], n: Normalization, means: Sequence[Loca
 
 
 def _spread(means: Sequence[Located], shapes: Sequence[tuple[int, ...]]) -> list[Located]:
-    """The means, those that are shared by some outputs, but not by all, repeated for each."""
+    """Repeats means that several outputs share, one for each output."""
     spread = [m if m.size == 1 or m.shape == shape else None for m, shape in zip(means, shapes)]
     missing = [i for i, mean in enumerate(spread) if mean is None]
     fresh = scratch([shapes[i] for i in missing], np.float32)

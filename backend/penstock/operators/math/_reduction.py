@@ -1,4 +1,4 @@
-"""What reductions have in common: which dimensions go, and what is left of shape and layout."""
+"""The base of reductions: which dimensions are reduced, and the remaining shape and layout."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ REDUCTION_ARGUMENTS = (
 
 
 class Reduction(Operator[tuple[int, ...]]):
-    """The base of operators that replace the elements along some dimensions by one number.
+    """The base of operators that reduce dimensions to one number.
 
     Attributes:
-        merge: on GPU, how two numbers become one: ``Add``, ``Least`` or ``Greatest``.
-        squares, divides, root: on GPU, whether elements (less a mean, where there is one) are squared first, and the
-            sum is divided by their number and its square root taken.
+        merge: on GPU, how two numbers are combined: ``Add``, ``Least`` or ``Greatest``.
+        squares, divides, root: on GPU, whether elements (minus the mean, if any) are squared first, whether the sum is
+            divided by their count, and whether the square root is taken.
     """
 
     merge: ClassVar[str] = "Add"
@@ -38,11 +38,11 @@ class Reduction(Operator[tuple[int, ...]]):
             raise RuntimeError("Arguments `axes` and `axis_names` are mutually exclusive")
 
     def result_type(self, dtype: DALIDataType) -> DALIDataType:
-        """The output's type for an input type; raises RuntimeError where the operator cannot give what was asked for."""
+        """The output type for an input type; raises RuntimeError if the requested type is not supported."""
         raise NotImplementedError(f"{type(self).__name__} must say what type it gives")
 
     def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
-        """The reduced array without the reduced dimensions; ``kind`` is the output's type."""
+        """The array reduced, without the reduced dimensions; ``kind`` is the output type."""
         raise NotImplementedError(f"{type(self).__name__} must say what it computes")
 
     def describe(self, workspace: Workspace[tuple[int, ...]]) -> list[OutputSpec]:
@@ -79,7 +79,7 @@ class Reduction(Operator[tuple[int, ...]]):
         samples, axes = workspace.live, workspace.state
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         if self.merge != "Add" and not axes:
-            # Nothing is compared, so NaN and infinities stay.
+            # A reduction over one element compares nothing, so NaN and infinities are kept.
             copy_windows([WindowCopy(source.flat(), target.flat()) for source, target in zip(sources, targets)])
             return
         means = locate_all(workspace.inputs[1], samples) if len(workspace.inputs) > 1 else [None] * len(samples)
@@ -91,21 +91,21 @@ class Reduction(Operator[tuple[int, ...]]):
             if self.divides:
                 divisor = reduced_count(source.shape, axes) - self.args.get("ddof", 0)
             if mean is not None and source.shape and not axes:
-                # As on the CPU, elements that are alone do not differ from their means.
+                # As on CPU, the deviation of a single element is zero.
                 divisor = math.inf
             jobs.append(reduction.Reduction(source, target, axes, mean, divisor))
         kind = numpy_dtype(workspace.outputs[0].dtype)
-        # Sums of real numbers are made in double precision, squared differences are taken in single precision.
+        # Real numbers are summed in double precision; differences are squared in single precision.
         total = np.dtype(np.float64) if kind.kind == "f" and self.merge == "Add" else kind
         value = np.dtype(np.float32) if len(workspace.inputs) > 1 else total
         reduction.reduce_axes(jobs, self.merge, self.squares, self.root, value, total)
 
 
 class TypedReduction(Reduction):
-    """The base of reductions whose ``dtype`` argument chooses among a few types."""
+    """The base of reductions whose ``dtype`` argument chooses between a few types."""
 
     def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:
-        """The output types for an input type, the default first."""
+        """The possible output types for an input type, the default first."""
         raise NotImplementedError(f"{type(self).__name__} must say what types it gives")
 
     def result_type(self, dtype: DALIDataType) -> DALIDataType:
@@ -121,17 +121,17 @@ class TypedReduction(Reduction):
 
 
 def kept_extents(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The extents of the dimensions that are not reduced."""
+    """The extents of the kept dimensions."""
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
 
 
 def reduced_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    """How many elements become one."""
+    """The number of elements that are reduced to one."""
     return math.prod(shape[axis] for axis in axes)
 
 
 def widest(dtype: DALIDataType) -> DALIDataType:
-    """The type of 64 bits into which integers are summed; FLOAT stays."""
+    """The 64-bit type in which integers are summed; FLOAT stays."""
     if dtype == FLOAT:
         return FLOAT
     return INT64 if numpy_dtype(dtype).kind == "i" else UINT64
@@ -140,7 +140,7 @@ def widest(dtype: DALIDataType) -> DALIDataType:
 def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype[Any], square: bool) -> Any:
     """The mean of the elements or of their squares, in float64 where the result is not an integer.
 
-    Integer results are summed in the result's own type, which wraps, and the quotient's fraction is cut off.
+    Integer results are summed in their own type, wrapping, and the quotient is truncated.
     """
     from penstock.kernels.cpu import moments
 
@@ -162,7 +162,7 @@ def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype[Any], square
 
 
 def extreme(data: np.ndarray, axes: tuple[int, ...], largest: bool) -> Any:
-    """The smallest or largest elements, among which the type's finite limit at the other end always counts."""
+    """The smallest or largest elements, starting from the type's finite limit at the other end."""
     if not axes:
         return data
     limits: Any = np.finfo(data.dtype) if data.dtype.kind == "f" else np.iinfo(data.dtype)
@@ -170,24 +170,24 @@ def extreme(data: np.ndarray, axes: tuple[int, ...], largest: bool) -> Any:
     shape = kept_extents(data.shape, axes)
     if not reduced_count(data.shape, axes):
         return np.full(shape, start, data.dtype)
-    # These two pass over NaN.
+    # These two ignore NaN.
     choose = np.fmax if largest else np.fmin
     return choose(folded(choose, data, axes), start)
 
 
 def check_mean(mean: Any, kept: tuple[int, ...]) -> None:
-    """Raises RuntimeError where there is neither one mean for all nor one for each output element."""
+    """Raises RuntimeError unless there is one mean for all or one for each output element."""
     if mean.size not in (1, math.prod(kept)):
         raise RuntimeError(f"The mean of shape {list(mean.shape)} does not fit an output of shape {list(kept)}")
 
 
 def deviation_of(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...], ddof: int) -> Any:
-    """The mean of the squared differences from ``mean``, whose denominator is reduced by ``ddof``."""
+    """The mean of squared differences from ``mean``, with ``ddof`` subtracted from the denominator."""
     from penstock.kernels.cpu import moments
 
     check_mean(mean, kept_extents(data.shape, axes))
     if data.ndim and not axes:
-        # An element that is alone does not differ from its mean, whatever mean is given.
+        # The deviation of a single element is zero, whatever the mean.
         return np.zeros(data.shape)
     denominator = np.float64(reduced_count(data.shape, axes) - ddof)
     volumes = moments.around(data, axes)

@@ -1,4 +1,4 @@
-"""`_arithmetic_generic_op`: one arithmetic function, as Python's operators and `penstock.math` make it."""
+"""`_arithmetic_generic_op`: one arithmetic function, behind Python's operators and `penstock.math`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from penstock.schema import Alias, Argument, Input, OutputSpec, Sample, Schema, 
 from penstock.schema.pointwise import PointwiseOperator
 from penstock.schema.samples import Example
 
-# Functions that round the one right way, or not at all, so that it is all one how many elements are computed at a time.
+# Functions that round correctly or not at all, so that the result does not depend on how many elements are computed at
+# a time.
 _EXACT = ({*ARITHMETIC, *BITWISE, *KEEPING_UNARY} - {"pow"}) | {"fdiv", "clamp", "fabs", "floor", "ceil", "sqrt"}
 
 
 @register_operator
 class Arithmetic(PointwiseOperator):
-    """One function of inputs and constants, element by element; shapes are broadcast as numpy does."""
+    """An elementwise function of inputs and constants, with numpy's broadcasting."""
 
     schema = Schema(
         name="_ArithmeticGenericOp",
@@ -38,13 +39,13 @@ class Arithmetic(PointwiseOperator):
                 "integer_constants",
                 "int64[]",
                 None,
-                "Constants of integer types, in the order in which operands number them.",
+                "Constants of integer types, in the order of the operands' indices.",
             ),
             Argument(
                 "real_constants",
                 "float[]",
                 None,
-                "Constants of floating point types, in the order in which operands number them.",
+                "Constants of floating point types, in the order of the operands' indices.",
             ),
         ),
         hidden=True,
@@ -78,7 +79,7 @@ class Arithmetic(PointwiseOperator):
         batches = [workspace.inputs[operand.index] for operand in self.expression.operands if operand.is_input]
         layout = functools.reduce(_common_layout, (batch.layout() for batch in batches), "")
         rank = max(batch.ndim() for batch in batches)
-        # A layout of fewer dimensions than the result has does not name all of them.
+        # A layout with fewer dimensions than the result cannot name them all.
         return [OutputSpec(dtype, layout if len(layout) == rank else "", rank)]
 
     @staticmethod

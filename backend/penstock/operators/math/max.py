@@ -8,12 +8,12 @@ import numpy as np
 
 from penstock.data_types import DALIDataType
 from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, Reduction, extreme
-from penstock.schema import Input, Sample, Schema, register_operator
+from penstock.schema import Equivalent, Input, Sample, Schema, register_operator
 
 
 @register_operator
 class Max(Reduction):
-    """The largest element along some dimensions; NaN is passed over. Of no elements, the type's lowest finite value.
+    """The maximum along dimensions, ignoring NaN. Without elements, the type's lowest finite value.
 
     >>> fn.reductions.max(images, axis_names="HW")
     """
@@ -22,6 +22,7 @@ class Max(Reduction):
         name="reductions__Max",
         inputs=(Input("input", doc="Data of an integer type or FLOAT."),),
         arguments=REDUCTION_ARGUMENTS,
+        equivalents=(Equivalent("numpy.max"),),
     )
     merge = "Greatest"
 

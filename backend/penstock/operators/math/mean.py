@@ -8,12 +8,12 @@ import numpy as np
 
 from penstock.data_types import FLOAT, DALIDataType
 from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, mean_of
-from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
 
 
 @register_operator
 class Mean(TypedReduction):
-    """The mean of the elements along some dimensions.
+    """The mean along dimensions.
 
     >>> fn.reductions.mean(images, axis_names="HW")
     """
@@ -24,9 +24,10 @@ class Mean(TypedReduction):
         arguments=(
             *REDUCTION_ARGUMENTS,
             Argument(
-                "dtype", "DALIDataType", None, "FLOAT (the default) or the input's type, which cuts fractions off."
+                "dtype", "DALIDataType", None, "FLOAT (the default) or the input's type, which truncates fractions."
             ),
         ),
+        equivalents=(Equivalent("numpy.mean"),),
     )
     divides = True
 

@@ -13,7 +13,7 @@ from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 @register_operator
 class MeanSquare(TypedReduction):
-    """The mean of the elements' squares along some dimensions.
+    """The mean of squares along dimensions.
 
     >>> fn.reductions.mean_square(signals, axes=[0])
     """
@@ -24,7 +24,7 @@ class MeanSquare(TypedReduction):
         arguments=(
             *REDUCTION_ARGUMENTS,
             Argument(
-                "dtype", "DALIDataType", None, "FLOAT (the default), or INT64 or UINT64, which cut fractions off."
+                "dtype", "DALIDataType", None, "FLOAT (the default), or INT64 or UINT64, which truncate fractions."
             ),
         ),
     )

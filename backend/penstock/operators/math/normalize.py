@@ -1,4 +1,4 @@
-"""`normalize`: subtracts a mean and divides by a standard deviation, both given or computed."""
+"""`normalize`: subtracts the mean and divides by the standard deviation, given or computed."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from penstock.kernels.cpu.moments import Standard
 
 _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
-# Elements whose differences are taken at a time.
+# Elements whose differences are computed at a time.
 _BLOCK = 1 << 16
 
 
 @register_operator
 class Normalize(ArrayOperator[tuple[int, ...]]):
-    """``(input - mean) / sqrt(variance + epsilon) * scale + shift``, the mean and variance taken over some dimensions.
+    """``(input - mean) / sqrt(variance + epsilon) * scale + shift``, with mean and variance over some dimensions.
 
-    Where the variance is 0, the result is ``shift``. With a mean of the sample's own shape and no deviation, each element
+    Where the variance is 0, the result is ``shift``. Given a mean of the sample's shape and no deviation, each element
     is divided by its distance from the first mean.
     """
 
@@ -37,13 +37,13 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
         inputs=(Input("input", doc="float32 or integers of at most 32 bits, of any shape."),),
         arguments=(
             Argument(
-                "axes", "int32[]", None, "Indices of the dimensions that the other arguments speak of.", example=[0, 1]
+                "axes", "int32[]", None, "Indices of the dimensions that the other arguments apply to.", example=[0, 1]
             ),
             Argument(
                 "axis_names",
                 "layout",
                 None,
-                "Letters of the dimensions that the other arguments speak of, as in the layout.",
+                "Letters of the dimensions that the other arguments apply to.",
                 example="HW",
             ),
             Argument("batch", "bool", False, "Compute mean and deviation over the whole batch."),
@@ -60,7 +60,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
                 tensor_example=[[[120.0]]],
                 exempt="",
             ),
-            Argument("scale", "float", 1.0, "Multiplied with the normalized value."),
+            Argument("scale", "float", 1.0, "Multiplies the normalized value."),
             Argument("shift", "float", 0.0, "Added last."),
             Argument(
                 "stddev",
@@ -104,7 +104,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
 
     @staticmethod
     def _implied_axes(workspace: Workspace[tuple[int, ...]]) -> list[int]:
-        """The dimensions where a mean or deviation from the graph is of extent 1; without one all."""
+        """The dimensions in which a mean or deviation given as data has extent 1; all without one."""
         batch = workspace.inputs[0]
         given = next((workspace.arguments[name] for name in ("mean", "stddev") if name in workspace.arguments), None)
         if given is None or not len(given):
@@ -170,7 +170,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
         )
 
     def _given(self, name: str, sample: Sample[tuple[int, ...]]) -> Any:
-        """The mean or the deviation that was given, float32; None where there is none."""
+        """The given mean or deviation as float32; None if there is none."""
         if not sample.given(name):
             return None
         axes = sample.workspace.state
@@ -201,7 +201,7 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
     def _normalize(
         self, samples: Sequence[Sample[tuple[int, ...]]], arrays: Sequence[tuple[np.ndarray, np.ndarray]]
     ) -> None:
-        """Normalizes samples whose mean and deviation are common, each from one array into another."""
+        """Normalizes samples with a common mean and deviation, each from one array into another."""
         if not samples:
             return
         axes, data = samples[0].workspace.state, [values for values, _ in arrays]
@@ -244,12 +244,12 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
 
 
 def _centre(mean: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """What the distances that make up the variance are measured from: where nothing is reduced, the first mean."""
+    """The mean from which the variance is measured: the first one if nothing is reduced."""
     return mean if axes else mean[(slice(0, 1),) * mean.ndim]
 
 
 def _along(values: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
-    """Results of a reduction as float32 with extent 1 along the reduced dimensions."""
+    """A reduction's results as float32, with extent 1 along the reduced dimensions."""
     extents = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
     return np.asarray(values, np.float32).reshape(extents)
 
@@ -264,7 +264,7 @@ def _sum(data: np.ndarray, axes: tuple[int, ...]) -> Any:
 
 
 def _sum_of_squares(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...]) -> Any:
-    """The squared differences from the mean, added along ``axes``, a few rows at a time so that they stay in the cache."""
+    """The squared differences from the mean, summed along ``axes`` a few rows at a time so that they stay in the cache."""
     from penstock.kernels.cpu import moments
 
     volumes = moments.around(data, axes)

@@ -13,7 +13,7 @@ from penstock.schema import Argument, Input, Sample, Schema, register_operator
 
 @register_operator
 class RootMeanSquare(TypedReduction):
-    """The square root of the mean of the elements' squares along some dimensions.
+    """The root mean square along dimensions.
 
     >>> fn.reductions.rms(signals, axes=[0])
     """
@@ -24,7 +24,7 @@ class RootMeanSquare(TypedReduction):
         arguments=(
             *REDUCTION_ARGUMENTS,
             Argument(
-                "dtype", "DALIDataType", None, "FLOAT (the default) or the input's type, which cuts fractions off."
+                "dtype", "DALIDataType", None, "FLOAT (the default) or the input's type, which truncates fractions."
             ),
         ),
     )

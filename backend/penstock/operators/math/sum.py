@@ -9,12 +9,12 @@ import numpy as np
 from penstock.data_types import FLOAT, DALIDataType, element_size
 from penstock.kernels.elementwise import folded
 from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, widest
-from penstock.schema import Argument, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
 
 
 @register_operator
 class Sum(TypedReduction):
-    """The sum of the elements along some dimensions. Integers are summed in 64 bits unless told otherwise; sums wrap.
+    """The sum along dimensions. Integers are summed in 64 bits by default; sums wrap.
 
     >>> fn.reductions.sum(images, axis_names="HW")
     """
@@ -26,6 +26,7 @@ class Sum(TypedReduction):
             *REDUCTION_ARGUMENTS,
             Argument("dtype", "DALIDataType", None, "INT64 or UINT64 (the default), FLOAT, or the input's type."),
         ),
+        equivalents=(Equivalent("numpy.sum"),),
     )
 
     def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:

@@ -8,13 +8,13 @@ import numpy as np
 
 from penstock.data_types import FLOAT, DALIDataType, dtype_name
 from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, Reduction, deviation_of
-from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.samples import fixed_arrays
 
 
 @register_operator
 class Variance(Reduction):
-    """The variance along some dimensions, about a given mean.
+    """The variance along dimensions, from a given mean.
 
     >>> fn.reductions.variance(images, fn.reductions.mean(images, axis_names="HW"), axis_names="HW")
     """
@@ -33,6 +33,7 @@ class Variance(Reduction):
             *REDUCTION_ARGUMENTS,
             Argument("ddof", "int32", 0, "Subtracted from the number of elements in the denominator."),
         ),
+        equivalents=(Equivalent("numpy.var"),),
     )
     squares = True
     divides = True

@@ -1,1 +1,1 @@
-"""Operators that call functions of the user's own."""
+"""Operators that call the user's functions."""

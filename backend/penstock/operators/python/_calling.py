@@ -1,4 +1,4 @@
-"""What the operators that call the user's functions share."""
+"""The base of operators that call the user's functions."""
 
 from __future__ import annotations
 
@@ -8,46 +8,64 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import from_numpy_dtype
-from penstock.schema import Argument, Input, Operator, Workspace
+from penstock.schema import Argument, Input, Operator, Schema, Workspace
 from penstock.schema.operator import OutputSpec
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.tensor import check_layout
 
-INPUTS = (Input("input", doc="Any number of batches of any kind."),)
+
+def python_schema(name: str, batch_processing: bool, *further: Argument) -> Schema:
+    """The schema of an operator that calls a function.
+
+    Args:
+        name: of the operator.
+        batch_processing: the default of that argument.
+        further: arguments beside those that all of these operators have.
+    """
+    return Schema(
+        name=name,
+        inputs=(Input("input", doc="Any number of batches of any kind."),),
+        min_inputs=0,
+        variadic=True,
+        arguments=(
+            Argument(
+                "batch_processing",
+                "bool",
+                batch_processing,
+                "Call the function once a batch, with lists of samples, rather than once for every sample.",
+            ),
+            Argument("function", "object", None, "What is called; it is kept beside the arguments.", hidden=True),
+            Argument(
+                "num_outputs", "int32", 1, "How many outputs the function returns: as a tuple if they are several."
+            ),
+            Argument(
+                "output_layouts", "layout[]", None, "Layouts of the outputs, in order; further outputs have none."
+            ),
+            *further,
+        ),
+        outputs=_count_outputs,
+        stateful=True,
+        no_prune=True,
+        unswept="its function is its user's",
+    )
 
 
-def count_outputs(arguments: dict[str, Any]) -> int:
+def _count_outputs(arguments: dict[str, Any]) -> int:
     """The nodes of the operator: one that nobody sees where the function returns nothing, to keep it in the graph."""
     return max(1, arguments.get("num_outputs", 1))
 
 
-def arguments(batch_processing: bool, *further: Argument) -> tuple[Argument, ...]:
-    """The arguments of all these operators."""
-    return (
-        Argument(
-            "batch_processing",
-            "bool",
-            batch_processing,
-            "Call the function once a batch, with lists of samples, rather than once for every sample.",
-        ),
-        Argument("function", "object", None, "What is called; it is kept beside the arguments.", hidden=True),
-        Argument("num_outputs", "int32", 1, "How many outputs the function returns: as a tuple if they are several."),
-        Argument("output_layouts", "layout[]", None, "Layouts of the outputs, in order; further outputs have none."),
-        *further,
-    )
-
-
 class CallFailed(RuntimeError):
-    """The user's function raised an exception, which is this one's cause."""
+    """The user's function raised an exception, which is the cause of this one."""
 
 
 class PythonOperator(Operator):
-    """Calls a function with samples as arrays of some library, and copies what it returns.
+    """Calls a function with samples as arrays of some library, and copies the results.
 
-    Subclasses say how samples become what the function takes (``given``), and its results arrays (``taken``).
+    Subclasses convert samples to the function's arguments (``given``), and its results to arrays (``taken``).
     """
 
-    # Of a tuple that the function of a single output returns, the first counts.
+    # If the function of a single output returns a tuple, the first element is used.
     takes_first = True
     is_cheap_on_host = False
     lends_inputs = True
@@ -58,17 +76,17 @@ class PythonOperator(Operator):
             raise RuntimeError(
                 f"`output_layouts` has {len(layouts)} entries, and the function {self.args['num_outputs']} outputs"
             )
-        self._function: Callable[..., Any] | None = None
+        self._function: Callable[..., object] | None = None
 
     def bind(self, payload: Any) -> None:
         self._function = payload
 
     def given_value(self, sample: Any) -> Any:
-        """What the function gets for a sample (a numpy array, or a CuPy array on the GPU)."""
+        """The function's argument for a sample (a numpy array, or a CuPy array on the GPU)."""
         return sample
 
     def taken_value(self, result: Any) -> Any:
-        """The array of what the function returned for a sample; raises TypeError where it is none."""
+        """The array of a result of the function; raises TypeError if it is none."""
         raise NotImplementedError
 
     def call(self, *values: Any) -> Any:
@@ -90,8 +108,8 @@ class PythonOperator(Operator):
             for output in workspace.outputs:
                 output.source_infos = workspace.inputs[0].source_infos
 
-    def _call_on_samples(self, workspace: Workspace, live: Sequence[int]) -> dict[int, Sequence[Any]]:
-        results: dict[int, Sequence[Any]] = {}
+    def _call_on_samples(self, workspace: Workspace, live: Sequence[int]) -> dict[int, Sequence[object]]:
+        results: dict[int, Sequence[object]] = {}
         for index in live:
             try:
                 values = [self.given_value(batch.samples[index]) for batch in workspace.inputs]
@@ -139,8 +157,8 @@ class PythonOperator(Operator):
             )
         return result
 
-    def _batch(self, workspace: Workspace, number: int, arrays: dict[int, Any]) -> Any:
-        """Copies of the arrays as one batch: the function may use its memory again. Failed samples are empty."""
+    def _batch(self, workspace: Workspace, number: int, arrays: dict[int, Any]) -> object:
+        """Copies of the arrays as one batch, since the function may reuse its memory. Failed samples are empty."""
         layouts = self.args["output_layouts"] or ()
         layout = layouts[number] if number < len(layouts) else ""
         if not arrays:
@@ -172,5 +190,5 @@ def _name(value: Any) -> str:
 
 
 def synchronize_stream() -> None:
-    """Waits for the pipeline's GPU work before a function that does not know of its stream."""
+    """Waits for the pipeline's GPU work, before a function that does not know its stream."""
     require_cupy().cuda.get_current_stream().synchronize()

@@ -4,42 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.operators.python._calling import (
-    INPUTS,
-    PythonOperator,
-    arguments,
-    count_outputs,
-    synchronize_stream,
-)
-from penstock.schema import Argument, Schema, register_operator
+from penstock.operators.python._calling import PythonOperator, python_schema, synchronize_stream
+from penstock.schema import Argument, register_operator
 from penstock.tensors.dlpack import from_dlpack, to_capsule
 
 
 @register_operator
 class DLTensorPythonFunction(PythonOperator):
-    """Calls a Python function with DLPack capsules; it returns capsules, or tensors that speak DLPack.
+    """Calls a Python function with DLPack capsules; it returns capsules or objects with ``__dlpack__``.
 
-    The function must not change its inputs. What it returns is copied.
+    The function must not modify its inputs. Its results are copied.
     """
 
-    schema = Schema(
-        name="DLTensorPythonFunction",
-        inputs=INPUTS,
-        min_inputs=0,
-        variadic=True,
-        arguments=arguments(
+    schema = python_schema(
+        "DLTensorPythonFunction",
+        True,
+        Argument(
+            "synchronize_stream",
+            "bool",
             True,
-            Argument(
-                "synchronize_stream",
-                "bool",
-                True,
-                "Wait for the pipeline's GPU work before the call; False where the function works on its stream.",
-            ),
+            "Wait for the pipeline's GPU work before the call; False if the function uses the pipeline's stream.",
         ),
-        outputs=count_outputs,
-        stateful=True,
-        no_prune=True,
-        unswept="its function is its user's",
     )
 
     def given_value(self, sample: Any) -> Any:

@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from penstock.operators.python._calling import (
-    INPUTS,
-    PythonOperator,
-    arguments,
-    count_outputs,
-    synchronize_stream,
-)
-from penstock.schema import Schema, Workspace, register_operator
+from penstock.operators.python._calling import PythonOperator, python_schema, synchronize_stream
+from penstock.schema import Workspace, register_operator
 from penstock.tensors import TensorListCPU, TensorListGPU
 from penstock.tensors.cuda import require_cupy
 
 
 @register_operator
 class JaxFunction(PythonOperator):
-    """Calls a Python function with JAX arrays whose first dimension is the batch; samples must be equal in shape.
+    """Calls a Python function with JAX arrays whose first dimension is the batch; all samples must have the same shape.
 
-    Where no layouts are given, output i has the layout of input i if they have as many dimensions.
+    Without layouts, output i has the layout of input i if they have the same number of dimensions.
     """
 
-    schema = Schema(
-        name="_JaxFunction",
-        inputs=INPUTS,
-        min_inputs=0,
-        variadic=True,
-        arguments=arguments(True),
-        outputs=count_outputs,
-        stateful=True,
-        hidden=True,
-        unswept="its function is its user's",
-    )
+    schema = replace(python_schema("_JaxFunction", True), hidden=True, no_prune=False)
 
     takes_first = False
 

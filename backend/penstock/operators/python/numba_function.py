@@ -1,4 +1,4 @@
-"""`numba_function`: a function that Numba compiles."""
+"""`numba_function`: a function compiled by Numba."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from penstock.tensors.cuda import require_cupy
 
 
 class NumbaCallbacks(NamedTuple):
-    """What the operator calls.
+    """The compiled functions.
 
     Attributes:
-        run: compiled: fills the outputs.
-        setup: tells the outputs' shapes; None: they are those of the inputs.
+        run: fills the outputs.
+        setup: returns the outputs' shapes; None: they are the inputs'.
     """
 
     run: Callable[..., Any]
@@ -30,7 +30,7 @@ class NumbaCallbacks(NamedTuple):
 class NumbaFunction(Operator):
     """Calls a function compiled by Numba: ``run_fn(out0, ..., in0, ...)`` fills arrays.
 
-    Without ``setup_fn`` the outputs have the shapes of the inputs at the same places.
+    Without ``setup_fn``, each output has the shape of the input at the same position.
     """
 
     schema = Schema(
@@ -39,15 +39,21 @@ class NumbaFunction(Operator):
         min_inputs=1,
         arguments=(
             Argument(
-                "batch_processing", "bool", False, "Call the function once a batch, with lists of samples; CPU only."
+                "batch_processing", "bool", False, "Call the function once per batch, with lists of samples; CPU only."
             ),
             Argument("blocks", "int32[]", None, "GPU: the three extents of the grid, in blocks."),
             Argument("in_types", "DALIDataType[]", None, "Types of the inputs.", required=True),
             Argument("ins_ndim", "int32[]", None, "Ranks of the inputs.", required=True),
             Argument("out_types", "DALIDataType[]", None, "Types of the outputs.", required=True),
             Argument("outs_ndim", "int32[]", None, "Ranks of the outputs.", required=True),
-            Argument("run_fn", "object", None, "What is called; it is kept beside the arguments.", hidden=True),
-            Argument("setup_fn", "object", None, "What tells the shapes; kept beside the arguments.", hidden=True),
+            Argument("run_fn", "object", None, "The function to call; stored apart from the arguments.", hidden=True),
+            Argument(
+                "setup_fn",
+                "object",
+                None,
+                "The function that returns the shapes; stored apart from the arguments.",
+                hidden=True,
+            ),
             Argument("threads_per_block", "int32[]", None, "GPU: the three extents of a block, in threads."),
         ),
         outputs=lambda arguments: len(arguments["out_types"]),
@@ -75,7 +81,7 @@ class NumbaFunction(Operator):
         workspace.state = self._shapes(workspace)
         return [OutputSpec(dtype, "", ndim) for dtype, ndim in zip(self.args["out_types"], self.args["outs_ndim"])]
 
-    def _shapes(self, workspace: Workspace) -> Sequence[Sequence[Any]]:
+    def _shapes(self, workspace: Workspace) -> Sequence[Sequence[object]]:
         """The shapes of each output's samples."""
         ranks = self.args["outs_ndim"]
         if self._setup_function is None:
@@ -130,16 +136,16 @@ def compiled(function: Any, arguments: dict[str, Any], device: str) -> Any:
     """The function compiled for the declared types.
 
     Raises:
-        numba.core.errors.NumbaError: it cannot be compiled.
+        numba.core.errors.NumbaError: it does not compile.
     """
     types = (*arguments["out_types"], *arguments["in_types"])
     ranks = (*arguments["outs_ndim"], *arguments["ins_ndim"])
     return _compiled(getattr(function, "py_func", function), types, ranks, arguments["batch_processing"], device)
 
 
-# Kept, for it is compiled when the operator is called, so that mistakes show there, and wanted again when it is built.
+# Kept, as it is compiled at the call, where errors should show, and needed again at the build.
 @functools.lru_cache(maxsize=64)
-def _compiled(function: Any, types: tuple[Any, ...], ranks: tuple[int, ...], batches: bool, device: str) -> Any:
+def _compiled(function: Any, types: tuple[Any, ...], ranks: tuple[int, ...], batches: bool, device: str) -> object:
     import numba
 
     if device == "gpu":

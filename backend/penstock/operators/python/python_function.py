@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.operators.python._calling import INPUTS, PythonOperator, arguments, count_outputs
-from penstock.schema import Schema, register_operator
+from penstock.operators.python._calling import PythonOperator, python_schema
+from penstock.schema import register_operator
 from penstock.tensors.cuda import require_cupy
 
 
@@ -15,20 +15,10 @@ from penstock.tensors.cuda import require_cupy
 class PythonFunction(PythonOperator):
     """Calls a Python function with numpy arrays, or on the GPU with CuPy arrays on the pipeline's stream.
 
-    The function must not change its inputs. What it returns is copied.
+    The function must not modify its inputs. Its results are copied.
     """
 
-    schema = Schema(
-        name="PythonFunction",
-        inputs=INPUTS,
-        min_inputs=0,
-        variadic=True,
-        arguments=arguments(False),
-        outputs=count_outputs,
-        stateful=True,
-        no_prune=True,
-        unswept="its function is its user's",
-    )
+    schema = python_schema("PythonFunction", False)
 
     def taken_value(self, result: Any) -> Any:
         kind = np.ndarray if self.device == "cpu" else require_cupy().ndarray

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.operators.python._calling import INPUTS, PythonOperator, arguments, count_outputs
-from penstock.schema import Schema, register_operator
+from penstock.operators.python._calling import PythonOperator, python_schema
+from penstock.schema import register_operator
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.dlpack import from_dlpack, to_capsule
 
@@ -14,20 +14,10 @@ from penstock.tensors.dlpack import from_dlpack, to_capsule
 class TorchPythonFunction(PythonOperator):
     """Calls a Python function with PyTorch tensors, on the GPU on the pipeline's stream.
 
-    The function must not change its inputs. What it returns is copied.
+    The function must not modify its inputs. Its results are copied.
     """
 
-    schema = Schema(
-        name="TorchPythonFunction",
-        inputs=INPUTS,
-        min_inputs=0,
-        variadic=True,
-        arguments=arguments(False),
-        outputs=count_outputs,
-        stateful=True,
-        no_prune=True,
-        unswept="its function is its user's",
-    )
+    schema = python_schema("TorchPythonFunction", False)
 
     def given_value(self, sample: Any) -> Any:
         import torch

@@ -1,1 +1,1 @@
-"""Operators."""
+"""Random operators."""

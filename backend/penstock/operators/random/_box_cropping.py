@@ -1,4 +1,4 @@
-"""Random windows of images that suit the boxes in them."""
+"""Random crops chosen by their overlap with bounding boxes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _NOT_GIVEN = np.zeros(0, np.int64)
 
 @dataclass(frozen=True)
 class BoxWindow:
-    """A window and what it keeps.
+    """A crop window and the boxes in it.
 
     Attributes:
-        anchor: its start in x, y, z order, as it is given out.
-        shape: its extents, as they are given out.
-        boxes: those kept, starts and ends in fractions of the window.
-        indices: of the boxes that are kept.
+        anchor: its start in x, y, z order, as returned.
+        shape: its extents, as returned.
+        boxes: those kept, as starts and ends in fractions of the window.
+        indices: of the boxes kept.
     """
 
     anchor: np.ndarray
@@ -36,7 +36,7 @@ class BoxWindow:
 class BoxCroppingOperator(RandomOperator[None, BoxWindow]):
     """The base of operators that draw windows until one overlaps the boxes enough."""
 
-    # Of the windows drawn for one threshold, whether the first that fits counts, or the last.
+    # Whether the first acceptable window drawn for a threshold is used, or the last.
     first_counts: ClassVar[bool] = False
 
     def setup(self) -> None:
@@ -143,7 +143,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow]):
         return read
 
     def _written(self, boxes: np.ndarray) -> np.ndarray:
-        """Boxes in the order in which the user gives and takes them."""
+        """Boxes in the user's format."""
         ndim = boxes.shape[1] // 2
         layout = self._layout(ndim)
         if layout == _AXES[:ndim] + _ENDS[:ndim]:
@@ -153,7 +153,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow]):
         return np.stack([named[letter] for letter in layout], axis=1)
 
     def _extents(self, name: str, sample: Sample, ndim: int) -> np.ndarray:
-        """`crop_shape` or `input_shape` in x, y, z order; empty where it is not given."""
+        """`crop_shape` or `input_shape` in x, y, z order; empty if not given."""
         if not sample.given(name):
             return _NOT_GIVEN
         value, layout = sample[name], self.args["shape_layout"] or _EXTENTS[:ndim]
@@ -189,7 +189,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow]):
         return BoxWindow(anchor, shape, inside, indices)
 
     def _ratios(self, ndim: int) -> np.ndarray:
-        """The ranges of the aspect ratios of all pairs of axes."""
+        """The ranges of the aspect ratios for all pairs of axes."""
         ranges, pairs = self._ranges, ndim * (ndim - 1) // 2
         if len(ranges) not in (1, pairs):
             raise RuntimeError(f"`aspect_ratio` has {len(ranges)} ranges, expected 1 or {pairs}")

@@ -1,4 +1,4 @@
-"""What the operators that fill a tensor with random numbers have in common: its shape and its type."""
+"""The base of operators that fill a tensor with random numbers: its shape and type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.schema.operator import Shape
 from penstock.schema.random_operator import RandomOperator, Streams
 
 SHAPE_LIKE = Input(
-    "shape_like", device="any", doc="The output takes the shape of this input; its contents do not matter."
+    "shape_like", device="any", doc="The output has the shape of this input, whose contents do not matter."
 )
 SHAPE = Argument(
     "shape", "int32[]", None, "Shape of the output; by default it is a scalar.", tensor=True, uniform=True, example=[5]
@@ -43,7 +43,7 @@ def check_dtype(dtype: DALIDataType, supported: tuple[DALIDataType, ...]) -> Non
 
 
 def output_shape(sample: Sample, shape_like: int) -> tuple[int, ...]:
-    """The shape to be filled: of input ``shape_like``, or as the argument says, or that of a scalar."""
+    """The shape to fill: that of the input ``shape_like``, the argument's, or a scalar's."""
     if len(sample.shapes) > shape_like:
         if sample.given("shape"):
             raise RuntimeError('Providing argument "shape" is incompatible with providing a shape-like input')
@@ -54,7 +54,7 @@ def output_shape(sample: Sample, shape_like: int) -> tuple[int, ...]:
     return shape
 
 
-# Samples of so few numbers are filled by one call for the whole batch; those of more, by several threads.
+# Samples of at most this size are filled by one call for the batch; larger ones by several threads.
 _SMALL_DRAW = 1024
 
 
@@ -71,7 +71,7 @@ class Draw(RandomOperator[Sample | None]):
     repeatable = True
 
     def fill(self, sample: Sample, out: np.ndarray) -> None:
-        """Draws the numbers of one sample into ``out``, which is 1-D and of the output's type."""
+        """Draws one sample's numbers into ``out``, which is 1-D and of the output's type."""
         self.fill_batch(sample, out[None], self.streams(sample.workspace, [sample.index]))
 
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
@@ -85,7 +85,7 @@ class Draw(RandomOperator[Sample | None]):
         raise NotImplementedError(f"{type(self).__name__} draws for one sample at a time")
 
     def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
-        """The distribution's name in the GPU's kernels, and its parameters for a sample (``philox.Drawing``)."""
+        """The distribution's name in the GPU kernels, and its parameters for a sample (``philox.Drawing``)."""
         raise NotImplementedError
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
@@ -101,7 +101,7 @@ class Draw(RandomOperator[Sample | None]):
         try:
             shape = None if first is None else self.infer(first)
         except Exception:
-            # Found again where samples are looked at one by one, which tells which are to blame.
+            # The error recurs when samples are computed one by one, which tells the failing ones.
             shape = None
         if shape is None or math.prod(shape) > _SMALL_DRAW:
             return super().infer_samples(workspace, num_outputs)
@@ -109,7 +109,7 @@ class Draw(RandomOperator[Sample | None]):
         return [[shape] * workspace.batch_size]
 
     def _can_fill_batch(self, workspace: Workspace) -> bool:
-        """Whether all samples have the same shape and arguments, and are filled by one call."""
+        """Whether all samples have the same shape and arguments and can be filled by one call."""
         one_call = type(self).fill_batch is not Draw.fill_batch
         free = not workspace.inputs and workspace.arguments.keys() <= {"_random_state"} and not workspace.failures
         return one_call and free and workspace.device == "cpu" and workspace.batch_size > 0
@@ -148,5 +148,5 @@ class Draw(RandomOperator[Sample | None]):
 
 
 def is_wide(dtype: Any) -> bool:
-    """Whether numbers of a type are drawn in double precision: float64, and integers of 32 bits or more."""
+    """Whether numbers of a type are drawn in double precision: float64 and integers of at least 32 bits."""
     return dtype == np.float64 or (dtype.kind in "iu" and dtype.itemsize >= 4)

@@ -1,4 +1,4 @@
-"""What the noise operators have in common: they take arrays of any shape and give arrays of the same shape and type."""
+"""The base of noise operators, which keep the shape and type of their input."""
 
 from __future__ import annotations
 

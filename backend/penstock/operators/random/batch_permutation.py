@@ -1,4 +1,4 @@
-"""`batch_permutation`: which sample takes the place of which."""
+"""`batch_permutation`: a random permutation of the batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.schema.random_operator import RandomOperator
 
 @register_operator
 class BatchPermutation(RandomOperator):
-    """Gives each sample the index of a sample of its batch, as :func:`fn.permute_batch` takes it.
+    """For each sample, the index of a sample of the batch, as :func:`fn.permute_batch` takes it.
 
     >>> others = fn.permute_batch(images, indices=fn.batch_permutation())
     """
@@ -21,10 +21,10 @@ class BatchPermutation(RandomOperator):
         arguments=(
             Argument("_scope", "int32", 0, "Follows the batch of a conditional branch.", tensor=True, hidden=True),
             Argument(
-                "allow_repetitions", "bool", False, "Each sample's index is drawn on its own, so that some may repeat."
+                "allow_repetitions", "bool", False, "Draw each sample's index independently, so that some may repeat."
             ),
             Argument(
-                "no_fixed_points", "bool", False, "No sample gets its own index, unless the batch has but one sample."
+                "no_fixed_points", "bool", False, "No sample gets its own index, unless the batch has only one sample."
             ),
         ),
         random=True,

@@ -8,16 +8,15 @@ import numpy as np
 
 from penstock.data_types import DALIDataType
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw
-from penstock.schema import Argument, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Sample, Schema, register_operator
 from penstock.schema.samples import Example
 
 
 @register_operator
 class Beta(Draw):
-    """Numbers between 0 and 1 of the beta distribution, as mixing samples needs them.
+    """Numbers between 0 and 1 from the beta distribution, e.g. for mixup.
 
-    The numbers are those of DALI where `alpha` or `beta` is at least 1; where both are less, they are of the same
-    distribution but not the same.
+    The numbers are DALI's if `alpha` or `beta` is at least 1; if both are less, only the distribution is the same.
 
     >>> weight = fn.random.beta(alpha=0.2, beta=0.2)
     """
@@ -29,10 +28,10 @@ class Beta(Draw):
         min_inputs=0,
         arguments=(
             Argument(
-                "alpha", "float", 1.0, "The first shape parameter, more than 0.", tensor=True, zero_dimensional=True
+                "alpha", "float", 1.0, "The first shape parameter, greater than 0.", tensor=True, zero_dimensional=True
             ),
             Argument(
-                "beta", "float", 1.0, "The second shape parameter, more than 0.", tensor=True, zero_dimensional=True
+                "beta", "float", 1.0, "The second shape parameter, greater than 0.", tensor=True, zero_dimensional=True
             ),
             DTYPE,
             SHAPE,
@@ -40,6 +39,7 @@ class Beta(Draw):
         random=True,
         stateful=True,
         examples=(Example(), Example({"dtype": DALIDataType.FLOAT64})),
+        equivalents=(Equivalent("numpy.random.Generator.beta", "It draws other numbers."),),
     )
     dtypes = (DALIDataType.FLOAT, DALIDataType.FLOAT64)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.data_types import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, dtype_name
 from penstock.operators.random._draw import SHAPE, SHAPE_LIKE, output_shape
-from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.random_operator import RandomOperator
 from penstock.schema.samples import random_arrays
 
@@ -15,9 +15,9 @@ INTEGERS = (UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64)
 
 @register_operator
 class Choice(RandomOperator):
-    """Elements picked at random, with repetition, from the first dimension of an array, or from 0 ... a-1.
+    """Elements picked at random, with replacement, from an array's first dimension or from 0 ... a-1.
 
-    Like ``numpy.random.choice``. What is picked from an n-dimensional array are its (n-1)-dimensional slices.
+    Like ``numpy.random.choice``. From an n-dimensional array, (n-1)-dimensional slices are picked.
 
     >>> interpolation = fn.random.choice([types.INTERP_LINEAR, types.INTERP_CUBIC])
     """
@@ -28,7 +28,7 @@ class Choice(RandomOperator):
         inputs=(
             Input(
                 "a",
-                doc="What is picked from: an integer, standing for 0 ... a-1, or an array.",
+                doc="The elements to pick from: an integer, for 0 ... a-1, or an array.",
                 example=random_arrays((4,), dtype=np.int32, low=0, high=9),
             ),
             SHAPE_LIKE,
@@ -39,7 +39,7 @@ class Choice(RandomOperator):
                 "p",
                 "float[]",
                 None,
-                "Probability of each element; they sum up to 1.",
+                "Probability of each element; they sum to 1.",
                 tensor=True,
                 example=[0.1, 0.2, 0.3, 0.4],
             ),
@@ -47,6 +47,7 @@ class Choice(RandomOperator):
         ),
         random=True,
         stateful=True,
+        equivalents=(Equivalent("numpy.random.Generator.choice", "It draws other numbers."),),
     )
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
@@ -59,7 +60,7 @@ class Choice(RandomOperator):
         return [OutputSpec(pool.dtype, self._layout(workspace))]
 
     def _layout(self, workspace: Workspace) -> str:
-        """That of the array where it still applies: to slices picked one by one, or in one row."""
+        """The array's layout if it still applies: to slices picked one by one, or in one row."""
         layout = workspace.inputs[0].layout()
         if len(workspace.inputs) > 1:
             picked = workspace.inputs[1].ndim()
@@ -102,7 +103,7 @@ class Choice(RandomOperator):
 
 
 def _cumulative(probabilities: list[float], count: int, sample: int, fixed: bool) -> np.ndarray:
-    """The running sums of the probabilities; the last is 1. A single one that is ``fixed`` is that of each element."""
+    """The cumulative probabilities, which end in 1. A ``fixed`` single one applies to all elements."""
     if len(probabilities) == 1 and fixed:
         probabilities = probabilities * count
     if len(probabilities) != count:

@@ -51,9 +51,9 @@ class CoinFlip(Draw):
 
 
 def _last_head(sample: Sample) -> int:
-    """The largest draw of 32 bits that gives a 1."""
+    """The largest 32-bit draw that yields a 1."""
     probability = float(np.float32(sample["probability"]))
     if not -(2**31) <= probability < 1:
-        # What is no number counts as 0, as do probabilities below all that 64 bits can hold.
+        # NaN counts as 0, as do probabilities too small for 64 bits.
         return 2**32 - 1 if probability >= 1 else 0
     return int(probability * 2**32) % 2**32

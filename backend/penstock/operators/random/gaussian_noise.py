@@ -1,4 +1,4 @@
-"""`noise.gaussian`: additive, normally distributed noise."""
+"""`noise.gaussian`: additive Gaussian noise."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import numpy as np
 from penstock.data_types import numpy_dtype
 from penstock.operators.random._draw import is_wide
 from penstock.operators.random._noise import NOISY, Noise
-from penstock.schema import Argument, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
 class GaussianNoise(Noise):
-    """Adds to each element a number of a normal distribution. Integers are rounded and saturate.
+    """Adds a normally distributed number to each element. Integers are rounded and saturate.
 
     >>> noisy = fn.noise.gaussian(images, stddev=fn.random.uniform(range=[0, 20]))
     """
@@ -26,6 +27,10 @@ class GaussianNoise(Noise):
         ),
         random=True,
         stateful=True,
+        shown=(on_photo(stddev=30.0),),
+        equivalents=(
+            Equivalent("torchvision.transforms.v2.GaussianNoise", "For floats from 0 to 1; it draws other numbers."),
+        ),
     )
 
     def compute(self, sample: Sample) -> None:

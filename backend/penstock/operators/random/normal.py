@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw, is_wide
-from penstock.schema import Alias, Argument, Sample, Schema, register_operator
+from penstock.schema import Alias, Argument, Equivalent, Sample, Schema, register_operator
 
 
 @register_operator
@@ -32,6 +32,7 @@ class Normal(Draw):
         random=True,
         stateful=True,
         aliases=(Alias("NormalDistribution", deprecated_since="0.30"),),
+        equivalents=(Equivalent("numpy.random.Generator.normal", "It draws other numbers."),),
     )
 
     def fill(self, sample: Sample, out: np.ndarray) -> None:

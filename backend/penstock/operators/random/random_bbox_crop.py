@@ -1,21 +1,21 @@
-"""`random_bbox_crop`: a random window of an image that suits the boxes in it."""
+"""`random_bbox_crop`: a random crop chosen by its overlap with bounding boxes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from penstock.operators.random._box_cropping import BoxCroppingOperator
-from penstock.schema import Argument, Deprecation, Input, Schema, register_operator
+from penstock.schema import Argument, Deprecation, Equivalent, Input, Schema, register_operator
 from penstock.schema.samples import Example, boxes, fixed_arrays
 
 
 @register_operator
 class RandomBBoxCrop(BoxCroppingOperator):
-    """Draws windows until one overlaps the boxes enough; gives the window and the boxes as they lie in it.
+    """Draws windows until one overlaps the boxes enough; returns the window and its boxes.
 
     Each round draws one of the thresholds (or, with ``allow_no_crop``, the whole image), then ``num_attempts`` windows,
-    of which the last with enough overlap counts. Boxes whose centres lie outside of the window are dropped, the
-    others clipped. The method is that of SSD (Liu et al., 2016).
+    of which the last with enough overlap is used. Boxes centred outside the window are dropped, the others clipped. The
+    method is SSD's (Liu et al., 2016).
 
     >>> anchor, shape, boxes, labels = fn.random_bbox_crop(boxes, labels, scaling=[0.3, 1.0], aspect_ratio=[0.5, 2.0])
     >>> images = fn.slice(images, anchor, shape)
@@ -39,42 +39,46 @@ class RandomBBoxCrop(BoxCroppingOperator):
         ),
         min_inputs=1,
         arguments=(
-            Argument("all_boxes_above_threshold", "bool", True, "Every box must overlap enough; else one is enough."),
-            Argument("allow_no_crop", "bool", True, "The whole image is one of the possible outcomes."),
+            Argument(
+                "all_boxes_above_threshold", "bool", True, "Every box must overlap enough; otherwise one suffices."
+            ),
+            Argument("allow_no_crop", "bool", True, "The whole image is a possible outcome."),
             Argument(
                 "aspect_ratio",
                 "float[]",
                 [1.0, 1.0],
-                "Least and largest width over height; for volumes one range for all, or ranges of x/y, x/z and y/z.",
+                "Minimum and maximum of width over height; for volumes one range for all, or ranges of x/y, x/z and y/z.",
                 example=[0.7, 1.5],
             ),
             Argument(
                 "bbox_layout",
                 "layout",
                 None,
-                "What the coordinates of a box are: an order of xyXY or of xyWH.",
+                "The coordinates of a box: an order of xyXY or of xyWH.",
                 example="xyXY",
             ),
             Argument(
                 "bbox_prune_threshold",
                 "float",
                 None,
-                "Keep boxes by the fraction that lies inside, not by their centres.",
+                "Keep boxes by the fraction inside the window, not by their centres.",
                 example=0.5,
             ),
             Argument(
                 "crop_shape", "int32[]", None, "Extents of the window in pixels; needs `input_shape`.", tensor=True
             ),
             Argument("input_shape", "int32[]", None, "Extents of the image in pixels.", tensor=True, matrix=True),
-            Argument("ltrb", "bool", True, "Boxes end with corners; else with extents.", deprecated=Deprecation("1.0")),
+            Argument(
+                "ltrb", "bool", True, "Boxes end with corners; otherwise with extents.", deprecated=Deprecation("1.0")
+            ),
             Argument("num_attempts", "int32", 1, "Windows drawn for one threshold."),
-            Argument("output_bbox_indices", "bool", False, "One more output: the indices of the boxes that are kept."),
-            Argument("quiet", "bool", False, "No warning where no window is good enough and the best is taken."),
+            Argument("output_bbox_indices", "bool", False, "One more output: the indices of the boxes kept."),
+            Argument("quiet", "bool", False, "Do not warn if no window is good enough and the best one is used."),
             Argument(
                 "scaling",
                 "float[]",
                 [1.0, 1.0],
-                "Least and largest extent of the window in fractions of the image.",
+                "Minimum and maximum extent of the window, as fractions of the image.",
                 example=[0.4, 0.9],
             ),
             Argument("shape_layout", "layout", None, "Order of `crop_shape` and `input_shape`: of WH, or WHD."),
@@ -85,11 +89,9 @@ class RandomBBoxCrop(BoxCroppingOperator):
                 "`iou`: intersection over union; `overlap`: over the box.",
                 choices=("iou", "overlap"),
             ),
+            Argument("thresholds", "float[]", [0.0], "Required overlaps, one of which is drawn."),
             Argument(
-                "thresholds", "float[]", [0.0], "Overlaps, one of which is drawn, that windows must have with boxes."
-            ),
-            Argument(
-                "total_num_attempts", "int32", -1, "Windows drawn in all, after which the best is taken.", example=7
+                "total_num_attempts", "int32", -1, "Windows drawn in total before the best one is used.", example=7
             ),
         ),
         outputs=lambda arguments: 2 + bool(arguments.get("output_bbox_indices")),
@@ -100,5 +102,10 @@ class RandomBBoxCrop(BoxCroppingOperator):
             Example(inputs=(boxes,)),
             Example({"crop_shape": [20, 30], "input_shape": [60, 50]}, (boxes,)),
             Example({"crop_shape": [20, 30], "input_shape": [60, 50], "shape_layout": "WH"}, (boxes,)),
+        ),
+        equivalents=(
+            Equivalent(
+                "torchvision.transforms.v2.RandomIoUCrop", "It crops the image as well, and draws other numbers."
+            ),
         ),
     )

@@ -1,4 +1,4 @@
-"""`random_crop_generator`: random windows by area and aspect ratio, for operators that take a window."""
+"""`random_crop_generator`: random windows by area and aspect ratio, for operators that crop."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ _INTEGERS = (UINT8, UINT16, UINT32, INT8, INT16, INT32, INT64)
 
 @register_operator
 class RandomCropGenerator(RandomOperator):
-    """The start and the extents, each (height, width), of a random window: a part of the image's area, of an aspect
-    ratio, at any place of the image.
+    """The start and extents, each (height, width), of a random window of some area and aspect ratio.
 
     >>> start, extents = fn.random_crop_generator(fn.peek_image_shape(jpegs))
     """
@@ -36,9 +35,11 @@ class RandomCropGenerator(RandomOperator):
                 "num_attempts",
                 "int32",
                 10,
-                "Pairs of area and aspect ratio that are tried before the largest window is taken.",
+                "Pairs of area and aspect ratio to try before the largest window is used.",
             ),
-            Argument("random_area", "float[]", DEFAULT_AREA, "Range of the window's area, as a part of the image's."),
+            Argument(
+                "random_area", "float[]", DEFAULT_AREA, "Range of the window's area, as a fraction of the image's."
+            ),
             Argument("random_aspect_ratio", "float[]", DEFAULT_ASPECT_RATIO, "Range of the window's width / height."),
         ),
         outputs=2,

@@ -13,8 +13,8 @@ from penstock.schema.samples import Example, pictures
 
 @register_operator
 class ROIRandomCrop(RandomOperator[None, list[tuple[int, int]]]):
-    """The start of a window of given extents: in each axis it lies in the region of interest where it is smaller
-    than that, and contains it where it is larger; never outside of the input, where that is given.
+    """The start of a window of given extents. Along each axis it lies in the region of interest if it is smaller than
+    that, and contains it if it is larger; it never leaves the input, if that is given.
 
     >>> start = fn.roi_random_crop(volumes, roi_start=start, roi_end=end, crop_shape=[64, 64, 64, 1])
     """
@@ -81,7 +81,7 @@ class ROIRandomCrop(RandomOperator[None, list[tuple[int, int]]]):
 
     def infer(self, sample: Sample[None, list[tuple[int, int]]]) -> tuple[int, ...]:
         crop = sample["crop_shape"]
-        # The window may have fewer axes than the input: then it is about the first ones.
+        # The window may have fewer axes than the input; they are the first ones.
         ndim = len(crop)
         start = self._extents(sample, "roi_start", ndim)
         if sample.given("roi_end"):
@@ -138,7 +138,7 @@ def _check_bounds(bounds: Sequence[int], crop: list[int], start: list[int], end:
 
 
 def _start_range(crop: int, start: int, end: int, bound: int | None) -> tuple[int, int]:
-    """The lowest and the highest start of the window in one axis."""
+    """The lowest and highest start of the window along one axis."""
     low, high = sorted((start, end - crop))
     if bound is not None:
         low, high = max(low, 0), min(high, bound - crop)

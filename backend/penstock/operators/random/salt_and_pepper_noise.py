@@ -1,4 +1,4 @@
-"""`noise.salt_and_pepper`: single pixels turned all white or all black."""
+"""`noise.salt_and_pepper`: random white and black pixels."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import numpy as np
 
 from penstock.operators.random._noise import NOISY, Noise
 from penstock.schema import Argument, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import on_photo
 
 
 @register_operator
 class SaltAndPepperNoise(Noise[str]):
-    """Replaces random pixels by one of two values.
+    """Replaces random pixels with one of two values.
 
     >>> noisy = fn.noise.salt_and_pepper(images, prob=0.1)
     """
@@ -30,9 +31,9 @@ class SaltAndPepperNoise(Noise[str]):
                 zero_dimensional=True,
                 example=3.0,
             ),
-            Argument("per_channel", "bool", False, "Each channel of a pixel is decided on its own."),
+            Argument("per_channel", "bool", False, "Decide for each channel of a pixel separately."),
             Argument(
-                "prob", "float", 0.05, "Probability of a pixel being replaced.", tensor=True, zero_dimensional=True
+                "prob", "float", 0.05, "Probability that a pixel is replaced.", tensor=True, zero_dimensional=True
             ),
             Argument(
                 "salt_val",
@@ -47,13 +48,14 @@ class SaltAndPepperNoise(Noise[str]):
                 "salt_vs_pepper",
                 "float",
                 0.5,
-                "Probability of a replaced pixel being salt.",
+                "Probability that a replaced pixel is salt.",
                 tensor=True,
                 zero_dimensional=True,
             ),
         ),
         random=True,
         stateful=True,
+        shown=(on_photo(prob=0.1),),
     )
 
     def describe(self, workspace: Workspace[str]) -> list[OutputSpec]:
@@ -109,7 +111,7 @@ class SaltAndPepperNoise(Noise[str]):
 
 
 def _probabilities(sample: Sample[str]) -> tuple[np.float32, np.float32]:
-    """Of a pixel being replaced, and of its being replaced by salt."""
+    """The probabilities that a pixel is replaced, and that it is replaced by salt."""
     probability, salt_part = np.float32(sample["prob"]), np.float32(sample["salt_vs_pepper"])
     for name, value in (("prob", probability), ("salt_vs_pepper", salt_part)):
         if not 0 <= value <= 1:
@@ -118,7 +120,7 @@ def _probabilities(sample: Sample[str]) -> tuple[np.float32, np.float32]:
 
 
 def _salt_and_pepper(sample: Sample[str], dtype: np.dtype) -> tuple[np.generic, np.generic]:
-    """The values that replace pixels."""
+    """The replacement values."""
     salt, pepper = _extremes(dtype)
     return (
         _held(sample["salt_val"], dtype) if sample.given("salt_val") else salt,
@@ -127,12 +129,12 @@ def _salt_and_pepper(sample: Sample[str], dtype: np.dtype) -> tuple[np.generic, 
 
 
 def _extremes(dtype: np.dtype) -> tuple[np.generic, np.generic]:
-    """Salt and pepper of a type: its limits, or 1 and -1."""
+    """The values for a type: its limits, or 1 and -1."""
     if dtype.kind == "f":
         return dtype.type(1), dtype.type(-1)
     return dtype.type(np.iinfo(dtype).max), dtype.type(np.iinfo(dtype).min)
 
 
 def _held(value: float, dtype: np.dtype) -> np.generic:
-    """A number as the type holds it: integers cut towards zero and wrap around."""
+    """A number in a type: integers are truncated and wrap around."""
     return np.float32(value).astype(dtype) if dtype.kind == "f" else np.int64(value).astype(dtype)

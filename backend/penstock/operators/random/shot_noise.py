@@ -1,4 +1,4 @@
-"""`noise.shot`: the noise of counting photons."""
+"""`noise.shot`: Poisson noise, as from counting photons."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import numpy as np
 
 from penstock.operators.random._noise import NOISY, Noise
 from penstock.schema import Argument, Sample, Schema, Workspace, register_operator
+from penstock.schema.samples import on_photo
 
-# DALI declares 20 as the default of `factor`, but this is what it computes with when none is given.
+# DALI declares a default `factor` of 20 but computes with this.
 _FACTOR_IN_USE = 12.0
 
 
 @register_operator
 class ShotNoise(Noise):
-    """Replaces each element by a scaled number of the Poisson distribution around it: ``poisson(x / factor) * factor``.
+    """Replaces x by a scaled Poisson-distributed number with the same mean: ``poisson(x / factor) * factor``.
 
     >>> noisy = fn.noise.shot(images, factor=10.0)
     """
@@ -26,14 +27,14 @@ class ShotNoise(Noise):
                 "factor",
                 "float",
                 20.0,
-                "How strong the noise is: as if so many units of the input were one photon. Where it is not given, "
-                "12 is used.",
+                "Strength of the noise: the number of units per photon. The default is 12.",
                 tensor=True,
                 zero_dimensional=True,
             ),
         ),
         random=True,
         stateful=True,
+        shown=(on_photo(factor=30.0),),
     )
 
     def compute(self, sample: Sample) -> None:
@@ -56,7 +57,7 @@ class ShotNoise(Noise):
 
 
 def _factor(sample: Sample) -> float:
-    """How strong the noise of a sample is; 0 makes everything 0, as does a factor far above all values."""
+    """The strength of a sample's noise; at 0, or far above all values, everything becomes 0."""
     if not sample.given("factor"):
         return _FACTOR_IN_USE
     return sample["factor"] or float(np.finfo(np.float32).max)

@@ -1,4 +1,4 @@
-"""`ssd_random_crop`: an image cropped to a random window that suits the boxes in it."""
+"""`ssd_random_crop`: crops an image to a random window chosen by its overlap with bounding boxes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SEARCH = {
 
 @register_operator
 class SSDRandomCrop(BoxCroppingOperator):
-    """``random_bbox_crop`` with the settings of SSD (Liu et al., 2016), and the image cropped at once.
+    """``random_bbox_crop`` with SSD's settings (Liu et al., 2016), and the crop itself.
 
     >>> images, boxes, labels = fn.ssd_random_crop(images, boxes, labels)
     """

@@ -1,4 +1,4 @@
-"""`random.uniform`: evenly distributed numbers."""
+"""`random.uniform`: uniformly distributed numbers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw, is_wide
-from penstock.schema import Alias, Argument, Sample, Schema, register_operator
+from penstock.schema import Alias, Argument, Equivalent, Sample, Schema, register_operator
 from penstock.schema.random_operator import Streams
 
 
 @register_operator
 class Uniform(Draw):
-    """Numbers evenly distributed over a range, or picked with equal chances from a list of values.
+    """Numbers uniformly distributed over a range, or picked from a list of values.
 
-    For integer types the bounds are cut to integers first and the drawn number is rounded, so that both ends of the
-    range occur, half as often as the numbers between them.
+    For integer types, the bounds are truncated and the drawn number is rounded, so both ends of the range occur half as
+    often as the numbers between them.
 
     >>> angle = fn.random.uniform(range=[-10.0, 10.0])
     """
@@ -27,13 +27,13 @@ class Uniform(Draw):
         min_inputs=0,
         arguments=(
             DTYPE,
-            Argument("range", "float[]", [-1.0, 1.0], "[lowest, highest): where the numbers are from.", tensor=True),
+            Argument("range", "float[]", [-1.0, 1.0], "[lowest, highest): the range of the numbers.", tensor=True),
             SHAPE,
             Argument(
                 "values",
                 "float[]",
                 None,
-                "The values to pick from; `range` is ignored then.",
+                "The values to pick from; `range` is then ignored.",
                 tensor=True,
                 example=[1.5, 2.5, 7.0],
             ),
@@ -41,6 +41,7 @@ class Uniform(Draw):
         random=True,
         stateful=True,
         aliases=(Alias("Uniform", deprecated_since="0.30"),),
+        equivalents=(Equivalent("numpy.random.Generator.uniform", "It draws other numbers."),),
     )
 
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
@@ -79,7 +80,7 @@ class Uniform(Draw):
 
     @staticmethod
     def _bounds(sample: Sample, dtype: np.dtype) -> tuple[Any, Any]:
-        """The range, in the precision in which numbers of ``dtype`` are drawn."""
+        """The range, in the precision in which numbers are drawn."""
         bounds = sample["range"]
         if len(bounds) != 2:
             raise RuntimeError(f'Argument "range" expected shape 2 but got {len(bounds)} values')
@@ -94,5 +95,5 @@ class Uniform(Draw):
 
 
 def _cut(bound: np.float32, dtype: np.dtype) -> Any:
-    """A bound as an integer type holds it: cut towards zero; negative ones wrap around in unsigned types."""
+    """A bound in an integer type: truncated; negative ones wrap around in unsigned types."""
     return np.uint64(int(bound) % 2**64).astype(dtype)

@@ -1,1 +1,1 @@
-"""Readers: data sets on disk, sample by sample."""
+"""Readers: data sets on disk."""

@@ -23,7 +23,7 @@ class CocoImage:
 
     Attributes:
         file_name: of the image.
-        id: as the annotations call it.
+        id: its number in the annotations.
         height, width: of the image.
         boxes: float32 of shape (objects, 4).
         labels: int32 of shape (objects,).
@@ -40,12 +40,12 @@ class CocoImage:
     labels: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
     polygons: np.ndarray = field(default_factory=lambda: np.empty((0, 3), np.int32))
     vertices: np.ndarray = field(default_factory=lambda: np.empty((0, 2), np.float32))
-    segmentations: list[Any] = field(default_factory=list)
+    segmentations: list[object] = field(default_factory=list)
 
     def mask(self) -> np.ndarray:
-        """For each pixel the label of the object that it belongs to, or 0: int32 of shape (H, W, 1).
+        """The label of each pixel's object, or 0: int32 of shape (H, W, 1).
 
-        Objects of greater labels lie above.
+        Objects with greater labels are on top.
         """
         try:
             from pycocotools import mask as coding
@@ -68,18 +68,18 @@ class CocoImage:
                     counts = (coding.merge(encoded) if isinstance(encoded, list) else encoded)["counts"]
                 inside = _inside(counts, mask.size)
             except Exception as error:
-                # pycocotools raises errors without a type.
+                # pycocotools raises untyped errors.
                 raise ValueError(f"The mask of an object of '{self.file_name}' cannot be read: {error}") from error
             mask.reshape(-1)[inside] = self.labels[index]
         return np.ascontiguousarray(mask.T)[..., np.newaxis]
 
 
-# Coordinates beyond would have pycocotools walk along lines, and keep them, that no image has.
+# With coordinates beyond, pycocotools would trace (and keep) lines of any length.
 _FARTHEST = 1 << 20
 
 
 def _check_outlines(segmentation: Any, size: int) -> None:
-    """Raises ValueError for lengths of runs, or vertices of polygons, that no image of ``size`` pixels has."""
+    """Raises ValueError for run lengths or polygon vertices that cannot belong to an image of ``size`` pixels."""
     if isinstance(segmentation, dict):
         runs = segmentation["counts"]
         if not all(isinstance(run, int) and run >= 0 for run in runs) or sum(runs) > size:
@@ -91,11 +91,11 @@ def _check_outlines(segmentation: Any, size: int) -> None:
 
 
 def _inside(counts: bytes, size: int) -> np.ndarray:
-    """Which pixels (column by column) a compressed run-length encoding marks.
+    """The mask of a compressed run-length encoding, column by column.
 
-    Runs outside and inside take turns. Each length is stored as its difference from the one but one before (from the
-    third on), in 5 bits per character from the lowest on, where the sixth bit announces more. Source: cocoapi's
-    ``rleFrString``. (pycocotools decodes, too, but warns with numpy 2.)
+    Runs alternate between outside and inside. From the third on, a length is stored as the difference from the last but
+    one, in 5 bits per character, lowest first; the sixth bit marks continuation. Source: cocoapi's ``rleFrString``.
+    (pycocotools decodes, too, but warns with numpy 2.)
     """
     lengths: list[int] = []
     position = 0
@@ -116,15 +116,15 @@ def _inside(counts: bytes, size: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class CocoSettings:
-    """What to take of the annotations.
+    """Which annotations to use, and how.
 
     Attributes:
         corners: boxes are left, top, right, bottom; else left, top, width, height.
         relative: coordinates are fractions of the image's width and height.
-        min_size: objects whose box is narrower or lower are left out.
-        crowds: objects that stand for crowds are taken.
-        category_ids: labels are the categories' numbers in the file; else 1, 2, 3 ... in the file's order.
-        skip_empty: images without an object are left out.
+        min_size: objects with narrower or lower boxes are skipped.
+        crowds: include objects that stand for crowds.
+        category_ids: labels are the file's category numbers; otherwise 1, 2, 3 ... in the file's order.
+        skip_empty: skip images without objects.
     """
 
     corners: bool = False
@@ -138,10 +138,10 @@ class CocoSettings:
 def read_annotations(
     files: Files, path: str, settings: CocoSettings, only: Sequence[str] | None = None
 ) -> list[CocoImage]:
-    """The images of an annotations file in order of their numbers, or those named ``only``, in that order.
+    """The images of an annotations file in order of their numbers, or those in ``only``, in that order.
 
     Raises:
-        ValueError: the file is not what COCO describes.
+        ValueError: the file is not a COCO annotations file.
     """
     try:
         content = json.loads(files.read_text(path))
@@ -150,7 +150,7 @@ def read_annotations(
             category["id"]: category["id"] if settings.category_ids else number
             for number, category in enumerate(content.get("categories", ()), 1)
         }
-        objects: dict[int, list[dict[str, Any]]] = {number: [] for number in images}
+        objects: dict[int, list[dict[str, object]]] = {number: [] for number in images}
         for annotation in content.get("annotations", ()):
             if annotation["image_id"] in objects and _wanted(annotation, settings):
                 objects[annotation["image_id"]].append(annotation)
@@ -165,18 +165,18 @@ def read_annotations(
 
 
 def _box(annotation: dict[str, Any]) -> Sequence[float]:
-    """Left, top, width and height; an object without a box is nowhere."""
+    """Left, top, width and height; zeros for an object without a box."""
     return annotation.get("bbox", (0.0, 0.0, 0.0, 0.0))
 
 
-def _wanted(annotation: dict[str, Any], settings: CocoSettings) -> bool:
+def _wanted(annotation: dict[str, object], settings: CocoSettings) -> bool:
     _, _, width, height = _box(annotation)
     if annotation.get("iscrowd") and not settings.crowds:
         return False
     return width >= settings.min_size and height >= settings.min_size
 
 
-def _is_int32(number: Any) -> bool:
+def _is_int32(number: object) -> bool:
     return isinstance(number, int) and -(2**31) <= number < 2**31
 
 
@@ -192,12 +192,12 @@ def _image(
     if settings.corners:
         boxes[:, 2:] += boxes[:, :2]
     image.boxes = boxes / scale
-    # Objects of unlisted categories are labelled as the background.
+    # Objects of unlisted categories get the background's label.
     image.labels = np.array([labels.get(o["category_id"], 0) for o in objects], np.int32)
     image.segmentations = [o.get("segmentation", []) for o in objects]
     polygons, vertices, start = [], [], 0
     for index, outlines in enumerate(image.segmentations):
-        # Crowds have run-length encoded masks, which are no polygons.
+        # Crowds have run-length encoded masks instead of polygons.
         for outline in outlines if isinstance(outlines, list) else ():
             end = start + len(outline) // 2
             polygons.append((index, start, end))
@@ -215,14 +215,14 @@ _COUNT = np.dtype("<u4")
 
 
 def write_preprocessed(files: Files, folder: str, images: Sequence[CocoImage], polygons: bool, numbers: bool) -> None:
-    """Writes the annotations as tables that load faster than the annotations file.
+    """Writes the annotations as tables, which load faster than the annotations file.
 
     Args:
-        files: those that may be written.
-        folder: for the tables.
+        files: where writing is allowed.
+        folder: of the tables.
         images: the annotations.
-        polygons: write the objects' outlines, too.
-        numbers: write the images' numbers, too.
+        polygons: also write the objects' outlines.
+        numbers: also write the images' numbers.
     """
     os.makedirs(files.path(folder), exist_ok=True)
     with open(files.path(join(folder, "filenames.dat")), "w", encoding="utf-8") as file:
@@ -257,12 +257,12 @@ def _write(files: Files, folder: str, name: str, values: Any, dtype: str, column
 
 
 def read_preprocessed(files: Files, folder: str, polygons: bool) -> list[CocoImage]:
-    """The images of a folder that :func:`write_preprocessed` (or DALI) has filled.
+    """The images of a folder written by :func:`write_preprocessed` or DALI.
 
     Args:
-        files: those that may be read.
-        folder: that holds the tables.
-        polygons: read those of the objects' outlines, too.
+        files: where reading is allowed.
+        folder: of the tables.
+        polygons: also read the objects' outlines.
     """
     names = files.read_text(join(folder, "filenames.dat")).splitlines()
     offsets, counts = _read(files, folder, "offsets", "<i4"), _read(files, folder, "counts", "<i4")
@@ -270,7 +270,7 @@ def read_preprocessed(files: Files, folder: str, polygons: bool) -> list[CocoIma
     try:
         numbers = _read(files, folder, "original_ids", "<i4")
     except OSError:
-        numbers = np.arange(len(names))  # DALI writes them only where they were asked for.
+        numbers = np.arange(len(names))  # DALI writes these only on request.
     images = []
     for name, number, start, count in zip(names, numbers.tolist(), offsets.tolist(), counts.tolist()):
         span = slice(start, start + count)

@@ -1,4 +1,4 @@
-"""LMDB databases, as Caffe's data sets are stored."""
+"""LMDB databases, which hold Caffe's data sets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LmdbReader(Reader):
         return entries
 
     def _located(self, path: str) -> str:
-        """The database's folder, whose data may be a link."""
+        """The database's folder; its data may be a link."""
         self.files.path(join(path, "data.mdb"))
         return self.files.path(path)
 
@@ -42,13 +42,13 @@ class LmdbReader(Reader):
             return memoryview(transaction.get(entry.key) or b"")
 
     def entry_name(self, entry: Entry) -> str:
-        """Where an entry is found."""
+        """The location of an entry."""
         return f"{self.args['path'][entry.database]} at key {entry.key.decode(errors='replace')}"
 
 
 @functools.cache
 def _open(path: str) -> Any:
-    """The database; a process may open one only once."""
+    """The database, which a process may open only once."""
     try:
         import lmdb
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Readers of single files without labels, that are given by paths, a list of paths, or a folder."""
+"""Readers of single files without labels, given as paths, a file list, or a folder."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from penstock.storage import join
 
 
 def path_arguments(file_filter: str) -> tuple[Argument, ...]:
-    """The arguments that tell the files; ``file_filter`` is the default pattern of those in folders."""
+    """The arguments that name the files; ``file_filter`` is the default pattern for folders."""
     return (
-        Argument("file_filter", "string", file_filter, "Pattern of the files that are taken from `file_root`."),
+        Argument("file_filter", "string", file_filter, "Pattern of the files to read from `file_root`."),
         Argument("file_list", "string", None, "A text file with a path in each line.", path=True),
-        Argument("file_root", "string", None, "The folder that holds the files, or to which paths relate.", path=True),
+        Argument(
+            "file_root", "string", None, "The folder that holds the files, or that paths are relative to.", path=True
+        ),
         Argument("files", "string[]", None, "Paths of the files.", path=True),
     )
 
@@ -49,7 +51,7 @@ class PathReader(Reader):
         return fnmatch.fnmatchcase(path.rpartition("/")[2], self.args["file_filter"])
 
     def path(self, item: str) -> str:
-        """The whole path of an item."""
+        """The full path of an item."""
         return join(self._root, item)
 
     def source_info(self, item: str, output: int) -> str:

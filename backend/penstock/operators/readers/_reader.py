@@ -1,6 +1,6 @@
-"""What all readers have in common: the order of samples, reading on the pool's threads, checkpoints.
+"""The base of readers: the order of samples, reading on the worker pool, checkpoints.
 
-A concrete reader lists its items once, and reads one item at a time; nothing else differs between readers.
+A concrete reader lists its items once and reads one item at a time.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from penstock.tensors import TensorListCPU, TensorListGPU
 
 READER_ARGUMENTS = (
     Argument("dont_use_mmap", "bool", False, "Accepted for compatibility."),
-    Argument("initial_fill", "int32", 1024, "Samples in the buffer from which `random_shuffle` picks."),
-    Argument("lazy_init", "bool", False, "List the samples at the first run, not when the pipeline is built."),
-    Argument("num_shards", "int32", 1, "Number of parts into which the samples are divided."),
+    Argument("initial_fill", "int32", 1024, "Size of the buffer from which `random_shuffle` picks."),
+    Argument("lazy_init", "bool", False, "List the samples in the first run, not when the pipeline is built."),
+    Argument("num_shards", "int32", 1, "Number of shards."),
     Argument(
         "pad_last_batch",
         "bool",
         False,
-        "Fill up a shard's last batch with its last sample; without it, batches run on into the next epoch.",
+        "Fill a shard's last batch with its last sample; without it, batches continue in the next epoch.",
     ),
     Argument("prefetch_queue_depth", "int32", 1, "Accepted for compatibility; the pipeline prefetches."),
-    Argument("random_shuffle", "bool", False, "Give the samples in random order."),
+    Argument("random_shuffle", "bool", False, "Return the samples in random order."),
     Argument("read_ahead", "bool", False, "Accepted for compatibility."),
-    Argument("shard_id", "int32", 0, "The part that is read, from 0 to `num_shards` - 1."),
-    Argument("skip_cached_images", "bool", False, "Accepted for compatibility; a cached image's file is read too."),
-    Argument("stick_to_shard", "bool", False, "Read the same part in each epoch; else the parts in turn."),
+    Argument("shard_id", "int32", 0, "The shard to read, from 0 to `num_shards` - 1."),
+    Argument("skip_cached_images", "bool", False, "Accepted for compatibility; files of cached images are read, too."),
+    Argument("stick_to_shard", "bool", False, "Read the same shard in each epoch, instead of the next one."),
     Argument("tensor_init_bytes", "int32", 1048576, "Accepted for compatibility; buffers have the files' sizes."),
 )
 
@@ -44,7 +44,7 @@ EPOCH_SHUFFLE_ARGUMENTS = (
         False,
         "Shuffle all samples before each epoch; excludes `random_shuffle` and `stick_to_shard`.",
     ),
-    Argument("shuffle_after_epoch_seed", "int64", None, "Seed of that shuffle; it must be the same for all shards."),
+    Argument("shuffle_after_epoch_seed", "int64", None, "Seed of that shuffle; the same for all shards."),
 )
 
 
@@ -52,7 +52,7 @@ class Reader(Operator):
     """The base of readers.
 
     Attributes:
-        items: what there is to read, in order; listed when first needed.
+        items: everything there is to read, in order; listed when first needed.
         shuffles_list: `random_shuffle` also shuffles the whole list once.
         shuffles_both_ways: `random_shuffle` and `shuffle_after_epoch` may be combined.
         nothing_to_read: what is said of a data set without samples.
@@ -89,7 +89,7 @@ class Reader(Operator):
         if args.get("use_o_direct") and not args["dont_use_mmap"]:
             raise ValueError("Cannot use use_o_direct with `dont_use_mmap=False`")
         self._is_remote = any(is_remote(path) for path in self._given_paths())
-        self._items: Sequence[Any] | None = None
+        self._items: Sequence[object] | None = None
         self._order: ReadingOrder | None = None
         self._keeps_checkpoints = False
         if not args["lazy_init"]:
@@ -105,30 +105,30 @@ class Reader(Operator):
 
     @abstractmethod
     def list_items(self) -> Sequence[Any]:
-        """What there is to read, in order; raises where the data set is not as it should be."""
+        """Everything there is to read, in order; raises if the data set is malformed."""
 
     @abstractmethod
     def output_specs(self) -> list[OutputSpec]:
-        """What the outputs hold; a dtype of NO_TYPE: that of the samples."""
+        """The outputs' types; NO_TYPE: the type of the samples."""
 
     @abstractmethod
     def read(self, item: Any) -> Sequence[np.ndarray]:
         """One sample: an array for each output."""
 
     def read_sample(self, item: Any, sample: Sample) -> Sequence[np.ndarray]:
-        """Like :meth:`read`, for readers that have arguments of each sample's own."""
+        """Like :meth:`read`, for readers with per-sample arguments."""
         return self.read(item)
 
     def groups(self) -> tuple[int, ...] | None:
-        """Sizes of the groups of items that the shuffle between epochs keeps together; None: there are none."""
+        """Sizes of the groups of items that the shuffle between epochs keeps together; None: no groups."""
         return None
 
     def source_info(self, item: Any, output: int) -> str:
-        """Where one output of the item comes from, or nothing."""
+        """The source of one output of the item, or nothing."""
         return ""
 
     def aligned(self, column: list[np.ndarray | None], output: int) -> list[np.ndarray | None]:
-        """A batch's samples of one output, brought into agreement where the reader knows how."""
+        """One output of a batch's samples, made to agree if the reader knows how."""
         return column
 
     # -- order ------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class Reader(Operator):
         return self._order
 
     def keep_checkpoints(self) -> None:
-        """Takes the order that readers have in pipelines with checkpoints; called before anything is read."""
+        """Switches to the order that readers have in pipelines with checkpoints; called before anything is read."""
         self._keeps_checkpoints = True
         if self._order is not None:
             self._order = ReadingOrder(self._order.settings, from_list=True)
@@ -177,7 +177,7 @@ class Reader(Operator):
         return self._items or ()
 
     def reader_meta(self) -> dict[str, int]:
-        """How the samples are divided, as users of DALI's ``Pipeline.reader_meta`` know it."""
+        """The sharding of the samples, in the form of DALI's ``Pipeline.reader_meta``."""
         settings = self._open().settings
         return {
             "epoch_size": settings.size,
@@ -190,7 +190,7 @@ class Reader(Operator):
 
     @property
     def epoch_size(self) -> int:
-        """The number of samples that an epoch over all shards gives, padding included."""
+        """The number of samples in an epoch over all shards, padding included."""
         settings = self._open().settings
         return settings.padded_shard_size * settings.num_shards if settings.pad_last_batch else settings.size
 
@@ -222,7 +222,7 @@ class Reader(Operator):
             workspace.outputs.append(_batch(column, spec, infos, workspace.device))
 
 
-def _batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[str], device: str) -> Any:
+def _batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[str], device: str) -> object:
     """One output; samples that failed are empty."""
     first = next((array for array in column if array is not None), None)
     if first is None:
@@ -239,6 +239,6 @@ def _batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[st
 
 
 def _disagreement(what: str, *samples: tuple[str, str]) -> ValueError:
-    """Two samples, each with its source, differ in what is the same in a batch."""
+    """The error for two samples, given with their sources, that differ in what a batch must share."""
     found = " and ".join(f"{value} ('{source}')" if source else value for source, value in samples)
     return ValueError(f"Inconsistent data: all samples in the batch must have the same {what}, got {found}")

@@ -1,4 +1,4 @@
-"""In what order a reader gives its samples: shards, shuffles and padding. Works on indices alone.
+"""The order in which a reader returns samples: shards, shuffling and padding, in terms of indices.
 
 The rules are DALI's, so that both read the same data in the same order:
 
@@ -29,14 +29,14 @@ class OrderSettings:
 
     Attributes:
         size: number of samples of all shards.
-        shard_id, num_shards: which part of them is read.
-        stick_to_shard: read the same part in each epoch, not the next one.
-        pad_last_batch: repeat the last sample up to full batches.
+        shard_id, num_shards: which part of them to read.
+        stick_to_shard: read the same part in each epoch, instead of the next one.
+        pad_last_batch: repeat the last sample to fill the last batch.
         shuffle: pick at random from a buffer of ``buffer_size`` samples.
-        shuffle_list: shuffle the list once, before all epochs, too.
-        seed: of those picks.
+        shuffle_list: also shuffle the list once, before all epochs.
+        seed: for both of these.
         epoch_shuffle_seed: shuffle the whole list before each epoch, with this seed; None: do not. Sticks to the shard.
-        groups: sizes of the groups (files) that the epochs' shuffle moves as a whole; None: it moves single samples.
+        groups: sizes of the groups (files) that the epoch shuffle moves as a whole; None: it moves single samples.
     """
 
     size: int
@@ -52,7 +52,7 @@ class OrderSettings:
     groups: tuple[int, ...] | None = None
 
     def start(self, shard: int) -> int:
-        """Where a shard begins."""
+        """The start of a shard."""
         return self.size * shard // self.num_shards
 
     def shard_size(self, shard: int) -> int:
@@ -60,7 +60,7 @@ class OrderSettings:
 
     @property
     def keeps_shard(self) -> bool:
-        """Whether each epoch reads the same part: the list's, or, where epochs shuffle it, that of the new list."""
+        """Whether each epoch reads the same part of the list (of the new list, if epochs shuffle it)."""
         return self.stick_to_shard or self.epoch_shuffle_seed is not None
 
     @property
@@ -70,7 +70,7 @@ class OrderSettings:
 
 
 class ReadingOrder:
-    """The endless sequence of the samples' indices.
+    """The endless sequence of sample indices.
 
     >>> order = ReadingOrder(OrderSettings(size=3))
     >>> [order.next(first_of_batch=True) for _ in range(5)]
@@ -89,7 +89,7 @@ class ReadingOrder:
         self._shard = settings.shard_id
         self._read_of_shard = 0
         self._given_of_shard = 0
-        # Spans [start, end) of the buffer, one for each shard with samples in it; positions only grow, and are taken
+        # Spans [start, end) of the buffer, one for each shard with samples in it. Positions only grow, and are taken
         # modulo the buffer's size.
         self._spans: deque[list[int]] = deque([[0, 0]])
         self._last = 0
@@ -101,7 +101,7 @@ class ReadingOrder:
         """The index of the next sample.
 
         Args:
-            first_of_batch: it is the first of a batch: only there padding may end.
+            first_of_batch: whether it is the first of a batch, the only place where padding may end.
         """
         settings = self.settings
         if self._spans[0][0] == self._spans[0][1]:
@@ -123,7 +123,7 @@ class ReadingOrder:
         return self._last
 
     def _read_ahead(self) -> int:
-        """The next index in the order of storage; it is counted to the span of its shard."""
+        """The next index in storage order, which is added to its shard's span."""
         settings = self.settings
         if self._read_of_shard == settings.shard_size(self._shard):
             self._read_of_shard = 0
@@ -163,15 +163,15 @@ class ReadingOrder:
         self._epoch += 1
         seed = self.settings.epoch_shuffle_seed
         if seed is not None:
-            # Samples are shuffled from the order of the epoch before, groups always from that of the files, as samples are where
-            # checkpoints are kept.
+            # Samples are shuffled from the previous epoch's order; groups, and samples if checkpoints are kept, from
+            # the files' order.
             from_list = self._from_list or self.settings.groups is not None
             units = self._initial_units() if from_list else self._units
             self._units = shuffled_by_64_bits(units, (self._epoch << 32) + seed)
             self._order = self._expanded(self._units)
 
     def _expanded(self, units: list[int]) -> list[int]:
-        """The samples of the units (samples, or groups of them) in their order."""
+        """The samples of the units (samples, or groups of them), in order."""
         groups = self.settings.groups
         if groups is None:
             return units
@@ -181,7 +181,7 @@ class ReadingOrder:
     # -- checkpoints -------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Where it stands, as JSON-able data."""
+        """The position, as JSON-able data."""
         return {
             "epoch": self._epoch,
             "cursor": self._cursor,
@@ -195,7 +195,7 @@ class ReadingOrder:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continues from what :meth:`state` gave; the epochs' shuffles are repeated."""
+        """Continues from a :meth:`state`, repeating the epoch shuffles."""
         self._epoch = 0
         self._units = self._initial_units()
         self._order = self._initial_order()
@@ -232,7 +232,7 @@ def mersenne_twister_64(seed: int) -> Iterator[int]:
 
 
 def _twist(state: np.ndarray) -> None:
-    """Moves the generator's state on by one round, in place."""
+    """Advances the generator's state by one round, in place."""
     upper, lower = np.uint64(0xFFFFFFFF80000000), np.uint64(0x7FFFFFFF)
     for begin, end in ((0, _MIDDLE), (_MIDDLE, _LENGTH)):
         following = np.append(state[begin + 1 : end], state[end % _LENGTH])
@@ -242,9 +242,9 @@ def _twist(state: np.ndarray) -> None:
 
 
 def shuffled_by_64_bits(items: Sequence[int], seed: int) -> list[int]:
-    """``items`` in the order into which ``std::shuffle`` with ``std::mt19937_64(seed)`` brings them.
+    """``items`` in the order that ``std::shuffle`` with ``std::mt19937_64(seed)`` puts them in.
 
-    Two positions are taken from each draw.
+    Each draw yields two positions.
     """
     order, draws = list(items), mersenne_twister_64(seed)
     first = 1
@@ -260,7 +260,7 @@ def shuffled_by_64_bits(items: Sequence[int], seed: int) -> list[int]:
 
 
 def _below(draws: Iterator[int], bound: int) -> int:
-    """A number in [0, bound) from 64-bit draws, without bias (Lemire's method)."""
+    """An unbiased number in [0, bound) from 64-bit draws (Lemire's method)."""
     product = next(draws) * bound
     if product & _WORD < bound:
         threshold = (2**64 - bound) % bound

@@ -1,4 +1,4 @@
-"""Where records stand in the files of indexed data sets."""
+"""The location of records in the files of indexed data sets."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""`readers.caffe`: images and labels of Caffe's LMDB databases."""
+"""`readers.caffe`: images and labels from Caffe's LMDB databases."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -13,17 +11,17 @@ from penstock.operators.readers._reader import READER_ARGUMENTS
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
 from penstock.schema.libraries import LMDB, PROTOBUF
 
-# Of caffe.proto's Datum, what is read here.
+# The fields of caffe.proto's Datum that are read.
 _MESSAGES = Messages("penstock.caffe", {"Datum": ((4, "data", "optional", "bytes"), (5, "label", "optional", "int32"))})
 
 
-def _count_outputs(arguments: dict[str, Any]) -> int:
+def _count_outputs(arguments: dict[str, object]) -> int:
     return bool(arguments.get("image_available", True)) + bool(arguments.get("label_available", True))
 
 
 @register_operator
 class Caffe(LmdbReader):
-    """Gives each record's image (encoded, or pixels plane by plane: its bytes as stored) and its label.
+    """Returns each record's image (encoded, or its pixels plane by plane as stored) and label.
 
     >>> images, labels = fn.readers.caffe(path="train_lmdb")  # doctest: +SKIP
     """

@@ -1,4 +1,4 @@
-"""`readers.caffe2`: images and labels of Caffe2's LMDB databases."""
+"""`readers.caffe2`: images and labels from Caffe2's LMDB databases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Kinds of labels.
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)
 
-# Of caffe2.proto's TensorProtos, what is read here.
+# The fields of caffe2.proto's TensorProtos that are read.
 _MESSAGES = Messages(
     "penstock.caffe2",
     {
@@ -48,9 +48,9 @@ def _count_outputs(arguments: dict[str, Any]) -> int:
 
 @register_operator
 class Caffe2(LmdbReader):
-    """Gives each record's image (encoded bytes, or pixels), its labels, further tensors, and a box.
+    """Returns each record's image (encoded, or pixels), its labels, further tensors, and a box.
 
-    Labels: one number (``label_type`` 0); for each of ``num_labels`` whether it is listed (1) or the listed number (2);
+    Labels: one number (``label_type`` 0); ``num_labels`` numbers, 1 for each listed one (1); the listed numbers (2);
     the weight of each listed one (3); none (4).
 
     >>> images, labels = fn.readers.caffe2(path="train_lmdb")  # doctest: +SKIP
@@ -66,7 +66,7 @@ class Caffe2(LmdbReader):
             Argument("bbox", "bool", False, "Records hold a box as their last tensor."),
             Argument("image_available", "bool", True, "Records hold images."),
             Argument("label_type", "int32", 0, "The kind of labels, from 0 to 4."),
-            Argument("num_labels", "int32", 1, "The number of labels where a record has several."),
+            Argument("num_labels", "int32", 1, "The number of labels, if a record has several."),
             Argument("path", "string[]", doc="Paths of the databases' folders.", required=True, path=True),
         ),
         outputs=_count_outputs,

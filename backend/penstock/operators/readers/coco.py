@@ -1,9 +1,8 @@
-"""`readers.coco`: images of the COCO data set with their objects' boxes, labels and masks."""
+"""`readers.coco`: images of the COCO data set with boxes, labels and masks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,19 +15,19 @@ from penstock.operators.readers._coco_annotations import (
     write_preprocessed,
 )
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
-from penstock.schema import Alias, Argument, Deprecation, OutputSpec, Schema, register_operator
+from penstock.schema import Alias, Argument, Deprecation, Equivalent, OutputSpec, Schema, register_operator
 from penstock.storage import join
 
-# These say how an annotations file is read, which preprocessed annotations have behind them.
+# How to read an annotations file; preprocessed annotations have these applied.
 _ANNOTATION_ARGUMENTS = ("annotations_file", "skip_empty", "ratio", "ltrb", "images", "size_threshold")
 
 
-def _count_outputs(arguments: dict[str, Any]) -> int:
+def _count_outputs(arguments: dict[str, object]) -> int:
     polygons = arguments.get("polygon_masks") or arguments.get("masks")
     return 3 + 2 * bool(polygons) + bool(arguments.get("pixelwise_masks")) + bool(arguments.get("image_ids"))
 
 
-def _renamed(name: str, kind: str, default: Any, new: str) -> Argument:
+def _renamed(name: str, kind: str, default: object, new: str) -> Argument:
     return Argument(name, kind, default, f"Old name of `{new}`.", deprecated=Deprecation("0.28", renamed_to=new))
 
 
@@ -38,10 +37,10 @@ _TO_COORDINATES = np.array([1, 2, 2], np.int32)
 
 @register_operator
 class COCO(Reader):
-    """Gives each image's bytes, its objects' boxes (float32, (n, 4)) and labels (int32, (n,)).
+    """Returns each image's bytes, its objects' boxes (float32, (n, 4)) and labels (int32, (n,)).
 
-    With ``polygon_masks``, polygons (int32, (m, 3): object, first and last vertex) and vertices (float32, (k, 2))
-    follow; with ``pixelwise_masks``, the label of each pixel (int32, HWC); with ``image_ids``, the image's number.
+    ``polygon_masks`` adds polygons (int32, (m, 3): object, first and last vertex) and vertices (float32, (k, 2));
+    ``pixelwise_masks`` the label of each pixel (int32, HWC); ``image_ids`` the image's number.
 
     >>> images, boxes, labels = fn.readers.coco(  # doctest: +SKIP
     ...     file_root="val2017", annotations_file="instances_val2017.json", ltrb=True, ratio=True
@@ -56,28 +55,33 @@ class COCO(Reader):
             *EPOCH_SHUFFLE_ARGUMENTS,
             Argument("annotations_file", "string", "", "The annotations, as COCO's JSON.", path=True),
             Argument(
-                "avoid_class_remapping", "bool", False, "Labels are the file's numbers of categories, not 1, 2, 3 ..."
+                "avoid_class_remapping",
+                "bool",
+                False,
+                "Use the file's category numbers as labels, instead of 1, 2, 3 ...",
             ),
             Argument("file_root", "string", None, "The folder that holds the images.", path=True),
-            Argument("image_ids", "bool", False, "Give the images' numbers, too."),
+            Argument("image_ids", "bool", False, "Also return the images' numbers."),
             Argument("images", "string[]", None, "Names of the images to read, in this order; by default all."),
-            Argument("include_iscrowd", "bool", True, "Take objects that stand for crowds."),
-            Argument("ltrb", "bool", False, "Boxes are left, top, right, bottom; else left, top, width, height."),
+            Argument("include_iscrowd", "bool", True, "Include objects that stand for crowds."),
+            Argument(
+                "ltrb", "bool", False, "Return boxes as left, top, right, bottom; otherwise left, top, width, height."
+            ),
             Argument(
                 "masks",
                 "bool",
                 False,
-                "Like `polygon_masks`, but polygons tell their first and last coordinates, two of which make a vertex.",
+                "Like `polygon_masks`, but polygons refer to their first and last coordinates, two of which are a vertex.",
                 deprecated=Deprecation("0.28", instead="polygon_masks"),
             ),
-            Argument("pixelwise_masks", "bool", False, "Give masks of labels, too."),
-            Argument("polygon_masks", "bool", False, "Give the objects' outlines, too."),
+            Argument("pixelwise_masks", "bool", False, "Also return label masks."),
+            Argument("polygon_masks", "bool", False, "Also return the objects' outlines."),
             Argument("preprocessed_annotations", "string", "", "A folder of preprocessed annotations.", path=True),
-            Argument("ratio", "bool", False, "Coordinates are fractions of the image's extents."),
+            Argument("ratio", "bool", False, "Return coordinates as fractions of the image's extents."),
             Argument("save_preprocessed_annotations", "bool", False, "Save the annotations for faster loading."),
             Argument("save_preprocessed_annotations_dir", "string", "", "The folder to save them in.", path=True),
-            Argument("size_threshold", "float", 0.1, "Objects of less width or height (in pixels) are left out."),
-            Argument("skip_empty", "bool", False, "Images without objects are left out."),
+            Argument("size_threshold", "float", 0.1, "Skip objects with less width or height, in pixels."),
+            Argument("skip_empty", "bool", False, "Skip images without objects."),
             _renamed("dump_meta_files", "bool", False, "save_preprocessed_annotations"),
             _renamed("dump_meta_files_path", "string", "", "save_preprocessed_annotations_dir"),
             _renamed("meta_files_path", "string", "", "preprocessed_annotations"),
@@ -88,6 +92,7 @@ class COCO(Reader):
         stateful=True,
         aliases=(Alias("COCOReader", "1.0", fn="coco_reader"),),
         fn="readers.coco",
+        equivalents=(Equivalent("torchvision.datasets.CocoDetection", "It gives annotations as dictionaries."),),
     )
 
     def setup(self) -> None:

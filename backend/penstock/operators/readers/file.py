@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.data_types import INT32, UINT8
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
-from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.schema import Alias, Argument, Equivalent, OutputSpec, Schema, register_operator
 from penstock.storage import join
 
 _IMAGES = [
@@ -39,10 +39,10 @@ class _Item(NamedTuple):
 
 @register_operator
 class File(Reader):
-    """Gives each file's bytes, and its label as a vector of one number.
+    """Returns each file's bytes, and its label as a vector of one number.
 
-    The files are given in one of three ways: by ``files`` (with ``labels``); by ``file_list``, a text file with a path
-    and a label in each line; or by ``file_root``, whose folders are the classes, numbered from 0 in order of name.
+    The files are given by ``files`` (with ``labels``); by ``file_list``, a text file with a path and a label in each
+    line; or by ``file_root``, whose folders are the classes, numbered from 0 by name.
 
     >>> encoded, labels = fn.readers.file(file_root="photos", random_shuffle=True)  # doctest: +SKIP
     """
@@ -53,15 +53,15 @@ class File(Reader):
         arguments=(
             *READER_ARGUMENTS,
             *EPOCH_SHUFFLE_ARGUMENTS,
-            Argument("case_sensitive_filter", "bool", False, "Filters tell small from capital letters."),
-            Argument("dir_filters", "string[]", None, "Patterns of the folders that are classes; by default all are."),
-            Argument("file_filters", "string[]", _KNOWN_FILES, "Patterns of the files that are taken from folders."),
+            Argument("case_sensitive_filter", "bool", False, "Filters are case sensitive."),
+            Argument("dir_filters", "string[]", None, "Patterns of the folders to use as classes; by default all."),
+            Argument("file_filters", "string[]", _KNOWN_FILES, "Patterns of the files to read from folders."),
             Argument("file_list", "string", None, "A text file with a path and a label in each line.", path=True),
             Argument(
                 "file_root",
                 "string",
                 None,
-                "The folder that holds the classes' folders, or to which paths relate.",
+                "The folder that holds the classes' folders, or that paths are relative to.",
                 path=True,
             ),
             Argument("files", "string[]", None, "Paths of the files.", path=True),
@@ -71,6 +71,7 @@ class File(Reader):
         random=True,
         stateful=True,
         aliases=(Alias("FileReader", "1.0"),),
+        equivalents=(Equivalent("torchvision.datasets.ImageFolder", "It decodes the images, too."),),
     )
 
     def setup(self) -> None:

@@ -1,4 +1,4 @@
-"""`experimental.readers.fits`: arrays from astronomy's FITS files."""
+"""`experimental.readers.fits`: arrays from astronomical FITS files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.schema.libraries import ASTROPY
 
 @register_operator
 class Fits(PathReader):
-    """Gives the image of each wanted header-data unit: decompressed, and scaled where its header says so.
+    """Returns the image of each selected header-data unit, decompressed and scaled as its header says.
 
     >>> images = fn.experimental.readers.fits(file_root="sky", hdu_indices=[1])  # doctest: +SKIP
     """
@@ -74,14 +74,14 @@ class Fits(PathReader):
         except (_UnitError, LimitError):
             raise
         except Exception as error:
-            # Damaged files make astropy raise errors of nearly all kinds.
+            # astropy raises errors of almost any type for damaged files.
             raise ValueError(f"'{item}' cannot be read: {error}") from error
         dtypes = self.args["dtypes"]
         return arrays if dtypes is None else [_as(array, numpy_dtype(t)) for array, t in zip(arrays, dtypes)]
 
 
 class _UnitError(ValueError):
-    """A file has no such unit, or one that is no image."""
+    """The error for a unit that is missing or not an image."""
 
 
 def _image(file: Any, unit: int, item: str, limits: Limits) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""`readers.video`: DALI's reader of videos that the GPU decodes, which is declared here and refuses to run."""
+"""`readers.video`: DALI's reader that decodes videos on the GPU. Declared for compatibility; does not run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from penstock.schema import Alias, Operator, Schema, register_operator
 
 @register_operator
 class GpuVideo(Operator):
-    """Refuses to run: use `experimental.readers.video`, which gives the same sequences of frames, decoded on the CPU.
+    """Does not run: use `experimental.readers.video`, which returns the same sequences, decoded on the CPU.
 
-    DALI decodes here on the GPU's video engine.
+    DALI decodes on the GPU's video engine.
     """
 
     schema = Schema(

@@ -1,4 +1,4 @@
-"""`readers.video_resize`: DALI's reader that decodes and resizes videos on the GPU, which refuses to run here."""
+"""`readers.video_resize`: DALI's reader that decodes and resizes videos on the GPU. Does not run here."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from penstock.schema import Alias, Operator, Schema, register_operator
 
 @register_operator
 class GpuVideoResize(Operator):
-    """Refuses to run: use `experimental.readers.video`, and `resize` behind it.
+    """Does not run: use `experimental.readers.video` followed by `resize`.
 
-    DALI decodes here on the GPU's video engine.
+    DALI decodes on the GPU's video engine.
     """
 
     schema = Schema(

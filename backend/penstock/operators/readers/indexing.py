@@ -9,14 +9,14 @@ from penstock.storage import ANYWHERE
 
 
 def write_index(reader: str, path: str, index_path: str) -> int:
-    """Writes the index of a file, and returns how many lines it has.
+    """Writes the index of a file, and returns its number of lines.
 
-    Nothing is written where the file is damaged.
+    Nothing is written for a damaged file.
 
     Args:
-        reader: whose files: ``webdataset``, ``tfrecord`` or ``mxnet``.
+        reader: the kind of file: ``webdataset``, ``tfrecord`` or ``mxnet``.
         path: of the file.
-        index_path: of its index; what is there is replaced.
+        index_path: of its index; an existing file is replaced.
 
     Raises:
         ValueError: the file is damaged, or of another format.

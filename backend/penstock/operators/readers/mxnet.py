@@ -1,4 +1,4 @@
-"""`readers.mxnet`: images and labels of MXNet's RecordIO files."""
+"""`readers.mxnet`: images and labels from MXNet's RecordIO files."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from penstock.storage import Files
 
 _MAGIC = 0xCED7230A
 _FRAME = struct.Struct("<II")
-# A flag (the number of labels behind the header, 0: the header's own), a label, and two numbers that name the image.
+# A flag (the number of labels after the header; 0: the one in the header), a label, and two numbers that identify the
+# image.
 _HEADER = struct.Struct("<IfQQ")
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
-    """The lines of an index of a file: a number and a record's start.
+    """The lines of a file's index: a number and a record's start.
 
     Raises:
-        ValueError: something else than a record stands in the file, or one is cut off.
+        ValueError: the file holds something other than records, or is truncated.
     """
     data = files.read(path)
     start = count = 0
@@ -42,7 +43,7 @@ def index_lines(files: Files, path: str) -> Iterator[str]:
 
 @register_operator
 class MXNet(Reader):
-    """Gives each record's encoded image, and its labels as float32.
+    """Returns each record's encoded image, and its labels as float32.
 
     Source: MXNet's ``recordio`` and ``image_recordio``.
 
@@ -100,7 +101,7 @@ class MXNet(Reader):
     def read(self, item: Record) -> tuple[np.ndarray, np.ndarray]:
         record = self.files.read_range(item.path, item.start, item.size)
         magic, length = _FRAME.unpack_from(record.data) if record.size >= _FRAME.size else (0, 0)
-        # The upper 3 bits tell whether a record is cut into parts.
+        # The upper 3 bits say whether a record is split into parts.
         if magic != _MAGIC or length >> 29 or _FRAME.size + length > record.size:
             raise ValueError(
                 f"Invalid RecordIO: wrong magic number, or no whole record, at byte {item.start} of '{item.path}'"

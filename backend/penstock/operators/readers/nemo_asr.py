@@ -1,4 +1,4 @@
-"""`readers.nemo_asr`: speech and transcripts of data sets that a NeMo manifest lists."""
+"""`readers.nemo_asr`: speech and transcripts of data sets listed in a NeMo manifest."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Recording(NamedTuple):
     number: int
 
 
-def _count_outputs(arguments: dict[str, Any]) -> int:
+def _count_outputs(arguments: dict[str, object]) -> int:
     return (
         1
         + bool(arguments.get("read_sample_rate", True))
@@ -54,11 +54,11 @@ def _seconds(value: Any) -> float:
 
 @register_operator
 class NemoAsr(Reader):
-    """Gives each recording, its own sample rate (a float), its transcript (UTF-8 bytes) and its number in the manifest.
+    """Returns each recording, its sample rate (a float), its transcript (UTF-8 bytes) and its number in the manifest.
 
-    Recordings are (time), or (time, channels) without ``downmix``. A manifest holds a JSON object in each line, with
-    ``audio_filepath`` and, where they are known, ``offset`` and ``duration`` in seconds, and ``text``; other lines are skipped,
-    with a logged warning.
+    Recordings are (time), or (time, channels) without ``downmix``. Each line of a manifest holds a JSON object with
+    ``audio_filepath`` and, optionally, ``offset`` and ``duration`` in seconds, and ``text``; other lines are skipped
+    with a warning in the log.
 
     >>> audio, rate, text = fn.readers.nemo_asr(manifest_filepaths=["train.json"])  # doctest: +SKIP
     """
@@ -73,13 +73,13 @@ class NemoAsr(Reader):
             Argument("downmix", "bool", True, "Replace the channels by their mean."),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the recordings: FLOAT, INT16 or INT32."),
             Argument("manifest_filepaths", "string[]", doc="Paths of the manifests.", required=True, path=True),
-            Argument("max_duration", "float", 0.0, "Longer recordings (in seconds) are left out; 0: none are."),
-            Argument("min_duration", "float", 0.0, "Shorter recordings (in seconds) are left out."),
+            Argument("max_duration", "float", 0.0, "Skip longer recordings, in seconds; 0: skip none."),
+            Argument("min_duration", "float", 0.0, "Skip shorter recordings, in seconds."),
             Argument("normalize_text", "bool", None, deprecated=Deprecation("0.28", removed=True)),
             Argument("quality", "float", 50.0, "Quality of resampling, from 0 to 100."),
-            Argument("read_idxs", "bool", False, "Give the recordings' numbers."),
-            Argument("read_sample_rate", "bool", True, "Give the recordings' sample rates."),
-            Argument("read_text", "bool", True, "Give the transcripts."),
+            Argument("read_idxs", "bool", False, "Return the recordings' numbers."),
+            Argument("read_sample_rate", "bool", True, "Return the recordings' sample rates."),
+            Argument("read_text", "bool", True, "Return the transcripts."),
             Argument("sample_rate", "float", -1.0, "Resample to this rate in Hz; negative: as recorded."),
         ),
         outputs=_count_outputs,
@@ -163,7 +163,7 @@ class NemoAsr(Reader):
         return outputs
 
     def _signal(self, file: Any, count: int) -> np.ndarray:
-        """The next ``count`` moments of an open file, mixed, resampled and converted."""
+        """The next ``count`` frames of an open file, mixed, resampled and converted."""
         wanted, dtype = self.args["sample_rate"], numpy_dtype(self.args["dtype"])
         resampled = wanted > 0 and wanted != file.samplerate
         mixed = self.args["downmix"] and file.channels > 1

@@ -1,4 +1,4 @@
-"""`readers.numpy`: arrays from files in numpy's format."""
+"""`readers.numpy`: arrays from ``.npy`` files."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
 
 @register_operator
 class Numpy(PathReader):
-    """Reads arrays, or regions of them; all arrays of a batch must be of one type and rank.
+    """Reads arrays, or regions of them; all arrays of a batch must have the same type and rank.
 
-    The files are given by ``files``, by ``file_list`` (a text file with a path in each line), or by
-    ``file_root``: those in that folder and in the folders there.
+    The files are given by ``files``, by ``file_list`` (a text file with a path in each line), or by ``file_root``, with
+    all its subfolders.
 
     >>> arrays = fn.readers.numpy(file_root="arrays", roi_start=[0, 0], roi_shape=[64, 64])  # doctest: +SKIP
     """
@@ -39,12 +39,12 @@ class Numpy(PathReader):
             Argument(
                 "cache_header_information", "bool", False, "Accepted for compatibility; headers are read in place."
             ),
-            Argument("fill_value", "float", 0.0, 'What is outside of an array, with out_of_bounds_policy="pad".'),
+            Argument("fill_value", "float", 0.0, 'Value outside an array, with out_of_bounds_policy="pad".'),
             Argument(
                 "out_of_bounds_policy",
                 "string",
                 "error",
-                "A region that reaches outside: `error`, `pad` or `trim_to_shape`.",
+                "If a region exceeds the array: `error`, `pad` or `trim_to_shape`.",
             ),
             Argument("register_buffers", "bool", True, "Accepted for compatibility."),
             Argument("rel_roi_end", "float[]", None, "End of the region as a fraction of the extents.", tensor=True),
@@ -52,7 +52,7 @@ class Numpy(PathReader):
             Argument(
                 "rel_roi_start", "float[]", None, "Start of the region as a fraction of the extents.", tensor=True
             ),
-            Argument("roi_axes", "int32[]", [], "Dimensions that the region speaks of; by default all."),
+            Argument("roi_axes", "int32[]", [], "The region's dimensions; by default all."),
             Argument("roi_end", "int32[]", None, "End of the region.", tensor=True),
             Argument("roi_shape", "int32[]", None, "Extents of the region.", tensor=True),
             Argument("roi_start", "int32[]", None, "Start of the region.", tensor=True),
@@ -72,7 +72,7 @@ class Numpy(PathReader):
         super().setup()
 
     def _has(self, name: str) -> bool:
-        """Whether a part of the region is given: an empty list says nothing."""
+        """Whether part of the region is given; an empty list is not."""
         return self.given(name) and self.args.get(name) != []
 
     def output_specs(self) -> list[OutputSpec]:
@@ -102,7 +102,7 @@ def _native(array: np.ndarray) -> np.ndarray:
 
 
 def _as_held(value: float, dtype: np.dtype) -> float:
-    """The fill value as a type holds it: integers round and saturate, unlike where crops fill."""
+    """The fill value in a type: integers are rounded and saturate, unlike in crops."""
     if dtype.kind not in "iu":
         return value
     limits = np.iinfo(dtype)
@@ -110,7 +110,7 @@ def _as_held(value: float, dtype: np.dtype) -> float:
 
 
 class _RegionOfInterest:
-    """A sample's ``roi_*`` arguments by the names that boxes have elsewhere; single values stand for all axes."""
+    """A sample's ``roi_*`` arguments under the names that boxes have elsewhere; single values apply to all axes."""
 
     _NAMES = {name.replace("roi_", ""): name for name in _STARTS + _ENDS}
 

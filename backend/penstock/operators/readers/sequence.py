@@ -1,4 +1,4 @@
-"""`readers.sequence`: sequences of frames that are stored as images in folders."""
+"""`readers.sequence`: sequences of frames stored as images in folders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.storage import join
 
 @register_operator
 class Sequence(Reader):
-    """Gives sequences of decoded frames of uint8, layout FHWC; each folder in ``file_root`` is a stream of frames.
+    """Returns sequences of decoded frames (uint8, FHWC); each folder in ``file_root`` is a stream of frames.
 
     >>> frames = fn.readers.sequence(file_root="streams", sequence_length=8, step=8)  # doctest: +SKIP
     """
@@ -32,8 +32,8 @@ class Sequence(Reader):
             ),
             Argument("image_type", "DALIImageType", RGB, "Colour space of the frames."),
             Argument("sequence_length", "int32", doc="Frames in a sequence.", required=True),
-            Argument("step", "int32", 1, "Frames from the start of a sequence to that of the next."),
-            Argument("stride", "int32", 1, "Frames from one frame of a sequence to the next."),
+            Argument("step", "int32", 1, "Distance between sequences, in frames."),
+            Argument("stride", "int32", 1, "Distance between the frames of a sequence."),
         ),
         random=True,
         stateful=True,

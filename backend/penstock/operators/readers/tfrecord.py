@@ -1,4 +1,4 @@
-"""`readers.tfrecord`: features of the records in TFRecord files."""
+"""`readers.tfrecord`: features of records in TFRecord files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.storage import Files
 
 
 def read_index(files: Files, path: str, index_path: str) -> list[Record]:
-    """The records of a file, from an index with the start and size of a record in each line."""
+    """The records of a file, from an index with the start and size of one record per line."""
     records = []
     for number, line in enumerate(files.read_text(index_path).splitlines(), 1):
         try:
@@ -29,17 +29,17 @@ def read_index(files: Files, path: str, index_path: str) -> list[Record]:
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
-    """The lines of an index of a file, as :func:`read_index` takes them.
+    """The lines of a file's index, as :func:`read_index` takes them.
 
-    Source: TensorFlow's format of records: length, checksum, data, checksum.
+    Source: TensorFlow's record format: length, checksum, data, checksum.
 
     Raises:
-        ValueError: a record is cut off.
+        ValueError: a record is truncated.
     """
     data = files.read(path)
     start = 0
     while start < data.size:
-        # Of a file that is cut off, whatever stands in for the length is too long.
+        # In a truncated file, whatever is read as the length is too large.
         length = int.from_bytes(data[start : start + 8].tobytes(), "little")
         size = 8 + 4 + length + 4
         if start + size > data.size:
@@ -67,7 +67,7 @@ _FILES = (
 
 @register_operator
 class TFRecord(Reader):
-    """Gives the wanted features of ``tf.train.Example`` records, one output for each.
+    """Returns the selected features of ``tf.train.Example`` records, one output each.
 
     ``fn.readers.tfrecord`` takes ``features`` as a dictionary and returns one, from names to outputs.
     """
@@ -84,7 +84,7 @@ class TFRecord(Reader):
             *EPOCH_SHUFFLE_ARGUMENTS,
             *_FILES,
             Argument("feature_names", "string[]", doc="Names of the features.", required=True),
-            Argument("features", "tfrecord.Feature[]", doc="What to take under those names.", required=True),
+            Argument("features", "tfrecord.Feature[]", doc="The features, in the order of these names.", required=True),
         ),
         outputs=_count_features,
         random=True,
@@ -94,7 +94,7 @@ class TFRecord(Reader):
     )
 
     def named_features(self) -> list[tuple[str, Any]]:
-        """What to take, with its name."""
+        """A feature to read, with its name."""
         names, features = self.args["feature_names"], self.args["features"]
         if len(names) != len(features):
             raise ValueError(f"{len(names)} names are given for {len(features)} features")
@@ -132,7 +132,7 @@ class TFRecord(Reader):
         ]
 
     def aligned(self, column: list[np.ndarray | None], output: int) -> list[np.ndarray | None]:
-        """Features that some records lack have the others' rank; those that all records lack are scalars."""
+        """A feature missing in some records has the others' rank; one missing in all is a scalar."""
         found = next((sample for sample in column if sample is not None and sample.ndim), None)
         if found is None:
             return column
@@ -145,14 +145,14 @@ class TFRecord(Reader):
 
 
 def _placeholder(feature: Feature) -> np.ndarray:
-    """What stands for a feature that a record lacks until it is known whether all records of the batch do."""
+    """The placeholder for a missing feature until the rest of the batch is known."""
     value = feature.default_value if feature.kind != STRING else 0
     return np.array(value).astype(feature.dtype)
 
 
 @register_operator
 class TFRecordByName(TFRecord):
-    """Gives the wanted features of ``tf.train.Example`` records, by name.
+    """Returns the selected features of ``tf.train.Example`` records, by name.
 
     >>> features = {"image": tfrecord.FixedLenFeature((), tfrecord.string, "")}
     >>> inputs = fn.readers.tfrecord(path="a.tfrecord", index_path="a.idx", features=features)  # doctest: +SKIP
@@ -167,7 +167,7 @@ class TFRecordByName(TFRecord):
             *READER_ARGUMENTS,
             *EPOCH_SHUFFLE_ARGUMENTS,
             *_FILES,
-            Argument("features", "dict[str,tfrecord.Feature]", doc="What to take, by name.", required=True),
+            Argument("features", "dict[str,tfrecord.Feature]", doc="The features to read, by name.", required=True),
         ),
         outputs=_count_features,
         random=True,

@@ -1,4 +1,4 @@
-"""`experimental.readers.video`: sequences of frames out of video files."""
+"""`experimental.readers.video`: sequences of frames from video files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.schema.libraries import PYAV
 from penstock.storage import join
 
 _FRAME_NUMBERS = ("none", "scalar", "sequence")
-# Whether start and end of a part are rounded up.
+# Whether the start and end of a clip are rounded up.
 _ROUNDINGS = {
     "start_down_end_up": (False, True),
     "start_up_end_down": (True, False),
@@ -28,7 +28,7 @@ _ROUNDINGS = {
 
 
 class _Source(NamedTuple):
-    """A file, its label, and the part of it that is read: as the list has it, or nothing."""
+    """A file, its label, and the part of it to read, as listed."""
 
     path: str
     label: int
@@ -42,27 +42,27 @@ class _Item(NamedTuple):
 
 
 def _frame_numbers(arguments: dict[str, Any]) -> str:
-    """`enable_frame_num` as one of its names; booleans mean the first number."""
+    """`enable_frame_num` as one of its names; booleans select the first."""
     value = arguments.get("enable_frame_num", "none")
     if isinstance(value, bool) or value in ("True", "False"):
         return "scalar" if str(value) == "True" else "none"
     return value or "none"
 
 
-def _has_labels(arguments: dict[str, Any]) -> bool:
+def _has_labels(arguments: dict[str, object]) -> bool:
     return arguments.get("labels") is not None or bool(arguments.get("file_list") or arguments.get("file_root"))
 
 
-def _count_outputs(arguments: dict[str, Any]) -> int:
+def _count_outputs(arguments: dict[str, object]) -> int:
     numbers = _frame_numbers(arguments) != "none"
     return 1 + _has_labels(arguments) + numbers + bool(arguments.get("enable_timestamps"))
 
 
 @register_operator
 class Video(Reader):
-    """Gives sequences of frames (uint8, FHWC, RGB); then labels, frames' numbers and times where they are asked for.
+    """Returns sequences of frames (uint8, FHWC, RGB), then labels, frame numbers and timestamps if asked for.
 
-    Any format that FFmpeg reads is decoded on the CPU (DALI does so with VP8, VP9 and MJPEG alone). It needs PyAV:
+    Any format that FFmpeg reads is decoded on the CPU (DALI's CPU reader takes VP8, VP9 and MJPEG only). Needs PyAV:
     ``pip install penstock[video]``.
 
     >>> clips = fn.experimental.readers.video(filenames=["a.mp4"], sequence_length=16, stride=2)  # doctest: +SKIP
@@ -80,14 +80,14 @@ class Video(Reader):
                 "enable_frame_num",
                 "object",
                 "none",
-                "Give the number of the first frame (`scalar`) or of all frames (`sequence`), or nothing (`none`).",
+                "Return the number of the first frame (`scalar`), of all frames (`sequence`), or nothing (`none`).",
             ),
-            Argument("enable_timestamps", "bool", False, "Give the times of the frames, in seconds."),
+            Argument("enable_timestamps", "bool", False, "Return the frames' timestamps, in seconds."),
             Argument(
                 "file_list",
                 "string",
                 "",
-                "A text file: in each line a path, a label, and maybe start and end.",
+                "A text file: in each line a path, a label, and optionally start and end.",
                 path=True,
             ),
             Argument("file_list_format", "string", "timestamps", "Start and end are `timestamps` or `frames`."),
@@ -96,22 +96,23 @@ class Video(Reader):
                 "file_list_rounding",
                 "string",
                 "start_down_end_up",
-                "Times between frames: `start_down_end_up`, `start_up_end_down`, `all_up` or `all_down`.",
+                "Rounding of times between frames: `start_down_end_up`, `start_up_end_down`, `all_up` or `all_down`.",
             ),
-            Argument("file_root", "string", "", "The folder whose folders are classes of videos.", path=True),
+            Argument("file_root", "string", "", "The folder whose folders are the classes.", path=True),
             Argument("filenames", "string[]", [], "Paths of the videos.", path=True),
-            Argument("fill_value", "int32[]", [0], 'Colour of frames behind the end, with pad_mode="constant".'),
-            Argument("image_type", "DALIImageType", RGB, "RGB; no other colour space is given yet."),
+            Argument("fill_value", "int32[]", [0], 'Colour of frames past the end, with pad_mode="constant".'),
+            Argument("image_type", "DALIImageType", RGB, "RGB; other colour spaces are not supported yet."),
             Argument("labels", "int32[]", None, "Labels of `filenames`."),
-            Argument("pad_mode", "string", "none", "What completes a video's last sequence; see `decoders.video`."),
+            Argument("pad_mode", "string", "none", "How a video's last sequence is completed; see `decoders.video`."),
             Argument("sequence_length", "int32", doc="Frames in a sequence.", required=True),
-            Argument("step", "int32", -1, "From one sequence to the next; by default they do not overlap."),
-            Argument("stride", "uint32", 1, "From one frame of a sequence to the next."),
+            Argument("step", "int32", -1, "Distance between sequences; by default they do not overlap."),
+            Argument("stride", "uint32", 1, "Distance between the frames of a sequence."),
             Argument(
                 "uniform_sample",
                 "bool",
                 False,
-                "One sequence for each video, its frames evenly spread; `stride`, `step` and `pad_mode` have no effect.",
+                "Return one sequence per video, with evenly spaced frames; `stride`, `step` and `pad_mode` have "
+                "no effect.",
             ),
         ),
         outputs=_count_outputs,
@@ -180,7 +181,7 @@ class Video(Reader):
             yield _Item(source.path, source.label, [frame + start if frame >= 0 else frame for frame in frames])
 
     def _part(self, video: VideoFile, span: tuple[str, str] | None) -> tuple[int, int]:
-        """The first frame and the one behind the last."""
+        """The first frame, and the one after the last."""
         if span is None:
             return 0, len(video)
         if self.args["file_list_format"] == "frames":

@@ -1,4 +1,4 @@
-"""`readers.webdataset`: samples that are stored as groups of files in tar archives."""
+"""`readers.webdataset`: samples stored as groups of files in tar archives."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Component(NamedTuple):
 
     @property
     def stem(self) -> str:
-        """The path up to the first dot of the file's name: what the files of a sample have in common."""
+        """The path up to the first dot of the file name, which a sample's files share."""
         folder, slash, name = self.name.rpartition("/")
         return folder + slash + name.partition(".")[0]
 
@@ -53,9 +53,9 @@ Sample = tuple["Component | None", ...]
 
 
 def list_archive(files: Files, path: str) -> Iterator[list[Component]]:
-    """The samples of an archive: runs of files whose names differ only behind the first dot.
+    """The samples of an archive: runs of files whose names differ only after the first dot.
 
-    Files without a name before that dot are left out. An archive without files has one sample, without components.
+    Files without a name before that dot are skipped. An archive without files has one sample without components.
     """
     try:
         with files.open(path) as file, tarfile.open(mode="r:", fileobj=file) as archive:
@@ -77,7 +77,7 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
     Source: the index that DALI's ``wds2idx`` writes, versions 1.1 and 1.2.
 
     Raises:
-        ValueError: the index is malformed, or speaks of another archive.
+        ValueError: the index is malformed, or belongs to another archive.
     """
     lines = files.read_text(index_path).splitlines()
     head = lines[0].split() if lines else []
@@ -100,10 +100,10 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
-    """The lines of an index of an archive, as :func:`read_index` takes them, version 1.2.
+    """The lines of an archive's index, as :func:`read_index` takes them, version 1.2.
 
     Raises:
-        ValueError: the archive is corrupt, holds no samples, or holds a file whose name has a space.
+        ValueError: the archive is corrupt, holds no samples, or holds a file with a space in its name.
     """
     listed = ([file for file in sample if file.extension] for sample in list_archive(files, path))
     samples = [sample for sample in listed if sample]
@@ -118,7 +118,7 @@ def index_lines(files: Files, path: str) -> Iterator[str]:
 
 
 def _names_files(head: list[str], index_path: str) -> bool:
-    """Whether an index with that first line holds the files' names."""
+    """Whether an index with this first line holds file names."""
     if not head:
         raise _malformed(index_path, 0, "no version signature found")
     if head[0] not in ("v1.1", "v1.2"):
@@ -156,17 +156,16 @@ def _malformed(index_path: str, line: int, fault: str) -> ValueError:
     return ValueError(f"Malformed index file at '{index_path}' line {line} - {fault}")
 
 
-# What the files' bytes may be taken for.
+# The types that the files' bytes can be read as.
 _DTYPES = (UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FLOAT16, FLOAT, FLOAT64)
 
 
 @register_operator
 class Webdataset(Reader):
-    """Gives the wanted files of each sample, one output for each entry of ``ext``.
+    """Returns the selected files of each sample, one output for each entry of ``ext``.
 
-    A sample is a run of files in an archive whose names differ only in their extensions: all that is behind the first
-    dot. An entry of ``ext`` may name several extensions, divided by semicolons: the first file with one of them is
-    taken.
+    A sample is a run of files in an archive whose names differ only in their extension: everything after the first dot.
+    An entry of ``ext`` may list several extensions, separated by semicolons: the first file with one of them is used.
 
     >>> images, labels = fn.readers.webdataset(  # doctest: +SKIP
     ...     paths=["train.tar"], ext=["jpg;png", "cls"], dtypes=[types.UINT8, types.INT32]
@@ -183,10 +182,10 @@ class Webdataset(Reader):
         arguments=(
             *READER_ARGUMENTS,
             *EPOCH_SHUFFLE_ARGUMENTS,
-            Argument("case_sensitive_extensions", "bool", True, "Extensions tell small from capital letters."),
+            Argument("case_sensitive_extensions", "bool", True, "Extensions are case sensitive."),
             Argument("dtypes", "DALIDataType[]", None, "Types of the outputs; by default all are bytes."),
             Argument(
-                "ext", "string[]", doc="Extensions of the wanted files, one entry for each output.", required=True
+                "ext", "string[]", doc="Extensions of the files to return, one entry for each output.", required=True
             ),
             Argument(
                 "index_paths",
@@ -199,8 +198,8 @@ class Webdataset(Reader):
                 "missing_component_behavior",
                 "string",
                 "",
-                "Samples that lack a file: `empty` (the default) gives it without contents, `skip` leaves the sample out, "
-                "`error` fails.",
+                "For samples that lack a file: `empty` (the default) returns an empty one, `skip` skips the "
+                "sample, `error` fails.",
             ),
             Argument("paths", "string[]", doc="Paths of the tar archives.", required=True, path=True),
         ),
@@ -250,7 +249,7 @@ class Webdataset(Reader):
         return [sample for archive in self._archives for sample in archive]
 
     def _complete(self, archive: Iterator[list[Component]]) -> Iterator[Sample]:
-        """The wanted components of the samples, without those to be skipped."""
+        """The selected components of the samples, except for skipped samples."""
         for components in archive:
             sample = tuple(self._find(components, extensions) for extensions in self._wanted)
             for component, dtype in zip(sample, self._dtypes):

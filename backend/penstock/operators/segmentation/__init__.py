@@ -1,1 +1,1 @@
-"""Operators."""
+"""Segmentation operators."""

@@ -1,4 +1,4 @@
-"""Connected components of maps of labels."""
+"""Connected components of label maps."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def _boxes(labels, left, shape, strides):  # type: ignore[no-untyped-def]
-    """Bounding boxes of the components of the elements that are ``left``, which is cleared on the way."""
+def _boxes(labels: np.ndarray, left: np.ndarray, shape: np.ndarray, strides: np.ndarray) -> np.ndarray:
+    """Bounding boxes of the components of the elements in ``left``, which is cleared in the process."""
     ndim = shape.size
     found = np.empty((16, 2 * ndim), np.int64)
     count = 0
@@ -52,11 +52,11 @@ def _boxes(labels, left, shape, strides):  # type: ignore[no-untyped-def]
 def component_boxes(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Bounding boxes of the connected components of equal labels, int64 of shape (components, 2 * ndim): starts, then ends.
 
-    Elements are connected where they share a face. The components are in the order of their first elements.
+    Elements are connected if they share a face. Components are in the order of their first elements.
 
     Args:
         labels: integers of any shape.
-        wanted: of the same shape: where components are looked for.
+        wanted: of the same shape: where to look for components.
     """
     shape = np.array(labels.shape, np.int64)
     strides = np.append(np.cumprod(shape[:0:-1])[::-1], 1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""`segmentation.random_mask_pixel`: the position of a random element of a mask."""
+"""`segmentation.random_mask_pixel`: the position of a random mask element."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from penstock.schema.samples import random_arrays
 
 @register_operator
 class RandomMaskPixel(RandomOperator):
-    """Gives the indices of an element that is drawn from the whole mask or from its foreground.
+    """The indices of an element drawn from the whole mask or its foreground.
 
-    Where there is no foreground, an element of the whole mask is drawn.
+    If there is no foreground, the element is drawn from the whole mask.
 
     >>> centre = fn.segmentation.random_mask_pixel(masks, foreground=1)
     """

@@ -1,10 +1,9 @@
-"""`segmentation.random_object_bbox`: the bounding box of a random object in a map of labels."""
+"""`segmentation.random_object_bbox`: the bounding box of a random object in a label map."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -21,10 +20,10 @@ _CLASS_ARGUMENTS = ("classes", "class_weights", "output_class")
 
 @register_operator
 class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]]):
-    """Draws a class, then one of its objects, and gives the object's bounding box.
+    """Draws a class, then one of its objects, and returns the object's bounding box.
 
-    An object is a set of elements of one label that are connected through faces. Where there is none that fits, and
-    with probability ``1 - foreground_prob``, the box is the whole map.
+    An object is a set of elements with the same label, connected by shared faces. If no object fits, and with
+    probability ``1 - foreground_prob``, the box is the whole map.
 
     >>> anchor, shape = fn.segmentation.random_object_bbox(labels, k_largest=3)
     """
@@ -36,7 +35,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
         inputs=(
             Input(
                 "input",
-                doc="Maps of labels: integers of up to 32 bits, of 1 to 6 dimensions.",
+                doc="Label maps: integers of up to 32 bits, of 1 to 6 dimensions.",
                 example=random_arrays((9, 8), (5, 6), (7, 7), dtype=np.int32, low=0, high=3),
             ),
         ),
@@ -45,7 +44,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
                 "background",
                 "int32",
                 0,
-                "The label of the background; by default 0, or one less than the lowest class where 0 is a class.",
+                "The label of the background; by default 0, or one less than the lowest class if 0 is a class.",
                 tensor=True,
                 zero_dimensional=True,
             ),
@@ -54,7 +53,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
                 "class_weights",
                 "float[]",
                 None,
-                "Relative probabilities of the classes; without `classes`, those of the labels from 0 on but the background.",
+                "Relative probabilities of the classes; without `classes`, of the labels from 0 on except the background.",
                 tensor=True,
                 example=[0.3, 0.7],
             ),
@@ -62,7 +61,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
                 "classes",
                 "int32[]",
                 None,
-                "The labels to draw from; by default all but the background.",
+                "The labels to draw from; by default all except the background.",
                 tensor=True,
                 example=[1, 2],
             ),
@@ -70,7 +69,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
                 "foreground_prob",
                 "float",
                 1.0,
-                "The probability that an object is drawn at all.",
+                "The probability of drawing an object.",
                 tensor=True,
                 zero_dimensional=True,
             ),
@@ -81,14 +80,16 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
                 "`anchor_shape` and `start_end`: two outputs; `box`: one, starts followed by ends.",
                 choices=("anchor_shape", "start_end", "box"),
             ),
-            Argument("ignore_class", "bool", False, "All labels but the background count as one class."),
-            Argument("k_largest", "int32", None, "Draw only from so many objects of the largest boxes.", example=2),
-            Argument("output_class", "bool", False, "Give the class of the object as one more output."),
+            Argument("ignore_class", "bool", False, "Treat all labels except the background as one class."),
+            Argument(
+                "k_largest", "int32", None, "Draw only from this number of objects with the largest boxes.", example=2
+            ),
+            Argument("output_class", "bool", False, "Return the object's class as one more output."),
             Argument(
                 "threshold",
                 "int32[]",
                 None,
-                "The least extents of an object: one, or one for each dimension.",
+                "The minimum extents of an object: one, or one for each dimension.",
                 tensor=True,
                 uniform=True,
                 example=[1],
@@ -224,13 +225,13 @@ def _candidates(
 
 
 def _fraction(draws: Iterator[int]) -> float:
-    """A number in [0, 1) of 64 random bits."""
+    """A number in [0, 1) from 64 random bits."""
     low = next(draws)
     return (low + next(draws) * 2.0**32) * 2.0**-64
 
 
-def _weighted(weights: Any, draws: Iterator[int]) -> int | None:
-    """An index drawn with probabilities that are proportional to ``weights``; None where they are all 0."""
+def _weighted(weights: object, draws: Iterator[int]) -> int | None:
+    """An index drawn with probabilities proportional to ``weights``; None if they are all 0."""
     sums = np.cumsum(np.array(weights, np.float64))
     if not sums[-1] > 0:
         return None
@@ -238,7 +239,7 @@ def _weighted(weights: Any, draws: Iterator[int]) -> int | None:
 
 
 def _below(classes: list[int]) -> int:
-    """The number before the lowest class, as an int32 that wraps around, or the next lower one that is no class."""
+    """The number before the lowest class as a wrapping int32, or the next lower one that is not a class."""
     label = min(classes) - 1
     if label < -(2**31):
         label += 2**32

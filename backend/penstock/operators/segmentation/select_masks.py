@@ -1,4 +1,4 @@
-"""`segmentation.select_masks`: the polygons of some masks, with just the vertices that they need."""
+"""`segmentation.select_masks`: the polygons of selected masks, with only the vertices they use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.schema.samples import fixed_arrays, random_arrays
 
 @register_operator
 class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
-    """Keeps the polygons whose masks are listed, in the order of the list; of several polygons of one mask, the last.
+    """Keeps the polygons of the listed masks, in the order of the list; of several polygons of a mask, the last.
 
     >>> polygons, vertices = fn.segmentation.select_masks(mask_ids, polygons, vertices)
     """
@@ -22,7 +22,7 @@ class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
         inputs=(
             Input(
                 "mask_ids",
-                doc="INT32, of shape (n,): the masks to keep, none twice.",
+                doc="INT32, of shape (n,): the masks to keep, without repetition.",
                 example=fixed_arrays([1], [0, 1], [0], dtype=np.int32),
             ),
             Input(
@@ -33,7 +33,7 @@ class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
             Input("vertices", doc="Of shape (vertices, coordinates).", example=random_arrays((7, 2), low=0)),
         ),
         arguments=(
-            Argument("reindex_masks", "bool", False, "Number the masks anew, in the order of ``mask_ids``, from 0."),
+            Argument("reindex_masks", "bool", False, "Renumber the masks from 0, in the order of ``mask_ids``."),
         ),
         outputs=2,
     )
@@ -71,7 +71,7 @@ class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
 
 
 def _checked_range(mask: int, ranges: dict[int, tuple[int, int]], vertices: int) -> tuple[int, int]:
-    """The first vertex of a mask and the one past the last."""
+    """The first vertex of a mask, and the one after its last."""
     if mask not in ranges:
         raise RuntimeError(f"Selected mask_id {mask} is not present in the input.")
     start, end = ranges[mask]

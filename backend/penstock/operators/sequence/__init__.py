@@ -1,1 +1,1 @@
-"""Operators."""
+"""Operators on sequences of frames."""

@@ -1,4 +1,4 @@
-"""`optical_flow`: motion between frames, by the GPU's own engine, which refuses to run here."""
+"""`optical_flow`: motion between frames, by the GPU's optical flow engine. Does not run here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.schema import Argument, Deprecation, Input, Operator, Schema, regi
 
 @register_operator
 class OpticalFlow(Operator):
-    """Refuses to run: NVIDIA's optical flow engine has no Python interface. `python_function` can call OpenCV's instead."""
+    """Does not run: NVIDIA's optical flow engine has no Python interface. `python_function` can call OpenCV's instead."""
 
     schema = Schema(
         name="OpticalFlow",
@@ -19,14 +19,14 @@ class OpticalFlow(Operator):
         ),
         min_inputs=1,
         arguments=(
-            Argument("enable_external_hints", "bool", False, "Hints come as the second input."),
-            Argument("enable_temporal_hints", "bool", False, "The frame before gives hints."),
-            Argument("hint_grid", "int32", 4, "Pixels between two hints."),
+            Argument("enable_external_hints", "bool", False, "The second input holds hints."),
+            Argument("enable_temporal_hints", "bool", False, "Use the previous frame for hints."),
+            Argument("hint_grid", "int32", 4, "Pixels between hints."),
             Argument("image_type", "DALIImageType", RGB, "Colour space of the frames."),
             Argument(
                 "output_format", "int32", 4, "Old name of `output_grid`.", deprecated=Deprecation("1.11", "output_grid")
             ),
-            Argument("output_grid", "int32", 4, "Pixels between two vectors of the output."),
+            Argument("output_grid", "int32", 4, "Pixels between vectors of the output."),
             Argument("preset", "float", 0.0, "From 0.0, slow and exact, to 1.0, fast."),
         ),
         absent="it runs on NVIDIA's optical flow engine only, which has no Python interface; `fn.python_function` can call "

@@ -1,4 +1,4 @@
-"""`sequence_rearrange`: the frames of a sequence in another order, some more than once or not at all."""
+"""`sequence_rearrange`: reorders, repeats and drops the frames of a sequence."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class SequenceRearrange(Operator[None, np.ndarray]):
         return (len(order), *shape[1:])
 
     def compute(self, sample: Sample[None, np.ndarray]) -> None:
-        # The indices are known to be good; where numpy is to check them, it makes another copy.
+        # The indices are valid; with numpy's own check there would be another copy.
         np.take(sample.inputs[0], sample.plan, axis=0, out=sample.outputs[0], mode="clip")
 
     def compute_batch(self, workspace: Workspace[None, np.ndarray]) -> None:
@@ -82,7 +82,7 @@ class SequenceRearrange(Operator[None, np.ndarray]):
         from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
         samples = workspace.live
-        # One object for each frame's way, whichever sequence it is in.
+        # One plan per pair of positions, shared by all sequences.
         ways: dict[tuple[int, int], tuple[int, int]] = {}
         sources, targets, plans = [], [], []
         for sample, source, target in zip(

@@ -1,1 +1,1 @@
-"""Operators that bring data into a pipeline from outside."""
+"""Operators that bring data into a pipeline."""

@@ -1,4 +1,4 @@
-"""`external_source`: data that the user's program feeds."""
+"""`external_source`: data fed by the program."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 
 @register_operator
 class ExternalSource(InputOperator):
-    """Gives, at each run, the oldest batch that was fed and not yet taken."""
+    """Returns, in each run, the oldest batch in the queue."""
 
     schema = Schema(
         name="ExternalSource",
         inputs=(),
         arguments=(
-            Argument("blocking", "bool", False, "A run waits until something is fed, rather than to fail."),
-            Argument("dtype", "DALIDataType", None, "The type that the data must have."),
-            Argument("layout", "layout", None, "The layout of the data, one letter a dimension."),
-            Argument("ndim", "int32", None, "The number of dimensions that each sample must have."),
+            Argument("blocking", "bool", False, "Wait for data, instead of failing, if there is none."),
+            Argument("dtype", "DALIDataType", None, "The required type of the data."),
+            Argument("layout", "layout", None, "The layout of the data, one letter per dimension."),
+            Argument("ndim", "int32", None, "The required number of dimensions of each sample."),
             Argument(
                 "no_copy", "bool", False, "Use the fed memory in place; it must stay unchanged until the run is over."
             ),
-            Argument("repeat_last", "bool", False, "When nothing new was fed, give the last batch again."),
+            Argument("repeat_last", "bool", False, "If nothing new was fed, return the last batch again."),
         ),
         stateful=True,
         aliases=(Alias("_ExternalSource", fn="_external_source"),),
@@ -55,7 +55,7 @@ class ExternalSource(InputOperator):
         self._queue.append(fed)
 
     def _checked(self, batch: TensorList) -> TensorList:
-        """The batch with its layout; raises RuntimeError unless it is as was declared, and as the batch before."""
+        """The batch with its layout; raises RuntimeError unless it is as declared, and like the batch before."""
         if not len(batch):
             return batch
         layout = self.args["layout"]

@@ -10,7 +10,7 @@ from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schem
 
 @register_operator
 class ReadFile(Operator[None, np.ndarray]):
-    """Gives the bytes of the files that the input names: each sample holds a path's characters, in UTF-8.
+    """Returns the contents of the files named by the input: each sample holds a path's characters, in UTF-8.
 
     >>> paths = fn.external_source(lambda: [np.frombuffer(b"photo.jpg", np.uint8)])
     >>> images = fn.decoders.image(fn.io.file.read(paths))  # doctest: +SKIP
@@ -41,7 +41,7 @@ class ReadFile(Operator[None, np.ndarray]):
         return [OutputSpec(UINT8, "", 1)]
 
     def infer(self, sample: Sample[None, np.ndarray]) -> tuple[int, ...]:
-        # Read here: only then the size is known for sure.
+        # Read here, as the size is not known for sure before.
         sample.plan = self.files.read(_path(sample.inputs[0]))
         return sample.plan.shape
 
@@ -50,5 +50,5 @@ class ReadFile(Operator[None, np.ndarray]):
 
 
 def _path(characters: np.ndarray) -> str:
-    """The path that a sample spells, up to the first zero."""
+    """The path in a sample, up to the first zero byte."""
     return characters.tobytes().partition(b"\0")[0].decode("utf-8", "surrogateescape")

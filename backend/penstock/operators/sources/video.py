@@ -1,4 +1,4 @@
-"""`experimental.inputs.video`: a video that the user's program feeds, given out over several batches."""
+"""`experimental.inputs.video`: a video fed by the program, returned over several batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _POLICIES = ("partial", "pad")
 
 @dataclass
 class _Clip:
-    """A video on its way: by whose ticket, how far it was given out, or why it cannot be."""
+    """A fed video: its ticket, its position, or why it cannot be read."""
 
     ticket: object
     video: Clip | None = None
@@ -30,17 +30,17 @@ class _Clip:
 
     @property
     def remaining(self) -> int:
-        """Frames that were not given yet."""
+        """The frames not yet returned."""
         return len(self.video) - self.next_frame if self.video is not None else 0
 
 
 @register_operator
 class VideoInput(InputOperator):
-    """Gives the frames of a fed video in order: each sample a sequence of them (uint8, FHWC, RGB).
+    """Returns the frames of a fed video in order: each sample is a sequence of them (uint8, FHWC, RGB).
 
-    A batch that is fed is the contents of one video file. Runs give its sequences, as many as the pipeline's batch size at a
-    time, until it is over; the last batch of a video may have fewer. Then the next video that was fed begins. It needs PyAV:
-    ``pip install penstock[video]``.
+    A fed batch is the contents of one video file. Each run returns up to a batch of its sequences until it ends; the
+    last batch of a video may be smaller. Then the next video in the queue begins. Needs PyAV: ``pip install
+    penstock[video]``.
 
     >>> frames = fn.experimental.inputs.video(name="clip", sequence_length=16)  # doctest: +SKIP
     >>> pipeline.feed_input("clip", [np.fromfile("clip.mp4", np.uint8)])  # doctest: +SKIP
@@ -52,12 +52,13 @@ class VideoInput(InputOperator):
         needs=(PYAV,),
         arguments=(
             Argument("affine", "bool", True, "Accepted for compatibility."),
-            Argument("blocking", "bool", False, "A run waits until a video is fed, rather than to fail."),
+            Argument("blocking", "bool", False, "Wait for a video, instead of failing, if there is none."),
             Argument(
                 "last_sequence_policy",
                 "string",
                 "partial",
-                "A video's last sequence, where too few frames are left for it: `partial` has fewer, `pad` adds black ones.",
+                "What happens to a video's last sequence if there are too few frames: `partial` makes it shorter, "
+                "`pad` adds black frames.",
             ),
             Argument("no_copy", "bool", False, "Use the fed memory in place until it is opened."),
             Argument("sequence_length", "int32", doc="Frames in a sequence.", required=True),
@@ -79,7 +80,7 @@ class VideoInput(InputOperator):
         self._clips: deque[_Clip] = deque()
 
     def _add(self, fed: FedBatch) -> None:
-        """Adds a video, to be given when those before it are over; one that cannot be opened fails then."""
+        """Queues a video; one that cannot be opened fails when its turn comes."""
         try:
             self._clips.append(_Clip(fed.ticket, _opened(fed.batch, self.decoding)))
         except (ValueError, PenstockError) as error:
@@ -91,7 +92,7 @@ class VideoInput(InputOperator):
 
     @property
     def waiting(self) -> int:
-        """How many videos are not over."""
+        """The number of videos that have not ended."""
         return len(self._clips)
 
     def has_data(self) -> bool:
@@ -133,7 +134,7 @@ def _opened(batch: TensorList, decoding: Decoding) -> Clip:
         raise ValueError("A batch without samples was fed: the contents of one video file are wanted")
     if batch.dtype != UINT8:
         raise ValueError(f"The contents of a video file are wanted, of type uint8; got {batch.dtype}")
-    # Only the first sample counts, and of it only the bytes, whatever its shape.
+    # Only the first sample is used, and only its bytes, whatever its shape.
     sample = host_view((batch.as_cpu() if isinstance(batch, TensorListGPU) else batch).samples[0])
     try:
         video = open_video(np.ascontiguousarray(sample).reshape(-1), decoding)

@@ -1,4 +1,4 @@
-"""JAX: iterators that give arrays, on one device or spread over several, and functions of arrays as operators."""
+"""JAX: iterators that return arrays, on one device or sharded over several, and functions of arrays as operators."""
 
 from penstock.plugin.base_iterator import LastBatchPolicy
 from penstock.plugin.jax import fn, integration

@@ -1,4 +1,4 @@
-"""Iterators that can be looked ahead in, with the interface of Google CLU's ``PeekableDatasetIterator``."""
+"""Iterators with lookahead, with the interface of Google CLU's ``PeekableDatasetIterator``."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from penstock.plugin.jax.iterators import DALIGenericIterator, data_iterator
 
 try:
     from clu.data.dataset_iterator import ArraySpec
-except ImportError:  # Without CLU, JAX's own description of an array has the same attributes.
+except ImportError:  # Without CLU, JAX's own description of an array, which has the same attributes.
     from jax import ShapeDtypeStruct as ArraySpec
 
 
 def get_spec_for_array(jax_array: jax.Array) -> Any:
-    """Shape and dtype of an array, as CLU's ``ArraySpec``, or JAX's ``ShapeDtypeStruct`` where CLU is not installed."""
+    """Shape and dtype of an array, as CLU's ``ArraySpec``, or JAX's ``ShapeDtypeStruct`` if CLU is not installed."""
     return ArraySpec(shape=jax_array.shape, dtype=jax_array.dtype)
 
 
 class DALIGenericPeekableIterator(DALIGenericIterator):
-    """A :class:`~penstock.plugin.jax.DALIGenericIterator` that shows its next batch without taking it.
+    """A :class:`~penstock.plugin.jax.DALIGenericIterator` that can return its next batch without taking it.
 
-    Shapes and types must be the same in all batches; ``next`` and ``peek`` raise ValueError where they are not.
+    Shapes and types must be the same in all batches; otherwise ``next`` and ``peek`` raise ValueError.
 
     Args: those of :class:`~penstock.plugin.jax.DALIGenericIterator`.
     """
 
     _pool: ThreadPoolExecutor | None = None
     _peeked: dict[str, jax.Array] | None = None
-    _element_spec: dict[str, Any] | None = None
+    _element_spec: dict[str, object] | None = None
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
@@ -55,20 +55,20 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         return self if self._peeked is not None else super().__iter__()
 
     def peek(self) -> dict[str, jax.Array]:
-        """The batch that ``next`` will give."""
+        """The batch that ``next`` will return."""
         with self._lock:
             if self._peeked is None:
                 self._peeked = self._checked(super().__next__())
             return self._peeked
 
     def peek_async(self) -> Future[dict[str, jax.Array]]:
-        """A future of :meth:`peek`, which runs on a thread of its own."""
+        """A future of :meth:`peek`, which runs on its own thread."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(max_workers=1)
         return self._pool.submit(self.peek)
 
     def checkpoints(self) -> list[bytes]:
-        """See the base class; raises RuntimeError while a batch that was looked at is not taken."""
+        """See the base class; raises RuntimeError if a batch was peeked and not taken."""
         if self._peeked is not None:
             raise RuntimeError("A batch was looked at by `peek`: take it by `next` before making a checkpoint.")
         return super().checkpoints()

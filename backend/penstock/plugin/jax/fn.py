@@ -21,20 +21,20 @@ def jax_function(
     device: str | None = None,
     preserve: bool = True,
 ) -> Callable[..., Any]:
-    """Decorator: makes a function of JAX arrays one of a pipeline's nodes.
+    """Decorator: makes a function of JAX arrays a node of a pipeline.
 
     Args:
-        function: gets for each input an array whose first dimension is the batch (samples must be equal in shape), and
+        function: takes for each input an array whose first dimension is the batch (samples must have equal shapes), and
             returns one (several as a tuple). It may be compiled with ``jax.jit``.
         num_outputs: how many arrays it returns; 0: it returns None.
-        output_layouts: the layout of a sample: of all outputs, or a sequence: of each. By default an output has that of
-            the input at the same place, if it has as many dimensions.
-        sharding: the arrays are seen as global ones of this sharding; for processes with one device each.
-        device: ``cpu`` or ``gpu``; by default where the inputs are.
+        output_layouts: the layout of a sample, for all outputs, or a sequence of them. By default an output has that of
+            the input at the same position, if it has as many dimensions.
+        sharding: view the arrays as global ones with this sharding; for processes with one device each.
+        device: ``cpu`` or ``gpu``; by default that of the inputs.
         preserve: call it even if no output of the pipeline depends on it.
 
     Raises:
-        NotImplementedError: ``sharding`` where this process has several devices.
+        NotImplementedError: ``sharding`` if this process has several devices.
 
     >>> @jax_function  # doctest: +SKIP
     ... @jax.jit
@@ -57,8 +57,8 @@ def jax_function(
     return decorate if function is None else decorate(function)
 
 
-def _on_global_arrays(function: Callable[..., Any], sharding: jax.sharding.Sharding) -> Callable[..., Any]:
-    """The function, called with this process's shards as global arrays; gives its shards of the results."""
+def _on_global_arrays(function: Callable[..., Any], sharding: jax.sharding.Sharding) -> Callable[..., object]:
+    """The function, called with this process's shards as global arrays; returns its shards of the results."""
     if jax.local_device_count() != 1:
         raise NotImplementedError(
             f"`sharding` needs processes with one device each; this one has {jax.local_device_count()}"
@@ -76,7 +76,7 @@ def _on_global_arrays(function: Callable[..., Any], sharding: jax.sharding.Shard
 
 
 def global_array(shards: Sequence[Any], sharding: jax.sharding.Sharding) -> jax.Array:
-    """The shards of this process, each on its device, as an array whose first dimension is spread over all devices."""
+    """The shards of this process, each on its device, as an array whose first dimension is sharded over all devices."""
     first = shards[0].shape
     return jax.make_array_from_single_device_arrays(
         (len(sharding.device_set) * first[0], *first[1:]), sharding, list(shards)

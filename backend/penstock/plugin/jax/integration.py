@@ -9,15 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def to_jax_array(array: Any) -> jax.Array:
-    """A numpy array's memory as a JAX array, or a copy where it may not be shared.
+def to_jax_array(array: object) -> jax.Array:
+    """A numpy array's memory as a JAX array, or a copy if it cannot be shared.
 
     Args:
-        array: a numpy array, or a CuPy array whose contents are valid.
+        array: a numpy array, or a CuPy array with valid contents.
     """
     if isinstance(array, np.ndarray):
         return jax.dlpack.from_dlpack(array) if array.flags.writeable else jnp.array(array)
-    # The pipeline takes its memory back when this is dropped, which JAX's queued work would not notice: so it is copied.
+    # The pipeline reuses its memory when this is dropped, although JAX's queued work may still need it: so it is
+    # copied.
     return jnp.array(jax.dlpack.from_dlpack(array), copy=True).block_until_ready()
 
 
@@ -27,6 +28,6 @@ def _to_jax_array(dali_tensor: Any, copy: bool) -> jax.Array:
     return array.copy() if copy else array
 
 
-def _jax_device(jax_array: jax.Array) -> Any:
+def _jax_device(jax_array: jax.Array) -> object:
     """The device that holds the array. DALI's name."""
     return jax_array.device

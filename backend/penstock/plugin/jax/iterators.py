@@ -1,4 +1,4 @@
-"""Iterators that give a pipeline's batches as JAX arrays."""
+"""Iterators that return a pipeline's batches as JAX arrays."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _DEFAULT_NUM_THREADS = 4
 
 
 class DALIGenericIterator(BaseIterator):
-    """Gives batches as ``{name: jax.Array}``; samples of one output must be equal in shape.
+    """Returns batches as ``{name: jax.Array}``; samples of one output must have equal shapes.
 
     >>> for batch in DALIGenericIterator(pipe, ["images", "labels"], reader_name="files"):  # doctest: +SKIP
     ...     images, labels = batch["images"], batch["labels"]
 
     Args:
-        pipelines: one, or a list (one for each device), of equal batch size.
-        output_map: names for the pipeline's outputs, in their order.
+        pipelines: one, or a list (one per device), with equal batch sizes.
+        output_map: names for the pipeline's outputs, in order.
         size, reader_name, auto_reset, last_batch_padded, last_batch_policy, prepare_first_batch: see
             :class:`~penstock.plugin.base_iterator.BaseIterator`. ``LastBatchPolicy.PARTIAL`` is not supported.
         sharding: the shards of all pipelines become one global array of this sharding.
@@ -101,7 +101,7 @@ def _addressable(sharding: Any) -> list[jax.Device]:
 
 
 def _stacked(shards: list[jax.Array]) -> jax.Array:
-    """Shards with a leading dimension: spread over their devices, or on the one where they all are."""
+    """Shards with a leading dimension: sharded over their devices, or on the one where they all are."""
     devices = [next(iter(shard.devices())) for shard in shards]
     if len(set(devices)) == 1 and len(devices) > 1:
         return jnp.stack(shards)
@@ -116,12 +116,12 @@ def _stacked(shards: list[jax.Array]) -> jax.Array:
 
 
 def default_num_threads_value() -> int:
-    """The threads of a decorated function's pipelines where the caller does not say."""
+    """The default number of threads of a decorated function's pipelines."""
     return _DEFAULT_NUM_THREADS
 
 
 def data_iterator(
-    pipeline_fn: Callable[..., Any] | None = None,
+    pipeline_fn: Callable[..., object] | None = None,
     output_map: Sequence[str] = (),
     size: int = -1,
     reader_name: str | None = None,
@@ -135,19 +135,19 @@ def data_iterator(
     *,
     _kind: type[DALIGenericIterator] = DALIGenericIterator,
 ) -> Callable[..., Any]:
-    """Decorator: calling the graph-defining function gives a :class:`DALIGenericIterator`.
+    """Decorator: calling the graph-defining function returns a :class:`DALIGenericIterator`.
 
-    The call takes the function's arguments, those of :class:`~penstock.Pipeline`, and ``checkpoints`` (what the
-    iterator's method of that name gave). ``num_threads`` is 4 unless given; ``device_id`` the first GPU, or None.
+    The call takes the function's arguments, those of :class:`~penstock.Pipeline`, and ``checkpoints`` (returned by the
+    iterator's method of that name). ``num_threads`` is 4 by default; ``device_id`` the first GPU, or None.
 
     Args:
         pipeline_fn: with ``sharding`` or ``devices``: it takes ``shard_id`` and ``num_shards``; one pipeline is made
             for each device of this process, and ``batch_size`` at the call is that of all devices together.
-        output_map: names for the pipeline's outputs, in their order.
+        output_map: names for the pipeline's outputs, in order.
         size, reader_name, auto_reset, last_batch_padded, last_batch_policy, prepare_first_batch: see
             :class:`~penstock.plugin.base_iterator.BaseIterator`. ``LastBatchPolicy.PARTIAL`` is not supported.
-        sharding: batches are global arrays of this sharding.
-        devices: batches have a leading dimension that is spread over these devices.
+        sharding: return global arrays with this sharding.
+        devices: return batches with a leading dimension that is sharded over these devices.
         pmap_compatible: see :class:`DALIGenericIterator`.
 
     Raises:
@@ -181,7 +181,7 @@ def _decorator_of(
     sharding: jax.sharding.Sharding | None,
     devices: Sequence[jax.Device] | None,
     **settings: Any,
-) -> Callable[..., Any]:
+) -> Callable[..., object]:
     """The decorator that makes iterators of class ``kind``; see :func:`data_iterator`."""
     if sharding is not None and devices is not None:
         raise ValueError("Only one of `sharding` and `devices` arguments can be provided.")
@@ -235,5 +235,5 @@ def _one_for_each(
 
 
 def _gpu(index: int) -> int | None:
-    """The GPU of this number; None where there are none."""
+    """The GPU with this number; None if there is none."""
     return index if cuda.device_count() else None

@@ -1,4 +1,4 @@
-"""Numba: functions that it compiles, as operators."""
+"""Numba: compiled functions as operators."""
 
 from penstock.plugin.numba import experimental, fn
 from penstock.python_function import NumbaFunction

@@ -1,4 +1,4 @@
-"""The place where :class:`NumbaFunction` was at first."""
+"""The original location of :class:`NumbaFunction`."""
 
 from penstock.python_function import NumbaFunction
 

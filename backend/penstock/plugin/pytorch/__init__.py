@@ -1,4 +1,4 @@
-"""PyTorch: iterators that give tensors, and Python operators that take them."""
+"""PyTorch: iterators that return tensors, and Python operators on them."""
 
 from penstock.plugin.base_iterator import LastBatchPolicy
 from penstock.plugin.pytorch import fn

@@ -1,4 +1,4 @@
-"""Iterators that give a pipeline's batches as PyTorch tensors."""
+"""Iterators that return a pipeline's batches as PyTorch tensors."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from penstock.plugin.pytorch.tensors import from_device, from_host
 
 class _TorchIterator(NamedOutputsIterator):
     def _share_outputs(self, pipe: Pipeline) -> tuple[Any, ...]:
-        # PyTorch's current stream waits for the batch, the calling thread does not.
+        # PyTorch's current stream waits for the batch; the calling thread does not.
         stream = None if pipe.device_id is None else torch.cuda.current_stream(pipe.device_id)
         with pipe.running_through(PipelineAPIType.ITERATOR):
             return pipe.share_outputs(stream)
 
-    def _data(self, pipe: Pipeline, name: str, batch: Any) -> Any:
+    def _data(self, pipe: Pipeline, name: str, batch: Any) -> object:
         return _tensor(pipe, batch.as_tensor())
 
-    def _first(self, count: int, data: Any) -> Any:
+    def _first(self, count: int, data: Any) -> object:
         is_sparse = isinstance(data, torch.Tensor) and data.is_sparse
         return data.narrow_copy(0, 0, count) if is_sparse else data[:count]
 
@@ -36,10 +36,10 @@ def _tensor(pipe: Pipeline, tensor: Any) -> torch.Tensor:
 
 
 class DALIGenericIterator(_TorchIterator):
-    """Gives batches as a list with one ``{name: torch.Tensor}`` for each pipeline.
+    """Returns batches as a list with one ``{name: torch.Tensor}`` for each pipeline.
 
-    Tensors have the batch as their first dimension, share the pipeline's memory, and stay valid as long as they are kept.
-    Samples of one output must be equal in shape.
+    A tensor's first dimension is the batch. Tensors share the pipeline's memory, and stay valid as long as they are
+    kept. Samples of one output must have equal shapes.
 
     Args: those of :class:`~penstock.plugin.named_outputs.NamedOutputsIterator`.
 
@@ -54,12 +54,12 @@ class DALIClassificationIterator(DataAndLabels, DALIGenericIterator):
 
 
 class DALIRaggedIterator(_TorchIterator):
-    """A :class:`DALIGenericIterator` for outputs whose samples differ in shape.
+    """A :class:`DALIGenericIterator` for outputs whose samples have different shapes.
 
     Args:
-        output_types: for each output, ``DENSE_TAG``: one tensor, of samples of equal shape; ``SPARSE_LIST_TAG``: a list of
-            the samples; ``SPARSE_COO_TAG``: a sparse tensor in coordinate format, whose rows are one-dimensional samples.
-            None: all are dense.
+        output_types: for each output, ``DENSE_TAG``: one tensor of samples with equal shapes; ``SPARSE_LIST_TAG``: a
+            list of the samples; ``SPARSE_COO_TAG``: a sparse tensor in coordinate format, whose rows are
+            one-dimensional samples. None: all are dense.
     """
 
     DENSE_TAG = "dense"
@@ -100,7 +100,7 @@ class DALIRaggedIterator(_TorchIterator):
             prepare_first_batch,
         )
 
-    def _data(self, pipe: Pipeline, name: str, batch: Any) -> Any:
+    def _data(self, pipe: Pipeline, name: str, batch: Any) -> object:
         kind = self._output_types[name]
         if kind == self.DENSE_TAG:
             return super()._data(pipe, name, batch)

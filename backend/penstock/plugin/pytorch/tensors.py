@@ -1,4 +1,4 @@
-"""Batches as PyTorch tensors, without copies where that is possible."""
+"""Batches as PyTorch tensors, without copies if possible."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from penstock.tensors.cuda import require_cupy
 class _Lease:
     """Holds an array of a pipeline while PyTorch uses its memory.
 
-    A pipeline makes its batches on a stream of its own, and takes memory back as soon as nothing refers to it. What
-    PyTorch has still to do with it must come first: so the stream is made to wait for PyTorch's.
+    A pipeline computes its batches on its own stream, and reuses memory as soon as nothing refers to it. PyTorch's
+    queued work on it must finish first: so the stream waits for PyTorch's.
     """
 
     def __init__(self, array: Any, producer: Any, consumer: Any) -> None:
@@ -27,12 +27,12 @@ class _Lease:
 
 
 def from_host(array: Any) -> torch.Tensor:
-    """A tensor that shares the memory of a numpy array; a copy where that may not be written to."""
+    """A tensor that shares the memory of a numpy array; a copy if that is read-only."""
     return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
 def from_device(array: Any, producer: Any = None) -> torch.Tensor:
-    """A tensor that shares the memory of a CuPy array whose contents are valid on PyTorch's current stream.
+    """A tensor that shares the memory of a CuPy array with valid contents on PyTorch's current stream.
 
     Args:
         array: C-contiguous.

@@ -1,1 +1,1 @@
-"""Checks of encoded data's headers, before any library sees them: one module for each family of formats."""
+"""Header checks of encoded data, before any library parses it: one module per family of formats."""

@@ -1,4 +1,4 @@
-"""Recordings: the headers of WAV, FLAC and Ogg, and which of all formats is trusted.
+"""Recordings: the headers of WAV, FLAC and Ogg, and which formats are trusted.
 
 Sources: Microsoft, Multimedia Programming Interface and Data Specifications 1.0 (RIFF WAVE) and WAVEFORMATEXTENSIBLE;
 RFC 9639 (FLAC), sections 8.2 and 9; RFC 3533 (Ogg), section 6; Xiph.org, Vorbis I, section 4.2.2; RFC 7845 (Opus in Ogg), 5.1.
@@ -15,16 +15,16 @@ _MAX_CHANNELS = 1024  # libsndfile's limit
 
 
 class CorruptRecordingError(PenstockError, ValueError):
-    """The bytes are no recording, or one that is cut short or damaged."""
+    """The bytes are not a recording, or one that is truncated or damaged."""
 
 
 class SoundFormat(NamedTuple):
     """The format of an encoded recording.
 
     Attributes:
-        title: as people call it.
-        trusted: its decoder has proven that it survives what strangers make, so it is used in the process itself where
-            decoders are isolated as far as need be: plain samples in WAV, and FLAC.
+        title: its common name.
+        trusted: its decoder has proven robust against malicious files, so with isolation set to ``auto`` it runs in
+            this process: plain samples in WAV, and FLAC.
     """
 
     title: str
@@ -32,7 +32,7 @@ class SoundFormat(NamedTuple):
 
 
 def check_recording(data: memoryview) -> SoundFormat:
-    """The format of a recording; raises CorruptRecordingError where what its header announces cannot be."""
+    """The format of a recording; raises CorruptRecordingError for impossible header values."""
     start = bytes(data[:12])
     if start[:4] == b"RIFF" and start[8:] == b"WAVE":
         return _check_wav(data)
@@ -44,7 +44,7 @@ def check_recording(data: memoryview) -> SoundFormat:
 
 
 def check_length(frames: int, channels: int, rate: int, available: int) -> None:
-    """Raises CorruptRecordingError where a file of ``available`` bytes cannot hold what it announces."""
+    """Raises CorruptRecordingError if a file of ``available`` bytes cannot hold what its header declares."""
     _check(0 < channels <= _MAX_CHANNELS, f"it has {channels} channels")
     _check(rate > 0, f"its sample rate is {rate} Hz")
     _check(

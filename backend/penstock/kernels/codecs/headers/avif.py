@@ -1,4 +1,4 @@
-"""AVIF: the largest image that a file's properties tell of.
+"""AVIF: the largest image declared in a file's properties.
 
 Source: ISO/IEC 23008-12 (HEIF), 6.5.3 (ispe) and 9 (iprp, ipco); ISO/IEC 14496-12, 4.2 (boxes); AV1 Image File Format 1.1.
 """
@@ -22,9 +22,9 @@ def is_avif(data: memoryview) -> bool:
 
 
 def check_avif(data: memoryview) -> Declared:
-    """The largest that an AVIF announces; raises CorruptImageError where that cannot be."""
+    """The largest image of an AVIF; raises CorruptImageError for impossible header values."""
     meta = _box(data, b"meta")
-    # Version and flags come before what a full box holds.
+    # A full box begins with version and flags.
     properties = _box(_box(meta[4:], b"iprp"), b"ipco")
     sizes = [contents for name, contents in boxes(properties, "AVIF") if name == b"ispe"]
     check(bool(sizes), "AVIF: it tells no image's size")

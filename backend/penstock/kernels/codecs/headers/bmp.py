@@ -1,4 +1,4 @@
-"""BMP: the file's and the bitmap's header.
+"""BMP: the file header and the bitmap header.
 
 Source: Microsoft, Windows GDI: BITMAPFILEHEADER, BITMAPCOREHEADER, BITMAPINFOHEADER, BITMAPV4HEADER, BITMAPV5HEADER.
 """
@@ -14,18 +14,18 @@ _FILE_HEADER = 14
 _CORE, _INFO = 12, 40
 _DEPTHS = (1, 2, 4, 8, 16, 24, 32)
 _RGB, _RLE8, _RLE4, _BIT_FIELDS, _ALPHA_BIT_FIELDS = 0, 1, 2, 3, 6
-# Rows that are not compressed may lack their padding, a run of 255 pixels takes two bytes; skipped pixels take none.
+# Uncompressed rows may lack padding, a run of 255 pixels takes two bytes; skipped pixels take none.
 _PLAIN_RATIO, _RUNS_RATIO = 4, 10_000
 
 
 def check_bmp(data: memoryview) -> Declared:
-    """What a BMP announces; raises CorruptImageError where that cannot be."""
+    """A BMP's header; raises CorruptImageError for impossible values."""
     check(len(data) >= _FILE_HEADER + _CORE, "BMP: it is cut short within its header")
     return check_bitmap(data[_FILE_HEADER:], len(data), "BMP")
 
 
 def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Declared:
-    """What a bitmap's header announces, for a file of ``available`` bytes."""
+    """A bitmap's header, in a file of ``available`` bytes."""
     check(len(bitmap) >= _CORE, f"{kind}: it is cut short within its header")
     (size,) = struct.unpack_from("<I", bitmap)
     check(size == _CORE or (_INFO <= size <= 124 and len(bitmap) >= _INFO), f"{kind}: its header is of {size} bytes")
@@ -34,7 +34,7 @@ def check_bitmap(bitmap: memoryview, available: int, kind: str) -> Declared:
         width, height, _, bits = struct.unpack_from("<HHHH", bitmap, 4)
     else:
         width, height, _, bits, compression = struct.unpack_from("<iiHHI", bitmap, 4)
-    height = abs(height)  # Negative where the first row is on top.
+    height = abs(height)  # Negative if the first row is on top.
     check(width > 0 and height > 0, f"{kind}: its size is {height}x{width}")
     check(bits in _DEPTHS, f"{kind}: its pixels have {bits} bits")
     check(

@@ -1,4 +1,4 @@
-"""What a file's header announces, and the checks that several formats share."""
+"""The result of a header check, and checks that several formats share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from penstock.kernels.codecs.image_errors import CorruptImageError
 
 
 class Declared(NamedTuple):
-    """What an image's header announces.
+    """What an image's header declares.
 
     Attributes:
         height, width: in pixels, as stored.
         channels: as stored.
-        bits: of one value of a channel, as stored.
-        crash_prone: it is of a kind over which the format's decoders are known to end the process.
+        bits: per value, as stored.
+        crash_prone: whether its kind is known to crash the format's decoders.
     """
 
     height: int
@@ -30,22 +30,22 @@ class Declared(NamedTuple):
 
 
 def check(condition: bool, what: str) -> None:
-    """Raises CorruptImageError, saying ``what`` is wrong, unless the condition holds."""
+    """Raises CorruptImageError with ``what`` is wrong, unless the condition holds."""
     if not condition:
         raise CorruptImageError(f"Damaged {what}")
 
 
-# What an image may take in any case: damaged files of ordinary size are left to the libraries, which say more of them.
+# Always allowed: damaged files of ordinary size are left to the libraries, whose errors say more.
 _SMALL = 1 << 24
 
 
 def check_density(declared: Declared, available: int, ratio: int, kind: str) -> None:
-    """Raises CorruptImageError where a file cannot hold what it announces, so that a few bytes reserve no gigabytes.
+    """Raises CorruptImageError if a file cannot hold the image it declares: a few bytes must not reserve gigabytes.
 
     Args:
         declared: by the header.
-        available: the bytes that are there.
-        ratio: the most bytes of pixels that a byte of such a file can stand for.
+        available: the size of the file.
+        ratio: the largest number of pixel bytes that one byte of such a file can encode.
         kind: the format's name, for the message.
     """
     if declared.size > max(ratio * available, _SMALL):

@@ -1,4 +1,4 @@
-"""GIF: the screen's size and that of the first image.
+"""GIF: the sizes of the screen and the first image.
 
 Source: CompuServe, Graphics Interchange Format, version 89a, sections 17 to 22.
 """
@@ -13,12 +13,12 @@ SIGNATURES = (b"GIF87a", b"GIF89a")
 _SCREEN = 13
 _EXTENSION, _IMAGE = 0x21, 0x2C
 _MAX_BLOCKS = 10_000
-# A code of 12 bits stands for 4096 pixels at most.
+# A 12-bit code stands for at most 4096 pixels.
 _LZW_RATIO = 2731
 
 
 def check_gif(data: memoryview) -> Declared:
-    """What a GIF announces; raises CorruptImageError where that cannot be."""
+    """A GIF's header; raises CorruptImageError for impossible values."""
     check(len(data) >= _SCREEN, "GIF: it is cut short within its header")
     width, height, flags = struct.unpack_from("<HHB", data, 6)
     position = _SCREEN + _colours(flags)
@@ -28,7 +28,7 @@ def check_gif(data: memoryview) -> Declared:
             check(position + 10 <= len(data), "GIF: it is cut short within its first image")
             left, top, columns, rows = struct.unpack_from("<HHHH", data, position + 1)
             check(columns > 0 and rows > 0, f"GIF: its first image is of {rows}x{columns} pixels")
-            # Readers enlarge the screen where it is too small.
+            # Readers enlarge a screen that is too small.
             declared = Declared(max(height, top + rows), max(width, left + columns))
             check_density(Declared(rows, columns, 1), len(data), _LZW_RATIO, "GIF")
             return declared
@@ -38,12 +38,12 @@ def check_gif(data: memoryview) -> Declared:
 
 
 def _colours(flags: int) -> int:
-    """The bytes of the table of colours that the flags tell of."""
+    """The size of the colour table that the flags declare."""
     return 3 << (flags & 7) + 1 if flags & 0x80 else 0
 
 
 def _skip_blocks(data: memoryview, position: int) -> int:
-    """Where a sequence of sub-blocks ends."""
+    """The position after a sequence of sub-blocks."""
     while position < len(data) and data[position]:
         position += data[position] + 1
     return position + 1

@@ -16,7 +16,7 @@ _MAX_IMAGES = 256
 
 
 def check_ico(data: memoryview) -> Declared:
-    """The largest that an ICO announces; raises CorruptImageError where that cannot be."""
+    """The largest image of an ICO; raises CorruptImageError for impossible header values."""
     check(len(data) >= _DIRECTORY, "ICO: it is cut short within its header")
     (count,) = struct.unpack_from("<H", data, 4)
     check(0 < count <= _MAX_IMAGES, f"ICO: it has {count} images")
@@ -32,5 +32,5 @@ def _check_entry(data: memoryview, entry: int) -> Declared:
     if bytes(image[:8]) == png.SIGNATURE:
         return png.check_png(image)
     declared = bmp.check_bitmap(image, len(data), "ICO")
-    # The mask lies above the image.
+    # The mask is stored above the image.
     return declared._replace(height=declared.height // 2)

@@ -1,4 +1,4 @@
-"""Which format an encoded image is of, and the check of its header."""
+"""Detects the format of an encoded image, and checks its header."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from penstock.kernels.codecs.headers.declared import Declared
 
 
 class ImageFormat(NamedTuple):
-    """A format of images.
+    """An image format.
 
     Attributes:
-        title: as people call it.
-        check: tells what a header announces; raises CorruptImageError where that cannot be.
-        trusted: its decoders have proven that they survive what strangers make, so it is decoded in the process itself
-            where decoders are isolated as far as need be.
+        title: its common name.
+        check: returns what a header declares; raises CorruptImageError for impossible values.
+        trusted: its decoders have proven robust against malicious files, so with isolation set to ``auto`` they run in
+            this process.
     """
 
     title: str
@@ -48,7 +48,7 @@ _LONGEST = max(map(len, _BY_SIGNATURE))
 
 
 def image_format(data: memoryview) -> ImageFormat | None:
-    """The format of an encoded image other than JPEG; None where the bytes are of none that is read."""
+    """The format of an encoded image other than JPEG; None if it is not supported."""
     start = bytes(data[:_LONGEST])
     for signature, found in _BY_SIGNATURE.items():
         if start.startswith(signature):

@@ -16,18 +16,18 @@ _LAST = {_START_OF_SCAN, _END_OF_IMAGE}
 _WITHOUT_LENGTH = {_FILL, 0x01, *range(0xD0, 0xD8), *_LAST}
 _START_OF_FRAME = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _FIRST_ARITHMETIC = 0xC9
-# A segment begins with a prefix, a marker and its length; a frame's header with precision, height, width and components.
+# A segment begins with a prefix, a marker and its length; a frame header with precision, height, width and components.
 _SEGMENT, _FRAME = struct.Struct(">BBH").unpack_from, struct.Struct(">BHHB").unpack_from
 _FRAME_SIZE, _COMPONENT_SIZE, _MAX_COMPONENTS = 8, 3, 4
-# Horizontal and vertical factor in one byte.
+# Horizontal and vertical factors share a byte.
 _FACTORS = frozenset(across << 4 | down for across in range(1, 5) for down in range(1, 5))
 _PRECISIONS = range(2, 17)
-# A Huffman code of one bit stands for a block, and that, at most, for 16 blocks of a component with a scan of its own.
+# A one-bit Huffman code stands for a block, or for up to 16 blocks of a component with a scan of its own.
 _SMALL, _DENSEST = 1 << 24, 10_000
 
 
 class JpegHeader(NamedTuple):
-    """What the segments before a JPEG's first scan tell.
+    """The content of the segments before a JPEG's first scan.
 
     Attributes:
         height, width, channels: of the image, as stored.
@@ -41,7 +41,7 @@ class JpegHeader(NamedTuple):
 
 
 def check_jpeg(data: memoryview) -> JpegHeader:
-    """What a JPEG announces; raises CorruptImageError where that cannot be."""
+    """A JPEG's header; raises CorruptImageError for impossible values."""
     exif: memoryview | None = None
     size: tuple[int, int, int] | None = None
     position = 2

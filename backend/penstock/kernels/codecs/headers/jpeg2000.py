@@ -16,17 +16,17 @@ _SIZ = struct.Struct(">HHIIIIIIIIH")
 _SOT, _COD, _COC, _SIZ_MARKER = 0xFF90, 0xFF52, 0xFF53, 0xFF51
 _MAX_COMPONENTS, _MAX_TILES = 16384, 65535
 _MAX_BITS = 38
-# A tile takes two markers and what the first of them tells; decoders reserve kilobytes for each.
+# The smallest tile has two markers, the first with parameters; decoders reserve kilobytes for each tile.
 _MIN_TILE_BYTES, _FEW_TILES = 14, 64
 _MAX_SEGMENTS, _MAX_BOXES = 4096, 256
 _MAX_LEVELS, _MAX_PROGRESSION = 32, 4
-# Exponents of a code-block's sides, less 2.
+# Exponents of a code-block's sides, minus 2.
 _MAX_SIDE, _MAX_AREA = 8, 8
 _DENSEST = 10_000
 
 
 def check_jpeg2000(data: memoryview) -> Declared:
-    """What a JPEG 2000 file or codestream announces; raises CorruptImageError where that cannot be."""
+    """The header of a JPEG 2000 file or codestream; raises CorruptImageError for impossible values."""
     if bytes(data[:4]) == CODESTREAM_SIGNATURE:
         return _check_codestream(data)
     header, codestream = _find_boxes(data)
@@ -77,7 +77,7 @@ def _check_tiles(end: tuple[int, int], start: tuple[int, int], tiles: list[int],
 
 
 def _check_components(data: memoryview, position: int, count: int) -> int:
-    """The most bits that a component has."""
+    """The largest bit depth of a component."""
     most = 0
     for at in range(position, position + 3 * count, 3):
         bits = (data[at] & 0x7F) + 1
@@ -88,7 +88,7 @@ def _check_components(data: memoryview, position: int, count: int) -> int:
 
 
 def _segments(data: memoryview, position: int) -> Iterator[tuple[int, memoryview]]:
-    """The marker segments of the main header behind the image's size: marker and contents."""
+    """The marker segments of the main header after the image's size: marker and contents."""
     for _ in range(_MAX_SEGMENTS):
         check(position + 4 <= len(data), "JPEG 2000: it is cut short within its header")
         marker, length = struct.unpack_from(">HH", data, position)
@@ -102,7 +102,7 @@ def _segments(data: memoryview, position: int) -> Iterator[tuple[int, memoryview
 
 
 def _check_coding(marker: int, segment: memoryview, components: int) -> None:
-    """Checks how an image (COD) or one of its components (COC) is coded."""
+    """Checks the coding parameters of an image (COD) or a component (COC)."""
     if marker == _COD:
         check(len(segment) >= 10, "JPEG 2000: its coding style is cut short")
         style, progression, layers, _ = struct.unpack_from(">BBHB", segment)
@@ -132,10 +132,10 @@ def _check_coding(marker: int, segment: memoryview, components: int) -> None:
 
 
 def boxes(data: memoryview, kind: str) -> Iterator[tuple[bytes, memoryview]]:
-    """The boxes that follow each other in ``data``: name and contents.
+    """The boxes in ``data``: name and contents.
 
     Raises:
-        CorruptImageError: one reaches beyond the end, or there are too many.
+        CorruptImageError: one extends beyond the end, or there are too many.
     """
     position = 0
     for _ in range(_MAX_BOXES):
@@ -156,7 +156,7 @@ def boxes(data: memoryview, kind: str) -> Iterator[tuple[bytes, memoryview]]:
 
 
 def _find_boxes(data: memoryview) -> tuple[memoryview, memoryview]:
-    """The contents of the header's box and the codestream."""
+    """The contents of the header box, and the codestream."""
     header = None
     for name, contents in boxes(data, "JPEG 2000"):
         if name == b"jp2h":
@@ -202,7 +202,7 @@ def _check_palette(palette: memoryview) -> int:
 
 
 def _check_mapping(mapping: memoryview, components: int, columns: int) -> int:
-    """The channels to which a palette is mapped."""
+    """The channels that a palette maps to."""
     count = len(mapping) // 4
     check(count > 0, "JPEG 2000: its palette is applied to nothing")
     for component, kind, column in struct.iter_unpack(">HBB", mapping[: 4 * count]):

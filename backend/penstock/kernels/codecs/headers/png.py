@@ -1,4 +1,4 @@
-"""PNG: the header chunk, and that all chunks are there.
+"""PNG: the header chunk, and the presence of all chunks.
 
 Source: W3C, Portable Network Graphics (Third Edition), sections 5.2, 5.3, 11.2.1 (IHDR), 11.3.6 (animation) and 13.
 """
@@ -27,7 +27,7 @@ _ANIMATION = frozenset((b"acTL", _FRAME, b"fdAT"))
 
 
 def check_png(data: memoryview) -> Declared:
-    """What a PNG announces; raises CorruptImageError where that cannot be."""
+    """A PNG's header; raises CorruptImageError for impossible values."""
     check(len(data) >= len(SIGNATURE) + _HEADER.size, "PNG: it is cut short within its header")
     length, name, width, height, bits, colour, compression, filters, interlace = _HEADER.unpack_from(
         data, len(SIGNATURE)
@@ -47,9 +47,9 @@ def check_png(data: memoryview) -> Declared:
 
 
 def without_animation(encoded: np.ndarray) -> np.ndarray:
-    """A PNG without what makes it an animation, where what remains is the animation's first frame, as is decoded.
+    """A PNG without its animation chunks, if the rest is the animation's first frame, which is what is decoded.
 
-    nvImageCodec 0.9 ends the process over damaged animations.
+    nvImageCodec 0.9 crashes on damaged animations.
     """
     chunks = list(_chunks(encoded.data))
     names = [name for name, _, _ in chunks]
@@ -60,12 +60,12 @@ def without_animation(encoded: np.ndarray) -> np.ndarray:
 
 
 def _is_first_frame(names: list[bytes]) -> bool:
-    """Whether the image is also the first frame of an animation: its frame's description precedes its data."""
+    """Whether the image is also the first frame of an animation: its frame control precedes its data."""
     return next((name for name in names if name in (_FRAME, _DATA)), _DATA) == _FRAME
 
 
 def _chunks(data: memoryview) -> Iterator[tuple[bytes, int, int]]:
-    """Each chunk's name, where it begins, and where it ends."""
+    """Each chunk's name, start and end."""
     position, size = len(SIGNATURE), len(data)
     while position + _CHUNK_OVERHEAD <= size:
         length, name = _CHUNK(data, position)

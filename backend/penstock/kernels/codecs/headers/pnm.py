@@ -1,4 +1,4 @@
-"""PBM, PGM and PPM: the header's numbers.
+"""PBM, PGM and PPM: the numbers of the header.
 
 Source: Netpbm, the manual pages pbm(5), pgm(5) and ppm(5).
 """
@@ -14,12 +14,12 @@ _BITMAPS, _COLOURS = (b"P1", b"P4"), (b"P3", b"P6")
 _LONGEST_HEADER = 1 << 16
 _GAP = rb"(?:\s|#[^\r\n]*[\r\n])+"
 _NUMBER = re.compile(_GAP + rb"(\d{1,10})(?=[\s#]|$)")
-# A digit and a gap, or a bit, for each value; values of 16 bits take as many.
+# Each value takes a digit and a separator, or a bit; 16-bit values take as much.
 _RATIO = 4
 
 
 def check_pnm(data: memoryview) -> Declared:
-    """What a PBM, PGM or PPM announces; raises CorruptImageError where that cannot be."""
+    """The header of a PBM, PGM or PPM; raises CorruptImageError for impossible values."""
     start = bytes(data[:_LONGEST_HEADER])
     kind, position, numbers = start[:2], 2, []
     for _ in range(2 if kind in _BITMAPS else 3):

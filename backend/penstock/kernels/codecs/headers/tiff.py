@@ -21,7 +21,7 @@ _DENSEST = 10_000
 
 
 class _Layout(NamedTuple):
-    """How one of the two kinds of directories is laid out."""
+    """The layout of one of the two kinds of directories."""
 
     order: str
     number: str
@@ -30,7 +30,7 @@ class _Layout(NamedTuple):
 
 
 def check_tiff(data: memoryview) -> Declared:
-    """What a TIFF's first image announces; raises CorruptImageError where that cannot be."""
+    """The header of a TIFF's first image; raises CorruptImageError for impossible values."""
     order = "<" if bytes(data[:2]) == b"II" else ">"
     big = data[2 if order == "<" else 3] == ord("+")
     layout = _Layout(order, "Q", "Q", 20) if big else _Layout(order, "H", "I", 12)
@@ -43,7 +43,7 @@ def check_tiff(data: memoryview) -> Declared:
 
 
 def _read_directory(data: memoryview, layout: _Layout, pointer: int) -> dict[int, tuple[int, int, int]]:
-    """For each tag the type and number of its values, and where they are."""
+    """For each tag, the type, number and position of its values."""
     (directory,) = struct.unpack_from(layout.order + layout.offset, data, pointer)
     (count,) = struct.unpack_from(layout.order + layout.number, data, directory)
     check(0 < count <= _MAX_ENTRIES, f"TIFF: its directory has {count} entries")

@@ -1,4 +1,4 @@
-"""Videos: which containers are opened, and what their headers tell of the frames' size.
+"""Videos: the containers that are opened, and the frame size in their headers.
 
 Sources: ISO/IEC 14496-12, 4.2 (boxes), 8.5.2 (stsd) and 12.1.3 (visual sample entries); RFC 8794 (EBML), section 4 to 6, and
 RFC 9559 (Matroska), section 5.1.4; Microsoft, AVI RIFF File Reference (avih); Google, IVF (libvpx, ivfdec.c).
@@ -30,15 +30,15 @@ CONTAINERS = (
     ),
     *("vvc", "av1", "obu", "m4v", "mjpeg", "rm", "nut", "mxf", "dv", "vc1", "yuv4mpegpipe"),
 )
-"""FFmpeg's names of the containers that are read: those in use, and none that names other files."""
+"""FFmpeg's names of supported containers: those in use, and none that refers to other files."""
 
 
 class CorruptVideoError(PenstockError, ValueError):
-    """The bytes are no video, or one that is cut short or damaged."""
+    """The bytes are not a video, or one that is truncated or damaged."""
 
 
 def check_video(data: memoryview) -> tuple[int, int] | None:
-    """The height and width that a video's header tells; None where that is known only when it is opened."""
+    """The height and width in a video's header; None if they are known only when it is opened."""
     start = bytes(data[:12])
     if start[4:8] in (b"ftyp", b"moov", b"mdat", b"free", b"wide", b"skip"):
         return _mp4_size(data)
@@ -59,7 +59,7 @@ def _largest(sizes: Iterator[tuple[int, int]]) -> tuple[int, int] | None:
 
 _MAX_BOXES = 10_000
 _TO_ENTRIES = (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd")
-# Version, flags and count come before the entries; in an entry the size lies behind its box's header.
+# Version, flags and count precede the entries; in an entry the size follows its box header.
 _ENTRIES_AT, _SIZE_AT = 8, 24
 
 
@@ -68,7 +68,7 @@ def _mp4_size(data: memoryview) -> tuple[int, int] | None:
 
 
 def _entries(data: memoryview, path: tuple[bytes, ...]) -> Iterator[tuple[int, int]]:
-    """The sizes that the descriptions of visual samples tell, wherever the boxes of that path are."""
+    """The sizes in the visual sample entries, for all boxes with that path."""
     for name, contents in _boxes(data):
         if name != path[0]:
             continue
@@ -82,7 +82,7 @@ def _entries(data: memoryview, path: tuple[bytes, ...]) -> Iterator[tuple[int, i
 
 
 def _boxes(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
-    """The boxes that follow each other, as far as they make sense."""
+    """Consecutive boxes, as long as they are valid."""
     position = 0
     for _ in range(_MAX_BOXES):
         if position + 8 > len(data):
@@ -141,7 +141,7 @@ def _track_sizes(data: memoryview, path: tuple[int, ...]) -> Iterator[tuple[int,
 
 
 def _elements(data: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """The elements that follow each other, as far as they make sense."""
+    """Consecutive elements, as long as they are valid."""
     position = 0
     for _ in range(_MAX_ELEMENTS):
         if position >= len(data):
@@ -159,7 +159,7 @@ def _elements(data: memoryview) -> Iterator[tuple[int, memoryview]]:
 
 
 def _variable(data: memoryview, position: int, keep_marker: bool) -> tuple[int, int]:
-    """A number whose first byte's leading zeros tell how many bytes it has, and where the next one is."""
+    """A number whose first byte's leading zeros encode its length, and the position after it."""
     width = 9 - data[position].bit_length()
     value = int.from_bytes(data[position : position + width], "big")
     if not keep_marker:

@@ -18,7 +18,7 @@ _VP8L_SIGNATURE = 0x2F
 
 
 def check_webp(data: memoryview) -> Declared:
-    """What a WebP announces; raises CorruptImageError where that cannot be."""
+    """A WebP's header; raises CorruptImageError for impossible values."""
     check(len(data) >= _FIRST_CHUNK + 8 + 10, "WebP: it is cut short within its header")
     chunk, body = bytes(data[_FIRST_CHUNK : _FIRST_CHUNK + 4]), data[_FIRST_CHUNK + 8 :]
     if chunk == b"VP8 ":
@@ -41,9 +41,9 @@ def check_webp(data: memoryview) -> Declared:
 
 
 def _check_chunks(data: memoryview) -> None:
-    """Raises CorruptImageError for a chunk that reaches beyond the file: libraries reserve as much as it announces.
+    """Raises CorruptImageError for a chunk that extends beyond the file: libraries allocate what it declares.
 
-    They go on behind the container's end, so what stands there is walked as well; padding with zeros is no chunk that matters.
+    They continue after the container's end, so that part is checked as well; zero padding is no chunk that matters.
     """
     size = len(data)
     position = _FIRST_CHUNK

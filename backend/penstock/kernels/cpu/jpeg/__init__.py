@@ -1,1 +1,1 @@
-"""Decoding baseline JPEG, step by step: markers, entropy, transform, colour."""
+"""Decoding baseline JPEG: markers, entropy, transform, colour."""

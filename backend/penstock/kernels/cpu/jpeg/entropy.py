@@ -2,37 +2,35 @@
 
 Source: ITU-T T.81, annex F.2.2 (decoding), annex C (code tables) and figure A.6 (the zig-zag sequence).
 
-The scan's data are read as one string of bits without stuffing (:func:`copy_scan`). Its next bits are the highest of a
-64-bit word, ``bits``, of which ``count`` are known; ``place`` is the byte behind those. Nothing checks bounds while a unit
-is decoded: what reads past the end reads the margin behind the data, and the caller compares places between units.
+The scan's data is read as one string of bits without stuffing (:func:`copy_scan`). The next bits are the highest of a
+64-bit word, ``bits``, of which ``count`` are valid; ``place`` is the position of the next byte. Bounds are not checked
+while a unit is decoded: reads past the end reach the margin after the data, and the caller checks positions between
+units.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
+from numba import njit, types
 
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import load_word, put
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-
 MARGIN = 4096
-"""Bytes behind a scan's data. The longest unit, 6 blocks of 64 coefficients of at most 27 bits, has 1296."""
+"""Padding after a scan's data. The longest unit, 6 blocks of 64 coefficients of up to 27 bits, has 1296 bytes."""
 
 BLOCK = 72
-"""Elements of a block: 64 coefficients in rows, and one behind them that takes what belongs nowhere."""
+"""Elements of a block: 64 coefficients in rows, and one more that receives invalid ones."""
 
 FULL, ENDED = 64, 128
-"""The coefficients of a block, and how far an end of block moves on from the last that is not 0."""
+"""The number of coefficients in a block, and the step of an end-of-block code beyond the last nonzero one."""
 
 _NOWHERE = 64
 
 
 def _zig_zag(place: int) -> tuple[int, int]:
-    """What sorts the places of a block: diagonals, every other one upwards."""
+    """The sort key of positions in a block: diagonals, every other one upwards."""
     row, column = divmod(place, 8)
     return row + column, row if (row + column) % 2 else column
 
@@ -40,35 +38,35 @@ def _zig_zag(place: int) -> tuple[int, int]:
 _ZIG_ZAG = sorted(range(FULL), key=_zig_zag)
 NATURAL_ORDER = np.array(_ZIG_ZAG, np.uint8)
 KEPT = np.array(_ZIG_ZAG + [_NOWHERE] * ENDED, np.uint8)
-"""Where the decoded coefficients of a block go."""
+"""The positions of a block's coefficients."""
 DROPPED = np.full_like(KEPT, _NOWHERE)
-"""Where those of a block go that nobody wants."""
+"""The positions for coefficients to be dropped."""
 
-# A code table: an entry for each value of the next _LOOKUP bits, an entry for each code, and for each length of a code the
-# first number of that many bits (in 16) that is no such code, and where its entry stands less the number.
+# A code table: an entry for each value of the next _LOOKUP bits, an entry for each code, and for each code length the
+# first value of that many bits (in 16) that is not such a code, and the position of its entry minus that value.
 _LOOKUP = 10
 _CODES = 1 << _LOOKUP
 _MAX_CODES = 256
 _LIMITS = _CODES + _MAX_CODES
 _OFFSETS = _LIMITS + 18
 TABLE = _OFFSETS + 18
-"""Elements of a code table, uint32."""
+"""The size of a code table, in uint32."""
 
-# An entry tells, from its lowest bits on, how many bits the code and the value behind it have together (8), how many the code
-# has (6) and the value (4), and how many coefficients to move on. 0 is a longer code, _INVALID none.
+# An entry holds, from its lowest bits on, the bits of the code and its value together (8), the bits of the code (6) and
+# of the value (4), and how many coefficients to advance. 0 marks a longer code, _INVALID an invalid one.
 _LENGTH, _SIZE, _STEPS = 8, 14, 18
 _INVALID = FULL << _STEPS | 17 << _LENGTH | 17
 _LONGEST_DC, _LONGEST_AC = 11, 10
 
 
-@njit(**_OPTIONS)
-def build_table(lengths, symbols, is_dc, table):  # type: ignore[no-untyped-def]
-    """Fills a code table; false where the codes are not those of a baseline image.
+@njit(**OPTIONS)
+def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np.ndarray) -> bool:
+    """Fills a code table; returns whether the codes are those of a baseline image.
 
     Args:
-        lengths: how many codes there are of 1 to 16 bits; uint8 of shape (16,).
-        symbols: of the codes in their order; uint8.
-        is_dc: symbols are sizes of values; else they are preceded by a number of zeros.
+        lengths: the number of codes of 1 to 16 bits; uint8 of shape (16,).
+        symbols: of the codes, in order; uint8.
+        is_dc: symbols are value sizes; otherwise a number of zeros precedes the size.
         table: uint32 of shape (TABLE,).
     """
     table[:] = 0
@@ -99,15 +97,15 @@ def build_table(lengths, symbols, is_dc, table):  # type: ignore[no-untyped-def]
             code += 1
             known += 1
         if code == 1 << length:
-            return False  # No code is all ones.
+            return False  # A code of all ones is invalid.
         table[_LIMITS + length] = code << (16 - length)
         code <<= 1
     return known == symbols.size
 
 
-@njit(**_OPTIONS)
-def _long_entry(table, base, bits):  # type: ignore[no-untyped-def]
-    """The entry of a code of more than ``_LOOKUP`` bits."""
+@njit(**OPTIONS)
+def _long_entry(table: types.CPointer, base: int, bits: np.uint64) -> np.uint32:
+    """The entry of a code with more than ``_LOOKUP`` bits."""
     first = np.int64(bits >> np.uint64(48))
     start = np.int64(base)
     length = _LOOKUP + 1
@@ -119,42 +117,58 @@ def _long_entry(table, base, bits):  # type: ignore[no-untyped-def]
     return at(table, start + _CODES + (np.int64(known) & (_MAX_CODES - 1)))
 
 
-@njit(forceinline=True, **_OPTIONS)
-def refilled(scan, place, bits, count):  # type: ignore[no-untyped-def]
-    """The reader with at least 56 bits known."""
+@njit(forceinline=True, **OPTIONS)
+def refilled(
+    scan: types.CPointer, place: np.int64, bits: np.uint64, count: np.uint64
+) -> tuple[np.int64, np.uint64, np.uint64]:
+    """Refills the reader to at least 56 bits."""
     bits |= load_word(scan, place) >> count
     place += (np.uint64(63) - count) >> np.uint64(3)
     return place, bits, count | np.uint64(56)
 
 
-@njit(forceinline=True, **_OPTIONS)
-def _next_value(table, base, bits, count):  # type: ignore[no-untyped-def]
-    """Decodes a code and the value behind it: the reader's bits and count behind them, the steps to move on and the value."""
+@njit(forceinline=True, **OPTIONS)
+def _next_value(
+    table: types.CPointer, base: int, bits: np.uint64, count: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64, np.int64]:
+    """Decodes a code and its value: returns the reader's bits and count, the steps to advance and the value."""
     entry = at(table, base + (bits >> np.uint64(64 - _LOOKUP)))
     if entry == 0:
         entry = _long_entry(table, base, bits)
     wide = np.uint64(entry)
     size = (wide >> np.uint64(_SIZE)) & np.uint64(15)
     rest = bits << ((wide >> np.uint64(_LENGTH)) & np.uint64(63))
-    # The value's bits; with a leading 0 they stand for a negative one, greater by 2^size - 1.
+    # The value's bits; with a leading 0 they mean a negative one, greater by 2^size - 1.
     value = np.int64((rest >> np.uint64(1)) >> (np.uint64(63) - size))
     value += (~np.int64(rest) >> 63) & (1 - (np.int64(1) << np.int64(size)))
-    # Shifts look at the lowest bits alone: nothing stands between the entry and the next one.
+    # Shifts use the lowest bits only, so the entry need not be masked.
     return bits << (wide & np.uint64(63)), count - (wide & np.uint64(255)), wide >> np.uint64(_STEPS), value
 
 
-@njit(forceinline=True, **_OPTIONS)
-def decode_block(scan, place, bits, count, tables, dc, ac, predicted, block, start, order):  # type: ignore[no-untyped-def]
-    """Decodes a block: the reader behind it, the DC coefficient, and where the coefficients ended.
+@njit(forceinline=True, **OPTIONS)
+def decode_block(
+    scan: types.CPointer,
+    place: np.int64,
+    bits: np.uint64,
+    count: np.uint64,
+    tables: types.CPointer,
+    dc: int,
+    ac: int,
+    predicted: np.int64,
+    block: types.CPointer,
+    start: int,
+    order: types.CPointer,
+) -> tuple[np.int64, np.uint64, np.uint64, np.int64, np.uint64]:
+    """Decodes a block: returns the reader, the DC coefficient, and where the coefficients ended.
 
-    That is 63 where the last one was decoded, and ``ENDED`` behind the last where the end of the block was. In what no block
-    may have, the bit ``FULL`` is set.
+    The end is 63 if the last coefficient was decoded, or ``ENDED`` beyond the last before an end-of-block code. The bit
+    ``FULL`` is set if the block is invalid.
 
     Args:
         scan, tables, block, order: pointers.
-        tables: of which one begins at ``dc``, and another at ``ac``.
-        predicted: the DC coefficient of the component's block before.
-        block: takes the coefficients from ``start`` on; int16, zero before.
+        tables: those at ``dc`` and ``ac`` are used.
+        predicted: the DC coefficient of the component's previous block.
+        block: receives the coefficients, from ``start`` on; int16, zeroed.
         order: ``KEPT`` or ``DROPPED``.
     """
     place, bits, count = refilled(scan, place, bits, count)
@@ -169,7 +183,7 @@ def decode_block(scan, place, bits, count, tables, dc, ac, predicted, block, sta
         put(block, start + np.uint64(at(order, reached)), value)
         if reached >= last:
             break
-        # Two codes and their values have at most 54 bits.
+        # Two codes and their values have up to 54 bits.
         bits, count, steps, value = _next_value(tables, ac, bits, count)
         reached += steps
         put(block, start + np.uint64(at(order, reached)), value)

@@ -1,27 +1,26 @@
-"""Searching the bytes of JPEG files for markers."""
+"""Searches JPEG files for markers."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-# Bytes that are looked at together: so few that a byte counts them, which lets LLVM vectorize the loop.
+from penstock.kernels.cpu.options import OPTIONS
+
+# Bytes scanned at a time: few enough that a byte can count them, which lets LLVM vectorize the loop.
 _BLOCK = 64
 _PREFIX = np.uint8(0xFF)
 
 
-@njit(inline="always", **_OPTIONS)
-def _ends_scan(code):  # type: ignore[no-untyped-def]
-    """Whether a byte behind the prefix is a marker that ends a scan: neither stuffing nor fill nor a restart."""
+@njit(inline="always", **OPTIONS)
+def _ends_scan(code: np.uint8) -> np.bool_:
+    """Whether a byte after the prefix is a marker that ends a scan: not stuffing, fill or a restart."""
     return (code != np.uint8(0)) & (code != _PREFIX) & (np.uint8(np.uint8(code) - np.uint8(0xD0)) > np.uint8(7))
 
 
-@njit(**_OPTIONS)
-def count_markers(data, marker):  # type: ignore[no-untyped-def]
-    """How often the prefix and then ``marker``, a uint8, stand in ``data``."""
+@njit(**OPTIONS)
+def count_markers(data: np.ndarray, marker: int) -> int:
+    """The number of occurrences of the prefix followed by ``marker``, a uint8."""
     last = data.size - 1
     whole = max(last, 0) // _BLOCK * _BLOCK
     count = 0
@@ -36,9 +35,9 @@ def count_markers(data, marker):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(**_OPTIONS)
-def first_marker(scan):  # type: ignore[no-untyped-def]
-    """The first marker in a scan's data that ends it; -1 where there is none."""
+@njit(**OPTIONS)
+def first_marker(scan: np.ndarray) -> np.int64:
+    """The first marker that ends a scan's data; -1 if there is none."""
     last = scan.size - 1
     whole = max(last, 0) // _BLOCK * _BLOCK
     begin = whole

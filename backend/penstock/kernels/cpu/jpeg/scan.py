@@ -1,11 +1,11 @@
-"""Decoding the one scan of a baseline JPEG, or what lies in a region of it.
+"""Decodes the one scan of a baseline JPEG, or a region of it.
 
 Source: ITU-T T.81, annexes A.2 (the order of the data) and F.2 (decoding).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -13,28 +13,27 @@ from numba import njit
 from penstock.kernels.cpu.jpeg.colour import LANES, convert_row, copy_row, double_row, weigh_rows
 from penstock.kernels.cpu.jpeg.entropy import BLOCK, DROPPED, ENDED, FULL, KEPT, MARGIN, decode_block
 from penstock.kernels.cpu.jpeg.transform import SAFE, transform_block
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import pointer
 from penstock.kernels.cpu.simd_integers import any_lane, copy_chunk, nothing, put
-
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 _PREFIX, _STUFFING, _END_OF_IMAGE = np.uint8(0xFF), np.uint8(0), np.uint8(0xD9)
 _RESTART = 0xD0
 _CHUNK = 32
 
 
-@njit(**_OPTIONS)
-def copy_scan(data, start, scan, ends):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) -> bool:
     """Copies a scan's data without stuffing and markers, up to the end of the image.
 
     Args:
         data: the file; uint8.
-        start: where the scan's data begin.
-        scan: takes the copy, and zeros behind it; of ``data.size - start + MARGIN`` elements at least.
-        ends: takes the places in ``scan`` where restart intervals end, the last of which ends the scan.
+        start: of the scan's data.
+        scan: receives the copy, followed by zeros; at least ``data.size - start + MARGIN`` elements.
+        ends: receives the positions in ``scan`` where restart intervals end; the last one ends the scan.
 
     Returns:
-        Whether there are as many intervals as ``ends`` has room for, and then the end of the image.
+        Whether there are as many intervals as ``ends`` has elements, followed by the end of the image.
     """
     here, there, interval = start, 0, 0
     while here + 1 < data.size:
@@ -70,25 +69,25 @@ def copy_scan(data, start, scan, ends):  # type: ignore[no-untyped-def]
 
 
 class Scan(NamedTuple):
-    """The scan of an image, ready to be decoded.
+    """A scan ready to be decoded.
 
     Attributes:
-        data, ends: as :func:`copy_scan` gives them.
+        data, ends: from :func:`copy_scan`.
         interval: units between restarts.
-        tables: the code tables, one behind the other; uint32.
-        dc_tables, ac_tables: where those of each component begin in ``tables``; int64 of shape (components,).
-        quantizers: of each component, in rows; int16, 64 for each.
-        across, down: how many times as many samples luma has as chroma: 1 or 2. 1 where there is one component.
+        tables: the code tables, contiguous; uint32.
+        dc_tables, ac_tables: where each component's begin in ``tables``; int64 of shape (components,).
+        quantizers: of each component, in rows of 64; int16.
+        across, down: the horizontal and vertical subsampling of chroma: 1 or 2; 1 for a single component.
         height, width: of the image.
     """
 
-    data: Any
-    ends: Any
+    data: np.ndarray
+    ends: np.ndarray
     interval: int
-    tables: Any
-    dc_tables: Any
-    ac_tables: Any
-    quantizers: Any
+    tables: np.ndarray
+    dc_tables: np.ndarray
+    ac_tables: np.ndarray
+    quantizers: np.ndarray
     across: int
     down: int
     height: int
@@ -96,24 +95,24 @@ class Scan(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What a scan is decoded in; see :func:`memory_for`.
+    """Scratch memory for decoding; see :func:`memory_for`.
 
     Attributes:
-        reader: where the reader is, and where in the restart intervals.
+        reader: the state of the bit reader, and its position in the restart intervals.
         predicted: the DC coefficient of each component's last block.
-        coefficients, reached: of the blocks of one unit, as :func:`decode_block` gives them.
+        coefficients, reached: of the blocks of one unit, from :func:`decode_block`.
         planes: a strip.
-        sums, blue, red: a row of chroma, weighted and doubled.
+        sums, blue, red: a row of chroma, weighted and upsampled.
     """
 
-    reader: Any
-    predicted: Any
-    coefficients: Any
-    reached: Any
-    planes: Any
-    sums: Any
-    blue: Any
-    red: Any
+    reader: np.ndarray
+    predicted: np.ndarray
+    coefficients: np.ndarray
+    reached: np.ndarray
+    planes: np.ndarray
+    sums: np.ndarray
+    blue: np.ndarray
+    red: np.ndarray
 
 
 _PLACE, _BITS, _COUNT, _LEFT, _RESTARTS = range(5)
@@ -122,7 +121,7 @@ _WIDEST_UNIT, _ROWS_OF_STRIP = 16, 17 + 9 + 9
 
 
 def memory_for(width: int) -> Memory:
-    """Memory to decode images of up to ``width`` columns in."""
+    """Memory for decoding images of up to ``width`` columns."""
     stride = -(-width // _WIDEST_UNIT) * _WIDEST_UNIT + 2 * LANES
     return Memory(
         np.zeros(5, np.uint64),
@@ -137,12 +136,12 @@ def memory_for(width: int) -> Memory:
 
 
 class _Strip(NamedTuple):
-    """A row of units as samples, and before it the last row of samples of the one above.
+    """A row of units as samples, preceded by the last row of samples of the one above.
 
     Attributes:
-        first, last: the columns of units that it has.
-        stride, chroma_stride: samples from row to row.
-        blue, red: where their planes begin.
+        first, last: its columns of units.
+        stride, chroma_stride: from row to row, in samples.
+        blue, red: the starts of their planes.
     """
 
     first: int
@@ -153,22 +152,22 @@ class _Strip(NamedTuple):
     red: int
 
 
-@njit(**_OPTIONS)
-def decode_scan(scan, memory, top, left, output, reverse):  # type: ignore[no-untyped-def]
-    """Decodes a region of an image from its scan; false where the data are damaged.
+@njit(**OPTIONS)
+def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndarray, reverse: bool) -> bool:
+    """Decodes a region of an image from its scan; returns False for damaged data.
 
     Args:
         scan: a :class:`Scan`.
-        memory: for images of this width at least.
+        memory: for images at least as wide.
         top, left: of the region.
-        output: the region, to be filled; uint8 of shape (H, W, C), contiguous, at least ``LANES`` wide. With one channel
-            of three components, luma is all that is taken.
-        reverse: in the order of BGR.
+        output: receives the region; uint8 of shape (H, W, C), contiguous, at least ``LANES`` wide. With one channel for
+            three components, only luma is decoded.
+        reverse: in BGR order.
     """
     rows, columns, channels = output.shape
     unit_height, unit_width = 8 * scan.down, 8 * scan.across
     bottom, right = top + rows, left + columns
-    # Smooth chroma takes a pixel around the region.
+    # Smooth chroma needs one pixel around the region.
     first_row = max(top - scan.down + 1, 0) // unit_height
     last_row = min(bottom + scan.down - 2, scan.height - 1) // unit_height
     first_column = max(left - scan.across + 1, 0) // unit_width
@@ -188,7 +187,7 @@ def decode_scan(scan, memory, top, left, output, reverse):  # type: ignore[no-un
             return False
         if row < first_row:
             continue
-        # The last row of a strip takes chroma of the next.
+        # The last row of a strip needs chroma of the next.
         ready = bottom if row == last_row else min((row + 1) * unit_height - (scan.down - 1), bottom)
         for y in range(converted, ready):
             _convert_row(scan, memory, strip, row, y, left, columns, channels, pixels, (y - top) * columns, reverse)
@@ -200,15 +199,15 @@ def decode_scan(scan, memory, top, left, output, reverse):  # type: ignore[no-un
     return not whole or _consumed(memory.reader) == scan.ends[scan.ends.size - 1]
 
 
-@njit(inline="always", **_OPTIONS)
-def _consumed(reader):  # type: ignore[no-untyped-def]
-    """How many bytes have been read, the last in part."""
+@njit(inline="always", **OPTIONS)
+def _consumed(reader: np.ndarray) -> np.int64:
+    """The number of bytes read, including a partial one."""
     return np.int64(reader[_PLACE] - (reader[_COUNT] >> np.uint64(3)))
 
 
-@njit(inline="always", **_OPTIONS)
-def _restart(scan, memory):  # type: ignore[no-untyped-def]
-    """Goes on at the next interval; false where this one does not end here."""
+@njit(inline="always", **OPTIONS)
+def _restart(scan: Scan, memory: Memory) -> bool:
+    """Continues with the next interval; returns False if this one does not end here."""
     reader, restarts = memory.reader, np.int64(memory.reader[_RESTARTS])
     if _consumed(reader) != scan.ends[restarts]:
         return False
@@ -218,12 +217,12 @@ def _restart(scan, memory):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(**_OPTIONS)
-def _decode_units(scan, memory, strip, channels, wanted_row):  # type: ignore[no-untyped-def]
-    """Decodes a row of units, and makes samples of those that the strip has; false where the data are damaged.
+@njit(**OPTIONS)
+def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, wanted_row: bool) -> bool:
+    """Decodes a row of units, and computes the samples of the strip's units; returns False for damaged data.
 
     Args:
-        wanted_row: whether it has any.
+        wanted_row: whether the strip has any of them.
     """
     reader, predicted, reached = memory.reader, memory.predicted, memory.reached
     data, tables, coefficients = pointer(scan.data), pointer(scan.tables), pointer(memory.coefficients)
@@ -268,14 +267,24 @@ def _decode_units(scan, memory, strip, channels, wanted_row):  # type: ignore[no
     return any_lane(sizes) >> (SAFE + 1) == 0
 
 
-@njit(**_OPTIONS)
-def _convert_row(  # type: ignore[no-untyped-def]
-    scan, memory, strip, row, y, left, columns, channels, pixels, target, reverse
-):
-    """Converts the image's row ``y``, from column ``left`` on, which is in the strip of a row of units.
+@njit(**OPTIONS)
+def _convert_row(
+    scan: Scan,
+    memory: Memory,
+    strip: _Strip,
+    row: int,
+    y: int,
+    left: int,
+    columns: int,
+    channels: int,
+    pixels: np.ndarray,
+    target: int,
+    reverse: bool,
+) -> None:
+    """Converts row ``y`` of the image, from column ``left`` on, which is in the current strip.
 
     Args:
-        target: where its first pixel goes in ``pixels``.
+        target: position of its first pixel in ``pixels``.
     """
     planes = memory.planes
     start = left - strip.first * 8 * scan.across
@@ -306,8 +315,8 @@ def _convert_row(  # type: ignore[no-untyped-def]
     convert_row(planes, luma, memory.blue, start, memory.red, start, columns, pixels, target * 3, reverse)
 
 
-@njit(inline="always", **_OPTIONS)
-def _keep_last_row(planes, begin, height, stride):  # type: ignore[no-untyped-def]
-    """Makes the last row of a plane of the strip that above the next one."""
+@njit(inline="always", **OPTIONS)
+def _keep_last_row(planes: np.ndarray, begin: int, height: int, stride: int) -> None:
+    """Keeps the last row of a plane as the one above the next strip."""
     for x in range(stride):
         planes[begin + x] = planes[begin + height * stride + x]

@@ -1,20 +1,19 @@
-"""What stands before the scan of a baseline JPEG: its markers' segments.
+"""Reads what precedes the scan of a baseline JPEG: its marker segments.
 
 Sources: ITU-T T.81, annex B (markers); ITU-T T.871 (JFIF); Adobe technical note 5116 (the marker APP14).
 
-Nothing is read but what is checked to be there: files may be damaged, or made to do harm.
+Nothing is read without a bounds check: files may be damaged or malicious.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER, TABLE, build_table
-
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+from penstock.kernels.cpu.options import OPTIONS
 
 _PREFIX = 0xFF
 _FRAME, _FRAME_OF_ANY_TABLES, _TABLES, _QUANTIZERS, _INTERVAL, _SCAN = 0xC0, 0xC1, 0xC4, 0xDB, 0xDD, 0xDA
@@ -24,15 +23,15 @@ _MAX_COMPONENTS, _LARGEST_FACTOR = 3, 4
 
 
 class Segments(NamedTuple):
-    """What a file's segments tell; see :func:`memory_for_segments`.
+    """The content of a file's segments; see :func:`memory_for_segments`.
 
     Attributes:
-        numbers: at ``HEIGHT``, ``WIDTH``, ``INTERVAL`` (units between restarts, or 0), ``START`` (where the scan's data
-            begin), ``COMPONENTS``, ``JFIF`` (whether it is one) and ``ADOBE`` (the transform that Adobe's marker names, or -1).
-        components: of each its number, its factors across and down, and the number of its quantizer.
+        numbers: at ``HEIGHT``, ``WIDTH``, ``INTERVAL`` (units between restarts, or 0), ``START`` (of the scan's data),
+            ``COMPONENTS``, ``JFIF`` (whether it is one) and ``ADOBE`` (the transform in Adobe's marker, or -1).
+        components: for each its number, its horizontal and vertical factor, and its quantizer.
         dc_tables, ac_tables: where each component's code tables begin in ``tables``.
         factors: each component's quantizer, in rows.
-        quantizers: by their numbers.
+        quantizers: by number.
         tables: the code tables, by class and number.
         known: which quantizers and code tables the file has.
     """
@@ -52,7 +51,7 @@ _NUMBER, _ACROSS, _DOWN, _QUANTIZER = range(4)
 
 
 def memory_for_segments() -> Segments:
-    """Memory to read segments into."""
+    """Memory for reading segments."""
     return Segments(
         np.zeros(7, np.int64),
         np.zeros((_MAX_COMPONENTS, 4), np.int64),
@@ -65,13 +64,13 @@ def memory_for_segments() -> Segments:
     )
 
 
-@njit(**_OPTIONS)
-def read_segments(data, segments):  # type: ignore[no-untyped-def]
-    """Reads the segments of a file, up to its first scan; false where it is not baseline, or damaged.
+@njit(**OPTIONS)
+def read_segments(data: np.ndarray, segments: Segments) -> bool:
+    """Reads a file's segments up to its first scan; returns False if it is not baseline, or damaged.
 
     Args:
         data: the file; uint8.
-        segments: a :class:`Segments`, to be filled.
+        segments: a :class:`Segments`, to fill.
     """
     numbers = segments.numbers
     numbers[:] = 0
@@ -112,22 +111,22 @@ def read_segments(data, segments):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(inline="always", **_OPTIONS)
-def _two_bytes(data, place):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _two_bytes(data: np.ndarray, place: int) -> np.int64:
     return np.int64(data[place]) << 8 | np.int64(data[place + 1])
 
 
-@njit(inline="always", **_OPTIONS)
-def _begins(body, letters, shortest):  # type: ignore[no-untyped-def]
-    """Whether a segment of at least ``shortest`` bytes begins with five letters."""
+@njit(inline="always", **OPTIONS)
+def _begins(body: np.ndarray, letters: tuple[int, int, int, int, int], shortest: int) -> bool:
+    """Whether a segment has at least ``shortest`` bytes and begins with five letters."""
     begins = body.size >= shortest
     for i in range(min(5, body.size)):
         begins &= body[i] == letters[i]
     return begins
 
 
-@njit(inline="always", **_OPTIONS)
-def _read_frame(body, segments):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _read_frame(body: np.ndarray, segments: Segments) -> bool:
     numbers, components = segments.numbers, segments.components
     if body.size < 6 or numbers[COMPONENTS]:
         return False
@@ -144,8 +143,8 @@ def _read_frame(body, segments):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(inline="always", **_OPTIONS)
-def _read_quantizers(body, segments):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _read_quantizers(body: np.ndarray, segments: Segments) -> bool:
     if body.size % 65:
         return False
     for start in range(0, body.size, 65):
@@ -158,8 +157,8 @@ def _read_quantizers(body, segments):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(inline="always", **_OPTIONS)
-def _read_tables(body, segments):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _read_tables(body: np.ndarray, segments: Segments) -> bool:
     start = 0
     while start < body.size:
         if body.size - start < 17:
@@ -181,8 +180,8 @@ def _read_tables(body, segments):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(inline="always", **_OPTIONS)
-def _read_scan(body, segments):  # type: ignore[no-untyped-def]
+@njit(inline="always", **OPTIONS)
+def _read_scan(body: np.ndarray, segments: Segments) -> bool:
     components, known = segments.components, segments.known
     count = segments.numbers[COMPONENTS]
     if count == 0 or body.size != 4 + 2 * count or body[0] != count:
@@ -207,11 +206,12 @@ def _read_scan(body, segments):  # type: ignore[no-untyped-def]
 _NARROWEST = 6
 
 
-@njit(**_OPTIONS)
-def find_sampling(segments, channels):  # type: ignore[no-untyped-def]
-    """How many times as many samples luma has as chroma, across and down; 0, 0 where that is not decoded to ``channels``.
+@njit(**OPTIONS)
+def find_sampling(segments: Segments, channels: int) -> tuple[int, int]:
+    """The horizontal and vertical subsampling of chroma; 0, 0 if this is not decoded to ``channels``.
 
-    Decoded are grey to one channel, and YCbCr, to three or to luma, with chroma that is whole, or halved across, or both ways.
+    Supported are grey to one channel, and YCbCr to three channels or luma, with chroma subsampled by up to 2 in each
+    direction.
     """
     components, numbers = segments.components, segments.numbers
     if numbers[COMPONENTS] == 1:

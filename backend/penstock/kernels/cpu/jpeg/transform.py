@@ -6,19 +6,17 @@ constants of 13 bits, and rounding to 2 more bits than the result's between the 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
+from numba import njit, types
 
+from penstock.kernels.cpu.code_generation import Vector
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import at, transposed
 from penstock.kernels.cpu.simd_integers import load, nothing, store_rows, widened
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
-
 _BITS, _BETWEEN = 13, 2
 _FIRST, _SECOND = _BITS - _BETWEEN, _BITS + _BETWEEN + 3
-"""How far numbers are shifted behind the passes: two factors of the square root of 8 are divided out at the end."""
+"""The shift after each pass: two factors of the square root of 8 are divided out at the end."""
 _MIDDLE = 128
 _IN_FOUR_ROWS = 10
 
@@ -32,12 +30,16 @@ _C0899, _C1175, _C1501, _C1847 = _fixed(0.899976223), _fixed(1.175875602), _fixe
 _C1961, _C2053, _C2562, _C3072 = _fixed(1.961570560), _fixed(2.053119869), _fixed(2.562915447), _fixed(3.072711026)
 
 SAFE = 14
-"""Decoders that add numbers of 16 bits agree as long as none has more bits than these and a sign."""
+"""Decoders that add 16-bit numbers agree as long as none has more bits than this, plus a sign."""
 
 
-@njit(inline="always", **_OPTIONS)
-def _joined(e, o, shift):  # type: ignore[no-untyped-def]
-    """The transform from what even and odd numbers give to it, shifted."""
+_Four = tuple[Vector, Vector, Vector, Vector]
+_Eight = tuple[Vector, Vector, Vector, Vector, Vector, Vector, Vector, Vector]
+
+
+@njit(inline="always", **OPTIONS)
+def _joined(e: _Four, o: _Four, shift: int) -> _Eight:
+    """Combines the even and odd parts of the transform, shifted."""
     return (
         (e[0] + o[3]) >> shift,
         (e[1] + o[2]) >> shift,
@@ -50,9 +52,9 @@ def _joined(e, o, shift):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(inline="always", **_OPTIONS)
-def _transformed(c, shift, added):  # type: ignore[no-untyped-def]
-    """The transform of eight vectors, lane by lane, shifted and rounded, and a number added."""
+@njit(inline="always", **OPTIONS)
+def _transformed(c: _Eight, shift: int, added: int) -> _Eight:
+    """The transform of eight vectors, lane by lane, shifted and rounded, plus a constant."""
     half = (1 << (shift - 1)) + (added << shift)
     shared = (c[2] + c[6]) * _C0541
     t2 = shared - c[6] * _C1847
@@ -72,9 +74,9 @@ def _transformed(c, shift, added):  # type: ignore[no-untyped-def]
     return _joined((e0, e1, e2, e3), (o0, o1, o2, o3), shift)
 
 
-@njit(inline="always", **_OPTIONS)
-def _transformed_few(c, shift, added):  # type: ignore[no-untyped-def]
-    """The same of four vectors, behind which there are zeros."""
+@njit(inline="always", **OPTIONS)
+def _transformed_few(c: _Four, shift: int, added: int) -> _Eight:
+    """The same for four vectors followed by zeros."""
     half = (1 << (shift - 1)) + (added << shift)
     t2, t3 = c[2] * _C0541, c[2] * (_C0541 + _C0765)
     t0 = (c[0] << _BITS) + half
@@ -86,32 +88,41 @@ def _transformed_few(c, shift, added):  # type: ignore[no-untyped-def]
     return _joined((e0, e1, e2, e3), (o0, o1, o2, o3), shift)
 
 
-@njit(inline="always", **_OPTIONS)
-def _moved(c):  # type: ignore[no-untyped-def]
-    """The bits that any of eight vectors has, moved up by what is safe: none above unless one is outside of that."""
+@njit(inline="always", **OPTIONS)
+def _moved(c: _Eight) -> Vector:
+    """The bits set in any of eight vectors, shifted by the safe ones: nonzero if one is out of range."""
     safe = 1 << SAFE
     low = (c[0] + safe) | (c[1] + safe) | (c[2] + safe) | (c[3] + safe)
     return low | (c[4] + safe) | (c[5] + safe) | (c[6] + safe) | (c[7] + safe)
 
 
-@njit(inline="always", **_OPTIONS)
-def _coefficients(block, start, quantizer, base):  # type: ignore[no-untyped-def]
-    """A row of dequantized coefficients, cut to 16 bits."""
+@njit(inline="always", **OPTIONS)
+def _coefficients(block: types.CPointer, start: int, quantizer: types.CPointer, base: int) -> Vector:
+    """A row of dequantized coefficients, truncated to 16 bits."""
     return widened(load(block, start, 8) * load(quantizer, base, 8))
 
 
-@njit(**_OPTIONS)
-def transform_block(block, start, quantizer, base, known, plane, place, stride):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def transform_block(
+    block: types.CPointer,
+    start: int,
+    quantizer: types.CPointer,
+    base: int,
+    known: int,
+    plane: types.CPointer,
+    place: int,
+    stride: int,
+) -> Vector:
     """Dequantizes and transforms a block into eight rows of eight pixels.
 
     Args:
-        block: a pointer to int16; from ``start`` on, the coefficients in rows.
-        quantizer: a pointer to int16; from ``base`` on, their factors in rows.
-        known: how many of the coefficients, in the zig-zag sequence, may not be 0.
-        plane: a pointer to uint8, which takes the pixels: the first row at ``place``, each ``stride`` behind the one before.
+        block: a pointer to int16; the coefficients in rows, from ``start`` on.
+        quantizer: a pointer to int16; their factors in rows, from ``base`` on.
+        known: how many coefficients, in zig-zag order, may be nonzero.
+        plane: a pointer to uint8, which receives the pixels: the first row at ``place``, then one every ``stride``.
 
     Returns:
-        A vector that has bits above ``SAFE`` + 1 where numbers on the way were not safe.
+        A vector with bits above ``SAFE`` + 1 if an intermediate result was out of range.
     """
     none = nothing(8)
     if known == 1:

@@ -1,4 +1,4 @@
-"""What the operators that make affine matrices have in common."""
+"""The base of operators that make affine matrices."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ _MAX_DIMENSIONS = 6
 
 INPUT = Input(
     "input",
-    doc="An affine matrix [M|t] of float, of shape (n, n + 1), to which the transform is applied.",
+    doc="An affine matrix [M|t] of float, of shape (n, n + 1), to combine the transform with.",
     example=random_arrays((2, 3)),
 )
-REVERSE_ORDER = Argument(
-    "reverse_order", "bool", False, "The input's transform is applied to the operator's, not the operator's to it."
-)
+REVERSE_ORDER = Argument("reverse_order", "bool", False, "Apply the operator's transform first, then the input's.")
 
 
 def check_matrices(workspace: Workspace) -> None:
@@ -39,7 +37,7 @@ def check_matrices(workspace: Workspace) -> None:
 
 
 class MatrixOperator(Operator[None, np.ndarray]):
-    """The base of operators that give affine matrices; a sequence of them where an argument has a value per frame."""
+    """The base of operators that return affine matrices; sequences of them if an argument has a value per frame."""
 
     def _has_frames(self, workspace: Workspace) -> bool:
         batches = (*workspace.inputs, *workspace.arguments.values())
@@ -51,7 +49,7 @@ class MatrixOperator(Operator[None, np.ndarray]):
 
 
 class TransformOperator(MatrixOperator):
-    """The base of operators that make one affine matrix of their arguments, and apply it to the input's."""
+    """The base of operators that make an affine matrix from their arguments, and apply it to the input's."""
 
     def matrix(self, sample: Sample[None, np.ndarray]) -> np.ndarray:
         """The operator's own matrix [M|t], float32."""
@@ -80,10 +78,11 @@ class TransformOperator(MatrixOperator):
 def vector(
     sample: Sample[None, np.ndarray], name: str, count: int | None = None, all_given: bool = False
 ) -> np.ndarray | None:
-    """The values of an argument, one repeated ``count`` times; None where it is not given.
+    """The values of an argument, a single one repeated ``count`` times; None if it is not given.
 
     Raises:
-        RuntimeError: there are neither one nor ``count`` values; with ``all_given``, a vector from the graph has only one.
+        RuntimeError: there are neither one nor ``count`` values; with ``all_given``, a vector computed in the graph has
+            only one.
     """
     if not sample.given(name):
         return None

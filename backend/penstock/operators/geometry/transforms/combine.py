@@ -1,4 +1,4 @@
-"""`transforms.combine`: one affine matrix of several."""
+"""`transforms.combine`: combines several affine matrices into one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import functools
 
 from penstock.kernels.geometry import composed
 from penstock.operators.geometry.transforms._transform import REVERSE_ORDER, MatrixOperator
-from penstock.schema import Input, Sample, Schema, register_operator
+from penstock.schema import Equivalent, Input, Sample, Schema, register_operator
 from penstock.schema.samples import random_arrays
 
 
 @register_operator
 class Combine(MatrixOperator):
-    """The affine matrix that applies the inputs in the order in which they are given."""
+    """The affine matrix that applies the inputs in the order given."""
 
     schema = Schema(
         name="transforms__Combine",
@@ -26,6 +26,7 @@ class Combine(MatrixOperator):
         variadic=True,
         arguments=(REVERSE_ORDER,),
         sequences=True,
+        equivalents=(Equivalent("numpy.matmul", "Of matrices with the row (0, ..., 0, 1) added."),),
     )
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

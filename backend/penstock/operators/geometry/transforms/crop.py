@@ -1,4 +1,4 @@
-"""`transforms.crop`: from one range of coordinates to another."""
+"""`transforms.crop`: maps one range of coordinates to another."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.operators.geometry.transforms._transform import INPUT, REVERSE_ORDER, TransformOperator, repeated
 from penstock.schema import Argument, Sample, Schema, register_operator
+from penstock.schema.samples import Example
 
 
 @register_operator
@@ -18,7 +19,7 @@ class Crop(TransformOperator):
         inputs=(INPUT,),
         min_inputs=0,
         arguments=(
-            Argument("absolute", "bool", False, "Swap starts and ends where a start is greater than its end."),
+            Argument("absolute", "bool", False, "Swap starts and ends if a start is greater than its end."),
             Argument(
                 "from_end",
                 "float[]",
@@ -43,6 +44,7 @@ class Crop(TransformOperator):
         ),
         sequences=True,
         constant=True,
+        examples=(Example(), Example({"from_start": [0.0, 0.1]}, (INPUT.example,))),
     )
 
     def matrix(self, sample: Sample) -> np.ndarray:
@@ -52,7 +54,7 @@ class Crop(TransformOperator):
         if self.args["absolute"]:
             from_start, from_end = np.minimum(from_start, from_end), np.maximum(from_start, from_end)
             to_start, to_end = np.minimum(to_start, to_end), np.maximum(to_start, to_end)
-        # Infinite for an empty range, as in the reference.
+        # Infinite for an empty range, as in DALI.
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = (to_end - to_start) / (from_end - from_start)
             return np.column_stack([np.diag(scale), to_start - scale * from_start])

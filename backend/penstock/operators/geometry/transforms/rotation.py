@@ -1,4 +1,4 @@
-"""`transforms.rotation`: the matrix of a rotation."""
+"""`transforms.rotation`: a rotation matrix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.schema.samples import Example
 
 @register_operator
 class Rotation(TransformOperator):
-    """The affine matrix of a rotation; of three dimensions where an axis is given, else of two."""
+    """The affine matrix of a rotation; in three dimensions if an axis is given, otherwise in two."""
 
     schema = Schema(
         name="transforms__Rotation",
@@ -34,7 +34,7 @@ class Rotation(TransformOperator):
                 "axis",
                 "float[]",
                 None,
-                "Direction (x, y, z) of the axis, of any length but 0; makes the rotation one of three dimensions.",
+                "Direction (x, y, z) of the axis, of any length but 0; makes the rotation three-dimensional.",
                 tensor=True,
                 per_frame=True,
             ),
@@ -42,7 +42,7 @@ class Rotation(TransformOperator):
                 "center",
                 "float[]",
                 None,
-                "What stays in place; default: the origin.",
+                "The fixed point; default: the origin.",
                 tensor=True,
                 per_frame=True,
                 example=[3.0, 4.0],
@@ -51,7 +51,7 @@ class Rotation(TransformOperator):
         ),
         sequences=True,
         constant=True,
-        examples=(Example(), Example({"axis": [0.0, 0.6, 0.8]})),
+        examples=(Example(), Example({"axis": [0.0, 0.6, 0.8]}), Example(inputs=(INPUT.example,))),
     )
 
     def matrix(self, sample: Sample) -> np.ndarray:

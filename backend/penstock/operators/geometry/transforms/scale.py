@@ -1,4 +1,4 @@
-"""`transforms.scale`: the matrix of a scaling."""
+"""`transforms.scale`: a scaling matrix."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Scale(TransformOperator):
                 "center",
                 "float[]",
                 None,
-                "What stays in place; default: the origin.",
+                "The fixed point; default: the origin.",
                 tensor=True,
                 per_frame=True,
                 example=[3.0, 4.0],
@@ -33,7 +33,7 @@ class Scale(TransformOperator):
                 "ndim",
                 "int32",
                 None,
-                "Number of dimensions, where `scale` is a single value and there is no input that tells it.",
+                "Number of dimensions, if `scale` is a single value and there is no input.",
             ),
             REVERSE_ORDER,
             Argument(
@@ -49,7 +49,7 @@ class Scale(TransformOperator):
         ),
         sequences=True,
         constant=True,
-        examples=(Example(), Example({"scale": [2.0], "ndim": 2})),
+        examples=(Example(), Example({"scale": [2.0], "ndim": 2}), Example(inputs=(INPUT.example,))),
     )
 
     def matrix(self, sample: Sample) -> np.ndarray:

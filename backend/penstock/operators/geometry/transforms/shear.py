@@ -1,4 +1,4 @@
-"""`transforms.shear`: the matrix of a shear."""
+"""`transforms.shear`: a shear matrix."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Shear(TransformOperator):
                 "angles",
                 "float[]",
                 None,
-                "Angles of the shear in degrees, from -90 to 90, in the order of `shear`, of which they take the place.",
+                "Angles of the shear in degrees, from -90 to 90, in the order of `shear`, which they replace.",
                 tensor=True,
                 matrix=True,
                 uniform=True,
@@ -36,7 +36,7 @@ class Shear(TransformOperator):
                 "center",
                 "float[]",
                 None,
-                "What stays in place; default: the origin.",
+                "The fixed point; default: the origin.",
                 tensor=True,
                 per_frame=True,
                 example=[3.0, 4.0],
@@ -46,7 +46,7 @@ class Shear(TransformOperator):
                 "shear",
                 "float[]",
                 None,
-                "Factors (x, y), or (xy, xz, yx, yz, zx, zy): how far the first moves for each step in the second.",
+                "Factors (x, y), or (xy, xz, yx, yz, zx, zy): the shift along the first axis per unit along the second.",
                 tensor=True,
                 matrix=True,
                 uniform=True,
@@ -55,7 +55,11 @@ class Shear(TransformOperator):
         ),
         sequences=True,
         constant=True,
-        examples=(Example({"shear": [0.1, 0.2]}), Example({"angles": [10.0, -20.0]})),
+        examples=(
+            Example({"shear": [0.1, 0.2]}),
+            Example({"angles": [10.0, -20.0]}),
+            Example({"shear": [0.1, 0.2]}, (INPUT.example,)),
+        ),
     )
 
     def setup(self) -> None:

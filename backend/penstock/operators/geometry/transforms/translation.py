@@ -1,4 +1,4 @@
-"""`transforms.translation`: the matrix of a shift."""
+"""`transforms.translation`: a translation matrix."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import numpy as np
 
 from penstock.operators.geometry.transforms._transform import INPUT, REVERSE_ORDER, TransformOperator, vector
 from penstock.schema import Alias, Argument, Sample, Schema, register_operator
+from penstock.schema.samples import Example
 
 
 @register_operator
 class Translation(TransformOperator):
-    """The affine matrix of a shift."""
+    """The affine matrix of a translation."""
 
     schema = Schema(
         name="transforms__Translation",
@@ -33,6 +34,7 @@ class Translation(TransformOperator):
         sequences=True,
         constant=True,
         aliases=(Alias("TransformTranslation", deprecated_since="1.0"),),
+        examples=(Example(), Example(inputs=(INPUT.example,))),
     )
 
     def matrix(self, sample: Sample) -> np.ndarray:

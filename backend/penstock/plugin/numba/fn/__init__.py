@@ -1,4 +1,4 @@
-"""Functions that Numba compiles, as operators."""
+"""Functions compiled by Numba as operators."""
 
 from penstock.plugin.numba.fn import experimental
 from penstock.python_function import numba_function

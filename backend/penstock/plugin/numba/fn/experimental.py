@@ -1,4 +1,4 @@
-"""The place where :func:`numba_function` was at first."""
+"""The original location of :func:`numba_function`."""
 
 from penstock.python_function import numba_function
 

@@ -1,15 +1,17 @@
-"""Pipelines of audio operators that give the same on CPU and GPU: batches of signals of all lengths, none included."""
+"""Operators of signals give the same on CPU and GPU: batches of signals of all lengths, none included."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
+from devices import Define, check_close
 
 from penstock import fn, types
 
-Define = Callable[[str], Any]
+pytestmark = pytest.mark.usefixtures("with_gpu")
 
 _RNG = np.random.default_rng(1)
 
@@ -51,7 +53,7 @@ def _region(device: str, dtype: Any = np.float32, **settings: Any) -> Any:
     return fn.stack(*fn.nonsilent_region(_given(_QUIET_ENDS, device, dtype), **settings))
 
 
-AUDIO: dict[str, Define] = {
+CLOSE: dict[str, Define] = {
     "spectra": lambda device: _spectra(device),
     "spectra, time first": lambda device: _spectra(device, window_length=300, nfft=1000, window_step=77, layout="tf"),
     "spectra, silence around": lambda device: _spectra(device, window_length=96, window_step=31, reflect_padding=False),
@@ -95,3 +97,8 @@ AUDIO: dict[str, Define] = {
     ),
 }
 """Integers within 1, real numbers within 1e-5."""
+
+
+@pytest.mark.parametrize("name", CLOSE)
+def test_close(name: str) -> None:
+    check_close(CLOSE[name])

@@ -1,0 +1,15 @@
+"""How kernels are compiled."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+
+class _Options(TypedDict):
+    nogil: bool
+    cache: bool
+    error_model: Literal["numpy"]
+
+
+# Other threads run while a kernel does; divisions by zero give infinities, as in C.
+OPTIONS: _Options = {"nogil": True, "cache": True, "error_model": "numpy"}

@@ -1,0 +1,15 @@
+"""What mkdocstrings loads to read the docstrings of this project."""
+
+from __future__ import annotations
+
+import griffe
+from docstrings import as_markdown
+
+
+class MarkdownDocstrings(griffe.Extension):
+    """Lets mkdocstrings read docstrings of this project."""
+
+    def on_instance(self, *, obj: griffe.Object, **kwargs: object) -> None:
+        """Rewrites the docstring of each module, class, function and attribute."""
+        if obj.docstring is not None:
+            obj.docstring.value = as_markdown(obj.docstring.value)

@@ -1,0 +1,21 @@
+"""Values as users write them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.data_types import DALIDataType, DALIImageType, DALIInterpType
+
+ENUMERATIONS = (DALIDataType, DALIImageType, DALIInterpType)
+
+
+def value_text(value: object) -> str:
+    """The value as Python: enumerations by their names in `types`, arrays as lists."""
+    if isinstance(value, ENUMERATIONS):
+        return f"types.{value.name}"
+    if isinstance(value, np.ndarray):
+        return value_text(value.tolist())
+    if isinstance(value, (list, tuple)):
+        text = ", ".join(map(value_text, value))
+        return f"[{text}]" if isinstance(value, list) else f"({text}{',' * (len(value) == 1)})"
+    return repr(value)

@@ -1,0 +1,22 @@
+"""Statistics are the same on CPU and GPU."""
+
+from __future__ import annotations
+
+import pytest
+from devices import Define, check_close, images
+
+from penstock import fn
+
+pytestmark = pytest.mark.usefixtures("with_gpu")
+
+
+CLOSE: dict[str, Define] = {
+    "normalized": lambda device: fn.normalize(images(device)),
+    "normalized together": lambda device: fn.normalize(images(device), axes=[0, 1], batch=True, ddof=1),
+}
+"""Integers within 1, real numbers within 1e-5."""
+
+
+@pytest.mark.parametrize("name", CLOSE)
+def test_close(name: str) -> None:
+    check_close(CLOSE[name])
