@@ -12,13 +12,13 @@ from penstock.operators.image.crop import Crop
 
 def test_a_plan_is_made_once_for_samples_that_are_alike(monkeypatch: Any) -> None:
     made = []
-    infer = Crop.infer
+    infer_batch = Crop.infer_batch
 
-    def counted(self: Crop, sample: Any) -> Any:
-        made.append(sample.shapes[0])
-        return infer(self, sample)
+    def counted(self: Crop, samples: Any) -> Any:
+        made.extend(map(tuple, samples.shapes().tolist()))
+        return infer_batch(self, samples)
 
-    monkeypatch.setattr(Crop, "infer", counted)
+    monkeypatch.setattr(Crop, "infer_batch", counted)
     shapes = [(8, 8, 3), (9, 8, 3), (8, 8, 3), (9, 8, 3)]
     images = [np.zeros(shape, np.uint8) for shape in shapes]
 

@@ -76,8 +76,9 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
     def infer_batch(self, samples: Samples[None, WarpPlan, WarpPlans]) -> tuple[np.ndarray, WarpPlans]:
         shapes = samples.shapes()
         plans = self.plan_warps(samples, shapes[:, :-1])
-        outputs = np.column_stack([plans.extents, shapes[:, -1]])
-        if not shapes.all():
+        outputs = shapes.copy()
+        outputs[:, :-1] = plans.extents
+        if any(0 in shape for shape in samples.of(samples.workspace.inputs[0].shapes)):
             self._check_filled(shapes, outputs)
         return outputs, plans
 

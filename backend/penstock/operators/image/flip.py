@@ -121,10 +121,11 @@ class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
 
 def _mirrored_axes(samples: Samples, layout: str) -> np.ndarray:
     """Which dimensions are mirrored, in rows, or one row for all samples."""
-    columns = {letter: samples.scalars(name) != 0 for letter, name in _ARGUMENTS.items() if letter in layout}
-    axes = np.zeros((max(map(len, columns.values())), len(layout)), bool)
-    for letter, column in columns.items():
-        axes[:, layout.index(letter)] = column
+    computed = any(name in samples.workspace.arguments for name in _ARGUMENTS.values())
+    axes = np.zeros((len(samples) if computed else 1, len(layout)), bool)
+    for letter, name in _ARGUMENTS.items():
+        if letter in layout:
+            axes[:, layout.index(letter)] = samples.scalars(name)
     return axes
 
 

@@ -92,19 +92,21 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
         if len(batch) and not 0 < batch.ndim() <= _MAX_DIMENSIONS:
             raise RuntimeError(f"Unsupported number of dimensions {batch.ndim()}")
         good = [shape for index, shape in enumerate(batch.shapes) if index not in workspace.failures]
-        workspace.state = np.array(good, np.int64).max(axis=0, initial=0)
+        workspace.state = np.array([max(extents) for extents in zip(*good)], np.int64)
         return [OutputSpec(batch.dtype, batch.layout(), batch.ndim())]
 
     def infer_batch(self, samples: Samples[np.ndarray, Region, Regions]) -> tuple[np.ndarray, Regions]:
         extents = samples.shapes()
         layout, ndim = samples.workspace.inputs[0].layout(), extents.shape[1]
         axes = samples.derived(("axes",), ("axes", layout, ndim), lambda: self._axes(samples, layout, ndim))
-        own, greatest = extents[:, axes], samples.state[axes]
+        # All of them are reached quicker than some.
+        places = slice(None) if axes == list(range(ndim)) else axes
+        own, greatest = extents[:, places], samples.state[places]
         wanted = self._per_axis(samples, "shape", len(axes))
         padded = np.maximum(own, greatest if wanted is None else np.where(wanted > 0, wanted, greatest))
         align = self._per_axis(samples, "align", len(axes))
-        extents[:, axes] = padded if align is None else -(-padded // align) * align
-        return extents, Regions(np.zeros_like(extents), extents)
+        extents[:, places] = padded if align is None else -(-padded // align) * align
+        return extents, Regions(np.zeros(extents.shape, np.int64), extents)
 
     def _axes(self, samples: Samples, layout: str, ndim: int) -> list[int]:
         """The dimensions that are padded."""

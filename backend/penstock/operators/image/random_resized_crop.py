@@ -64,7 +64,7 @@ class RandomResizedCrop(RandomOperator[Spatial, ResamplePlan, ResamplePlans], Re
     def plan_axes(
         self, samples: Samples[Spatial, ResamplePlan, ResamplePlans], extents: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        if not extents.all():
+        if any(0 in sizes for sizes in extents.tolist()):
             empty = extents[(extents == 0).any(axis=1)][0]
             raise RuntimeError(f"Cannot take a window of an empty image: its extents are {empty.tolist()}")
         windows = self._crop.windows(*self.streams(samples.workspace, samples.indices), extents)

@@ -72,17 +72,17 @@ class Draw(RandomOperator[Sample | None]):
 
     def fill(self, sample: Sample, out: np.ndarray) -> None:
         """Draws one sample's numbers into ``out``, which is 1-D and of the output's type."""
-        raise NotImplementedError
+        self.fill_batch(sample, out[None], self.streams(sample.workspace, [sample.index]))
 
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
-        """Like :meth:`fill`, for all samples at once.
+        """Draws the numbers of samples with the same arguments; or else :meth:`fill` does, for one.
 
         Args:
-            sample: any of them; all have the same arguments.
-            out: one row of numbers for each sample, of the output's type.
-            streams: of all samples.
+            sample: any of them.
+            out: the samples' numbers in rows, of the output's type.
+            streams: of the samples.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} draws for one sample at a time")
 
     def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
         """The distribution's name in the GPU kernels, and its parameters for a sample (``philox.Drawing``)."""

@@ -39,13 +39,6 @@ class CoinFlip(Draw):
     default_dtype = DALIDataType.INT32
     dtypes = (DALIDataType.BOOL, DALIDataType.UINT8, DALIDataType.INT32)
 
-    def fill(self, sample: Sample, out: np.ndarray) -> None:
-        from penstock.kernels.cpu import philox
-
-        bits = np.empty(out.size, np.uint64)
-        philox.fill_bits(bits, *self.stream(sample))
-        out[...] = bits <= np.uint64(_last_head(sample))
-
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
         from penstock.kernels.cpu import philox
 

@@ -44,27 +44,6 @@ class Uniform(Draw):
         equivalents=(Equivalent("numpy.random.Generator.uniform", "It draws other numbers."),),
     )
 
-    def fill(self, sample: Sample, out: np.ndarray) -> None:
-        from penstock.kernels.cpu import convert, philox
-
-        if sample.given("values"):
-            values = self._values(sample)
-            bits = np.empty(out.size, np.uint64)
-            philox.fill_bits(bits, *self.stream(sample))
-            convert.cast(values[bits * np.uint64(values.size) >> np.uint64(32)], out)
-            return
-        low, high = self._bounds(sample, out.dtype)
-        if out.dtype == np.float32:
-            philox.fill_uniform(out, *self.stream(sample), low, high)
-        elif is_wide(out.dtype):
-            drawn = np.empty(out.size, np.float64)
-            philox.fill_uniform_double(drawn, *self.stream(sample), low, high)
-            convert.cast(drawn, out)
-        else:
-            narrow = np.empty(out.size, np.float32)
-            philox.fill_uniform(narrow, *self.stream(sample), low, high)
-            convert.cast(narrow, out)
-
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
         from penstock.kernels.cpu import convert, philox
 

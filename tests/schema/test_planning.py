@@ -1,0 +1,142 @@
+"""Operators plan whole batches in arrays: what becomes of samples that fail, that differ, or that are alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from penstock.data_types import FLOAT, UINT8
+from penstock.schema import Argument, Input, Operator, OutputSpec, PlanColumns, Sample, Samples, Schema, Workspace
+from penstock.schema.workspace import SampleFailure
+from penstock.tensors import TensorListCPU
+
+
+@dataclass(eq=False)
+class Starts(PlanColumns[int]):
+    """Where each sample is cut."""
+
+    starts: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def row(self, number: int) -> int:
+        return int(self.starts[number])
+
+
+class Tail(Operator[str, int, Starts]):
+    """What follows of vectors after some elements, which several values may tell in turn."""
+
+    schema = Schema(
+        name="Tail", inputs=(Input("input"),), arguments=(Argument("after", "float[]", [1.0], "", tensor=True),)
+    )
+
+    def setup(self) -> None:
+        self.calls: list[int] = []
+
+    def describe(self, workspace: Workspace[str]) -> list[OutputSpec]:
+        workspace.state = workspace.inputs[0].layout()
+        return [OutputSpec(UINT8, workspace.state, 1)]
+
+    def infer_batch(self, samples: Samples[str, int, Starts]) -> tuple[np.ndarray, Starts]:
+        self.calls.append(len(samples))
+        shapes = samples.shapes()
+        starts = np.broadcast_to(samples.values("after").sum(axis=1).astype(np.int64), len(samples))
+        if (starts > shapes[:, 0]).any():
+            raise RuntimeError(f"There are no {starts.max()} elements")
+        return shapes - starts[:, None], Starts(starts)
+
+    def compute(self, sample: Sample[str, int]) -> None:
+        sample.outputs[0][...] = sample.inputs[0][sample.plan :]
+
+
+def run(
+    operator: Tail, lengths: list[int], *, isolate: bool = False, after: list[list[float]] | None = None
+) -> Workspace:
+    workspace: Workspace = Workspace(
+        inputs=[TensorListCPU.of_samples([np.arange(n, dtype=np.uint8) for n in lengths], "", UINT8)],
+        arguments={} if after is None else {"after": vectors(after)},
+        batch_size=len(lengths),
+        isolate=isolate,
+    )
+    operator.run(workspace)
+    return workspace
+
+
+def vectors(rows: list[list[float]]) -> TensorListCPU:
+    return TensorListCPU.of_samples([np.array(row, np.float32) for row in rows], "", FLOAT)
+
+
+def of_graph() -> Tail:
+    return Tail(tensor_arguments=["after"])
+
+
+def results(workspace: Workspace) -> list[list[int]]:
+    return [sample.tolist() for sample in workspace.outputs[0].samples]
+
+
+def test_a_batch_is_planned_at_once() -> None:
+    operator = Tail({"after": [2.0]})
+    assert results(run(operator, [3, 5])) == [[2], [2, 3, 4]]
+    assert operator.calls == [2]
+
+
+def test_a_sample_to_blame_is_found_by_planning_it_alone() -> None:
+    operator = of_graph()
+    workspace = run(operator, [3, 2, 4], isolate=True, after=[[1], [9], [3]])
+    assert operator.calls == [3, 1, 1, 1]
+    assert results(workspace) == [[1, 2], [], [3]]
+    assert list(workspace.failures) == [1]
+    assert "no 9 elements" in str(workspace.failures[1])
+    assert workspace.plans.starts.tolist() == [1, 3], "a row for each sample that goes on"
+    assert [sample.index for sample in workspace.live] == [0, 2]
+
+
+def test_the_first_sample_to_blame_is_told() -> None:
+    with pytest.raises(SampleFailure, match="no 9 elements") as failure:
+        run(of_graph(), [3, 2, 4], after=[[1], [9], [8]])
+    assert failure.value.index == 1
+
+
+def test_samples_that_fit_no_common_array_are_planned_apart() -> None:
+    workspace = run(of_graph(), [5, 5], after=[[1], [1, 2]])
+    assert results(workspace) == [[1, 2, 3, 4], [3, 4]]
+    assert workspace.plans.starts.tolist() == [1, 3]
+
+
+def test_samples_that_have_failed_before_are_not_planned() -> None:
+    workspace: Workspace = Workspace(
+        inputs=[TensorListCPU.of_samples([np.arange(3, dtype=np.uint8)] * 3, "", UINT8)],
+        batch_size=3,
+        isolate=True,
+        failures={0: RuntimeError("before")},
+    )
+    operator = Tail()
+    operator.run(workspace)
+    assert operator.calls == [2]
+    assert results(workspace) == [[], [1, 2], [1, 2]]
+
+
+def test_samples_that_are_alike_share_one_plan() -> None:
+    class Remembered(Tail):
+        plans_by_shape = True
+
+    operator = Remembered({"after": [1.0]})
+    first = run(operator, [300, 200, 300])
+    assert operator.calls == [2]
+    second = run(operator, [200, 300])
+    assert operator.calls == [2]
+    assert second.live[1].held is first.live[0].held is first.live[2].held
+    assert first.live[0].plan is first.live[0].plan
+
+
+def test_rows_count_from_both_ends() -> None:
+    starts = Starts(np.array([4, 5, 6]))
+    assert list(starts) == [4, 5, 6]
+    assert starts[-1] == 6
+    assert starts[1:] == [5, 6]
+    with pytest.raises(IndexError, match="no row 3"):
+        starts[3]
+    assert list(Starts.joined([starts, Starts(np.array([7]))])) == [4, 5, 6, 7]
