@@ -19,7 +19,7 @@ from penstock.tensors.cuda import device_count
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels" / "cuda"))
 
-CASES = 12
+CASES = 6
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -21,6 +21,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from served import add_model
 
+pytestmark = pytest.mark.exhaustive
+
 TWO_LINES = 'backend: "penstock"\n'
 THUMBNAIL = """
 from penstock import fn, pipeline_def, types

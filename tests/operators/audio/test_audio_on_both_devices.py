@@ -11,7 +11,8 @@ from devices import Define, check_close
 
 from penstock import fn, types
 
-pytestmark = pytest.mark.usefixtures("with_gpu")
+# The sweeps compare devices in the default run.
+pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("with_gpu")]
 
 _RNG = np.random.default_rng(1)
 

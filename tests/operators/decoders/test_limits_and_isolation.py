@@ -23,6 +23,8 @@ from penstock.kernels.codecs.headers import images
 from penstock.kernels.codecs.headers.declared import Declared
 from penstock.pipeline import experimental
 
+pytestmark = pytest.mark.exhaustive
+
 HEIGHT, WIDTH = 40, 60
 
 

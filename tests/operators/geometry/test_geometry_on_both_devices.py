@@ -10,7 +10,8 @@ from devices import BORDERS, KINDS, Define, check_close, check_equal, everywhere
 
 from penstock import fn, types
 
-pytestmark = pytest.mark.usefixtures("with_gpu")
+# The sweeps compare devices in the default run.
+pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("with_gpu")]
 
 _TURN = [0.9, 0.2, 3.0, -0.1, 1.1, 2.0, 0.001, 0.002, 1.0]
 _GRID = np.stack(np.meshgrid(*[np.arange(0, 1, 0.125)] * 2), axis=-1).reshape(-1, 2)

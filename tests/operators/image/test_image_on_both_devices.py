@@ -10,7 +10,8 @@ from devices import BORDERS, KINDS, Define, check_close, check_equal, everywhere
 
 from penstock import fn, types
 
-pytestmark = pytest.mark.usefixtures("with_gpu")
+# The sweeps compare devices in the default run.
+pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("with_gpu")]
 
 _SIX_CHANNELS = [
     np.random.default_rng(1).integers(0, 256, shape, np.uint8) for shape in ((20, 30, 6), (33, 29, 6), (16, 64, 6))

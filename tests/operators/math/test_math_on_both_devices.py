@@ -7,7 +7,8 @@ from devices import Define, check_close, images
 
 from penstock import fn
 
-pytestmark = pytest.mark.usefixtures("with_gpu")
+# The sweeps compare devices in the default run.
+pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("with_gpu")]
 
 
 CLOSE: dict[str, Define] = {

@@ -7,7 +7,8 @@ from devices import Define, check_close, check_equal, images
 
 from penstock import fn, types
 
-pytestmark = pytest.mark.usefixtures("with_gpu")
+# The sweeps compare devices in the default run.
+pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("with_gpu")]
 
 
 EXACT: dict[str, Define] = {
