@@ -267,12 +267,20 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
 
     # -- device "mixed" ----------------------------------------------------------------------------------------
 
-    def _run_on_gpu(self, workspace: Workspace) -> None:
-        """Like :meth:`run_batch`, but leaves each image in the decoder's memory, without allocating the batch."""
-        from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder, Job, as_array
-        from penstock.kernels.cuda.launch import Located
+    @property
+    def begins_early(self) -> bool:
+        return self.device == "mixed"
 
-        (spec,) = self.describe(workspace)
+    @property
+    def is_cheap_on_host(self) -> bool:
+        # Until images come that nvImageCodec's own thread does not take.
+        return self.begins_early and (self._gpu is None or self._gpu.takes_all)
+
+    def begin(self, workspace: Workspace) -> None:
+        """Like the first half of :meth:`run_batch`, but nothing is allocated ahead: each image stays where it is decoded."""
+        from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder, Job
+
+        self.describe(workspace)
         (shapes,) = self.infer_samples(workspace, 1)
         if self._gpu is None:
             self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
@@ -283,14 +291,23 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
             name = infos[sample.index] if infos and region is None else ""
             height, width, channels = shapes[sample.index]
             jobs.append(Job(encoded_bytes(sample), header, region, (height, width, channels), name))
+        workspace.begun = self._gpu.begin(jobs)
+
+    def _run_on_gpu(self, workspace: Workspace) -> None:
+        from penstock.kernels.codecs.image_codec_gpu import as_array
+        from penstock.kernels.cuda.launch import Located
+
+        if workspace.begun is None:
+            self.begin(workspace)
+        (spec,) = self.describe(workspace)
         images: list[Any] = [None] * workspace.batch_size
-        decoded = self._gpu.decode(jobs, workspace.parallel, workspace.decoding) if jobs else []
+        decoded = self._gpu.finish(workspace.begun, workspace.parallel, workspace.decoding)
         for sample, image in zip(workspace.live, decoded):
             if isinstance(image, Exception):
                 workspace.fail(sample.index, image)
             else:
                 images[sample.index] = image
-        if jobs and all(isinstance(image, Located) for image in images):
+        if images and all(isinstance(image, Located) for image in images):
             output = TensorListGPU.of_located(images, spec.layout, spec.dtype, 3)
         else:
             filled = [self._gpu.empty(spec.dtype) if image is None else as_array(image) for image in images]
