@@ -44,8 +44,8 @@ _FORMATS = {
     DALIImageType.GRAY: GRAY,
     DALIImageType.YCbCr: RGB,
 }
-# Batches of so few images leave the GPU's engine idle between them: two decoders take turns.
-_FEW, _TURNS = 8, 2
+# Batches of so few images, or of images of so few bytes, leave the GPU's engine idle at times: two decoders take turns.
+_FEW, _SMALL, _TURNS = 8, 3 << 19, 2
 _ALIGNMENT = 256
 _BYTE_DEPTH = 8
 
@@ -83,12 +83,28 @@ class Begun:
         results: what is there already, as :meth:`GpuImageDecoder.finish` gives it.
         batch: the images that are being decoded, or None.
         places: where each of them will lie, by its job.
+        streams: in whose order they are decoded, and in whose they are used, where that is another one.
     """
 
     jobs: Sequence[Job]
     results: list[Any]
     batch: Decoded | None = None
     places: dict[int, Located] = field(default_factory=dict)
+    streams: tuple[Any, Any] | None = None
+
+    def join(self) -> list[int]:
+        """Waits for the images, as far as the host has to; the states of those that are being decoded."""
+        states = self.batch.wait() if self.batch is not None else []
+        if self.streams is not None:
+            decoding, using = self.streams
+            using.wait_event(decoding.record())
+            self.streams = None
+        return states
+
+    def __del__(self) -> None:
+        # Given back, the memory is used again in the order of the stream on which it was to be used.
+        if self.streams is not None:
+            self.join()
 
 
 class GpuImageDecoder:
@@ -113,7 +129,7 @@ class GpuImageDecoder:
         self._cache = ImageCache.from_arguments(arguments)
         device, load = self._cupy.cuda.Device().id, arguments["hw_decoder_load"] if given_load else None
         options = " ".join(_options(arguments))
-        self._turns = _Turns(device, num_threads, load, options) if library() else None
+        self._turns = _Turns(self._cupy, num_threads, load, options) if library() else None
         self._others = _ByPythonApi(device, num_threads, options)
         self.takes_all = self._turns is not None
 
@@ -144,10 +160,9 @@ class GpuImageDecoder:
         """
         jobs, results = begun.jobs, begun.results
         missing = [index for index, result in enumerate(results) if result is None]
-        if begun.batch is not None:
-            for (index, place), state in zip(begun.places.items(), begun.batch.wait()):
-                if state:
-                    results[index] = self._finished(jobs[index], place, _BYTE_DEPTH)
+        for (index, place), state in zip(begun.places.items(), begun.join()):
+            if state:
+                results[index] = self._finished(jobs[index], place, _BYTE_DEPTH)
         self._decode_others(begun)
         self._decode_on_cpu(jobs, results, parallel, decoding)
         for index in missing if self._cache.capacity else ():
@@ -192,8 +207,12 @@ class GpuImageDecoder:
             index: Located(address, shape, np.dtype(np.uint8), memory)
             for index, address, shape in zip(taken, addresses, shapes)
         }
-        stream = self._cupy.cuda.get_current_stream().ptr
-        begun.batch = self._turns.next(len(images)).decode(images, pixels, stream, memory)
+        decoder, own = self._turns.next(len(images) <= _FEW or ends[-1] <= _SMALL * len(images))
+        stream = self._cupy.cuda.get_current_stream()
+        if own is not None:
+            own.wait_event(stream.record())
+            begun.streams = own, stream
+        begun.batch = decoder.decode(images, pixels, (own or stream).ptr, memory)
 
     def _stored_region(self, job: Job) -> Region | None:
         if job.region is None:
@@ -280,29 +299,32 @@ class _Turns:
 
     Unless the user wants a part of each batch decoded elsewhere, the JPEG engine has all that it takes: so the same image gives
     the same pixels, whatever it is batched with.
+
+    Attributes:
+        streams: on which each decodes where they take turns: on one, each would wait for the other.
     """
 
-    def __init__(self, device: int, num_threads: int, load: float | None, options: str) -> None:
+    def __init__(self, cupy: Any, num_threads: int, load: float | None, options: str) -> None:
         rest = [Share(Backend.GPU_ONLY), Share(Backend.HYBRID)]
+        self._shares: tuple[list[Share], list[Share]] = rest, []
         if load is None:
             self._shares = [Share(Backend.ENGINE)], rest
         elif load > 0:
             # A fixed share would be one of the first batch's size, and hold for larger ones, too.
             self._shares = [Share(Backend.ENGINE, load, Policy.ADAPTIVE), *rest], []
-        else:
-            self._shares = rest, []
-        self._settings = device, num_threads, options
+        self._settings = cupy.cuda.Device().id, num_threads, options
+        self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(_TURNS)]
         self._decoders: list[BatchDecoder | None] = [None] * _TURNS
         self._turn = 0
 
-    def next(self, count: int) -> BatchDecoder:
-        """The decoder for a batch of so many images."""
-        self._turn = (self._turn + 1) % _TURNS if count <= _FEW else 0
+    def next(self, in_turn: bool) -> tuple[BatchDecoder, Any]:
+        """The decoder for a batch, and, where they take turns, its stream."""
+        self._turn = (self._turn + 1) % _TURNS if in_turn else 0
         decoder = self._decoders[self._turn]
         if decoder is None:
             device, threads, options = self._settings
             decoder = self._decoders[self._turn] = BatchDecoder(device, threads, *self._shares, options)
-        return decoder
+        return decoder, self.streams[self._turn] if in_turn else None
 
 
 class _ByPythonApi:

@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-_INT32, _INT64 = ir.IntType(32), ir.IntType(64)
+_BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
 @intrinsic
@@ -35,6 +35,16 @@ def word_at(_context: Any, _address: Any) -> Any:
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.load(builder.inttoptr(args[0], _INT64.as_pointer()))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def byte_at(_context: Any, _address: Any) -> Any:
+    """The byte at an address."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.zext(builder.load(builder.inttoptr(args[0], _BYTE.as_pointer())), _INT64)
 
     return types.int64(types.int64), generate
 

@@ -25,7 +25,7 @@ from penstock.data_types import (
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.image_codec import decode, decode_to_scratch
 from penstock.kernels.codecs.image_description import ImageHeader
-from penstock.kernels.codecs.image_header import read_header
+from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import Regions
@@ -86,7 +86,13 @@ ENCODED_DOC = "Encoded images: the bytes of files, uint8 of shape (n,); zeros be
 
 def encoded_bytes(sample: Sample) -> np.ndarray:
     """The encoded image of a sample: its bytes, contiguous, of shape (n,)."""
-    return np.ascontiguousarray(sample.inputs[0]).reshape(-1).view(np.uint8)
+    return _bytes_of(sample.workspace.inputs[0].samples[sample.index])
+
+
+def _bytes_of(array: np.ndarray) -> np.ndarray:
+    if array.ndim == 1 and array.dtype == np.uint8 and array.flags.c_contiguous:
+        return array
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def undecodable(error: PenstockError, sample: Sample) -> PenstockError:
@@ -166,7 +172,7 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
         return [OutputSpec(self.args["dtype"], "HWC", 3)]
 
     def infer_batch(self, samples: Samples[Headers, DecodePlan, DecodePlans]) -> tuple[np.ndarray, DecodePlans]:
-        headers = [self._header(samples.workspace, index) for index in samples.indices]
+        headers = self._headers(samples)
         shapes = np.array([header.shape(self.output_type, self.args["adjust_orientation"]) for header in headers])
         windows = self.windows(samples, shapes[:, :2])
         if windows is not None:
@@ -174,6 +180,15 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
                 self._check_inside(windows, shapes)
             shapes[:, :2] = windows.extents
         return shapes, DecodePlans(headers, windows)
+
+    def _headers(self, samples: Samples[Headers, DecodePlan, DecodePlans]) -> list[ImageHeader]:
+        workspace = samples.workspace
+        if not self.begins_early or workspace.decoding.limits.bytes is not None:
+            return [self._header(workspace, index) for index in samples.indices]
+        # What is done on the way to a GPU's decoder holds that up.
+        files = workspace.inputs[0].samples
+        known = read_jpeg_headers([_bytes_of(files[index]) for index in samples.indices], workspace.decoding)
+        return [header or self._header(workspace, index) for index, header in zip(samples.indices, known)]
 
     def _header(self, workspace: Workspace[Headers], index: int) -> ImageHeader:
         """The header of an image whose size is not beyond the limits."""

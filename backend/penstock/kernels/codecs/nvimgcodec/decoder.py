@@ -155,7 +155,7 @@ class BatchDecoder:
         device: the GPU's number; None: the CPU.
         threads: CPU threads that the library may use.
         first, second: the decoders, each as its backends; images that the first refuses go to the second, which is not made
-            before that happens. The second may be empty.
+            before that happens, unless there can be no first. The second may be empty.
         options: of the backends, as the library writes them.
     """
 
@@ -165,7 +165,14 @@ class BatchDecoder:
         self._on_host = device is None
         self._instance = Instance()
         self._make = functools.partial(self._instance.decoder, device, threads, options=options)
-        self._first, self._second, self._shares_of_second = self._make(first), 0, second
+        self._second, self._shares_of_second = 0, second
+        try:
+            self._first = self._make(first)
+        except RuntimeError:
+            # Not every GPU has a JPEG engine.
+            if not second:
+                raise
+            self._first, self._shares_of_second = self._make(second), ()
         self._thread = BackgroundThread("penstock-decoder")
         self._last: Job | None = None
         # One for all batches of a kind, as they are decoded one after the other.

@@ -171,9 +171,9 @@ def _try(batch, decoder, state, count):  # type: ignore[no-untyped-def]
     return left
 
 
-@cfunc(types.int32(types.int64), cache=True)
-def decode_batch(batch):  # type: ignore[no-untyped-def]
-    """Decodes a batch; each image's state becomes 1 or 2, by the decoder that took it, or stays 0."""
+@njit(**_OPTIONS)
+def _decode_with(batch, decoder, state):  # type: ignore[no-untyped-def]
+    """Has a decoder decode the images that no decoder has taken yet, each with handles of its own."""
     left = 0
     _clear(batch)
     for index in range(word_at(batch + _WORD * COUNT)):
@@ -181,10 +181,17 @@ def decode_batch(batch):  # type: ignore[no-untyped-def]
         if word_at(image + _WORD * STATE) == 0 and _open(batch, index):
             set_word(_column(batch, _WHICH) + _WORD * left, index)
             left += 1
-    for state in range(1, 3):
-        decoder = word_at(batch + _WORD * (FIRST if state == 1 else SECOND))
-        if left != 0 and decoder != 0:
-            left = _try(batch, decoder, state, left)
+    if left != 0:
+        left = _try(batch, decoder, state, left)
     for index in range(word_at(batch + _WORD * COUNT)):
         _close(batch, index)
+    return left
+
+
+@cfunc(types.int32(types.int64), cache=True)
+def decode_batch(batch):  # type: ignore[no-untyped-def]
+    """Decodes a batch; each image's state becomes 1 or 2, by the decoder that took it, or stays 0."""
+    first, second = word_at(batch + _WORD * FIRST), word_at(batch + _WORD * SECOND)
+    if _decode_with(batch, first, 1) != 0 and second != 0:
+        _decode_with(batch, second, 2)
     return 0
