@@ -26,7 +26,7 @@ def decoding(device_id: int, batch_size: int = 6) -> Pipeline:
     with pipe:
         data = fn.external_source(lambda step: [encoded(step * batch_size + k) for k in range(batch_size)])
         image = fn.resize(fn.decoders.image(data, device="mixed"), size=(64, 64))
-        pipe.set_outputs(fn.crop_mirror_normalize(image, mirror=fn.random.coin_flip(seed=3)), data)
+        pipe.set_outputs(fn.crop_mirror_normalize(image, mirror=fn.random.coin_flip(seed=3)))
     return pipe
 
 
@@ -44,7 +44,7 @@ def test_batches_of_another_device_than_the_current_one(current: int) -> None:
     other = 1 - current
     pipe = decoding(other)
     with cupy.cuda.Device(current):
-        (batch, _) = pipe.run()
+        (batch,) = pipe.run()
         scattered = TensorListGPU([batch[k].array for k in range(len(batch))], contiguous=False)
         copied = TensorListGPU([batch[k].array for k in range(len(batch))])
         assert copied.device_id() == scattered.device_id() == batch._make_copy().device_id() == other
@@ -60,14 +60,12 @@ def test_a_torch_iterator_over_both() -> None:
     from penstock.plugin.pytorch import DALIGenericIterator
 
     expected = decoding(0).run()[0].as_cpu().as_array()
-    for step, batches in enumerate(DALIGenericIterator([decoding(0), decoding(1)], ["image", "encoded"])):
+    for step, batches in enumerate(DALIGenericIterator([decoding(0), decoding(1)], ["image"], size=6 * 2 * 10)):
         assert [batch["image"].device for batch in batches] == [torch.device("cuda", 0), torch.device("cuda", 1)]
         first, second = (batch["image"].cpu().numpy() for batch in batches)
         np.testing.assert_array_equal(first, second)
         if step == 0:
             np.testing.assert_array_equal(first, expected)
-        if step == 5:
-            break
 
 
 def test_a_jax_iterator_of_each() -> None:
@@ -76,7 +74,7 @@ def test_a_jax_iterator_of_each() -> None:
 
     arrays: list[Any] = []
     for device_id in (0, 1):
-        batch = next(iter(DALIGenericIterator(decoding(device_id), ["image", "encoded"])))
+        batch = next(iter(DALIGenericIterator(decoding(device_id), ["image"])))
         assert {device.id for device in batch["image"].devices()} == {device_id}
         arrays.append(np.asarray(batch["image"]))
     np.testing.assert_array_equal(*arrays)

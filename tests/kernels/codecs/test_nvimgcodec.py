@@ -188,3 +188,16 @@ def test_batches_of_several_threads_and_decoders() -> None:
 def test_a_decoder_that_cannot_be_made_says_so() -> None:
     with pytest.raises(RuntimeError, match="nvImageCodec could not make a decoder"):
         BatchDecoder(99, 1, [Share(Backend.CPU_ONLY)])
+
+
+def test_batches_that_were_on_their_way_get_the_second_decoder_too() -> None:
+    file = jpeg(40, 50)
+    output = np.zeros((3, 60, 60, 3), np.uint8)
+    decoder = BatchDecoder(None, 1, [Share(Backend.CPU_ONLY)], [Share(Backend.CPU_ONLY)])
+    # The first takes nothing of this size; the library would be asked once more for each batch.
+    batches = [
+        decoder.decode([EncodedImage(file, 41, 50, None, part.ctypes.data)], RGB, keep=output) for part in output
+    ]
+    assert [batch.wait() for batch in batches] == [[0], [0], [0]]
+    assert all(batch.had_second for batch in batches)
+    decoder.close()

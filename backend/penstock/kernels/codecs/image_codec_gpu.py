@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,14 +98,8 @@ class Begun:
         states = self.batch.wait() if self.batch is not None else []
         if self.streams is not None:
             decoding, using = self.streams
-            using.wait_event(decoding.record())
-            self.streams = None
+            _follow(using, decoding)
         return states
-
-    def __del__(self) -> None:
-        # Given back, the memory is used again in the order of the stream on which it was to be used.
-        if self.streams is not None:
-            self.join()
 
 
 class GpuImageDecoder:
@@ -197,7 +192,14 @@ class GpuImageDecoder:
             for job, region in zip(jobs, regions)
         ]
         ends = list(itertools.accumulate(-(-math.prod(shape) // _ALIGNMENT) * _ALIGNMENT for shape in shapes))
-        memory = self._cupy.empty(_size_class(ends[-1]), np.uint8)
+        decoder, own = self._turns.next(len(shapes) <= _FEW or ends[-1] <= _SMALL * len(shapes))
+        stream = self._cupy.cuda.get_current_stream()
+        if own is not None:
+            _follow(own, stream)
+            begun.streams = own, stream
+        # Taken and given back in the order of the stream that writes to it.
+        with own or stream:
+            memory = self._cupy.empty(_size_class(ends[-1]), np.uint8)
         addresses = [memory.data.ptr + start for start in (0, *ends[:-1])]
         images = [
             EncodedImage(job.encoded, job.header.height, job.header.width, corners(region) if region else None, address)
@@ -207,11 +209,6 @@ class GpuImageDecoder:
             index: Located(address, shape, np.dtype(np.uint8), memory)
             for index, address, shape in zip(taken, addresses, shapes)
         }
-        decoder, own = self._turns.next(len(images) <= _FEW or ends[-1] <= _SMALL * len(images))
-        stream = self._cupy.cuda.get_current_stream()
-        if own is not None:
-            own.wait_event(stream.record())
-            begun.streams = own, stream
         begun.batch = decoder.decode(images, pixels, (own or stream).ptr, memory)
 
     def _stored_region(self, job: Job) -> Region | None:
@@ -289,9 +286,28 @@ class GpuImageDecoder:
             results[index] = host if isinstance(host, Exception) else self._cupy.asarray(host)
 
 
+def _follow(stream: Any, other: Any) -> None:
+    """Has a stream wait for what another one was told so far."""
+    stream.wait_event(other.record(require_cupy().cuda.Event(disable_timing=True)))
+
+
 def as_array(image: Any) -> Any:
     """An image that :meth:`GpuImageDecoder.decode` gave as an array."""
     return image.array() if isinstance(image, Located) else image
+
+
+# Streams are never destroyed: memory is given back in their order, also later.
+_streams: list[Any] = []
+_idle_streams: dict[int, list[Any]] = {}
+
+
+def _take_stream(cupy: Any, device: int) -> Any:
+    """A stream of the current device that no decoder uses."""
+    try:
+        return _idle_streams.get(device, []).pop()
+    except IndexError:
+        _streams.append(cupy.cuda.Stream(non_blocking=True))
+        return _streams[-1]
 
 
 class _Turns:
@@ -312,8 +328,10 @@ class _Turns:
         elif load > 0:
             # A fixed share would be one of the first batch's size, and hold for larger ones, too.
             self._shares = [Share(Backend.ENGINE, load, Policy.ADAPTIVE), *rest], []
-        self._settings = cupy.cuda.Device().id, num_threads, options
-        self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(_TURNS)]
+        device = cupy.cuda.Device().id
+        self._settings = device, num_threads, options
+        self.streams = [_take_stream(cupy, device) for _ in range(_TURNS)]
+        weakref.finalize(self, _idle_streams.setdefault(device, []).extend, self.streams)
         self._decoders: list[BatchDecoder | None] = [None] * _TURNS
         self._turn = 0
 

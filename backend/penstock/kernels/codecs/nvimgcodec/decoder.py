@@ -115,6 +115,13 @@ class Batch:
         self.words[loop.VIEW], self.words[loop.PARAMS] = templates.view, templates.params
         self.words[loop.FUNCTION_TABLE] = _functions().ctypes.data
 
+    @property
+    def had_second(self) -> bool:
+        """Whether there was a second decoder when it was handed over."""
+        from penstock.kernels.codecs.nvimgcodec import loop
+
+        return bool(self.words[loop.SECOND])
+
     def states(self) -> list[int]:
         """What became of each image: 0 where it is not decoded, else the number of the decoder that took it."""
         from penstock.kernels.codecs.nvimgcodec import loop
@@ -136,13 +143,18 @@ class Decoded:
         self._decoder, self._batch, self._keep = decoder, batch, keep
         self._job = decoder.run(batch, keep)
 
+    @property
+    def had_second(self) -> bool:
+        """Whether what the first decoder refused went to the second."""
+        return self._batch.had_second
+
     def wait(self) -> list[int]:
         """Waits for the batch without the GIL; what became of each image, as :meth:`Batch.states` tells.
 
         On a GPU, what the stream is told from now on finds the pixels.
         """
         self._job.wait()
-        if not all(self._batch.states()) and self._decoder.make_second():
+        if not all(self._batch.states()) and not self.had_second and self._decoder.make_second():
             self._job = self._decoder.run(self._batch, self._keep)
             self._job.wait()
         return self._batch.states()
@@ -208,9 +220,9 @@ class BatchDecoder:
         return last
 
     def make_second(self) -> bool:
-        """Makes the second decoder; false where there is one, or none is wanted."""
+        """Makes the second decoder where there is none yet; false where none is wanted."""
         if self._second or not self._shares_of_second:
-            return False
+            return bool(self._second)
         if self._last is not None:
             # The library is not asked for two things at a time.
             self._last.wait()
