@@ -85,14 +85,20 @@ class Job:
     @property
     def is_done(self) -> bool:
         """Whether it is done."""
-        self._is_done = self._is_done or self._done.try_wait()
+        if not self._is_done and self._done.try_wait():
+            self._end()
         return self._is_done
 
     def wait(self) -> None:
         """Waits until it is done, without the GIL."""
         if not self._is_done:
             self._done.wait()
-            self._is_done = True
+            self._end()
+
+    def _end(self) -> None:
+        self._is_done = True
+        # Who holds the job need not hold what it worked on.
+        self._keep = None
 
 
 class BackgroundThread:

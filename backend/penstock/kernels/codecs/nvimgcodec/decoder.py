@@ -157,6 +157,7 @@ class Decoded:
         if not all(self._batch.states()) and not self.had_second and self._decoder.make_second():
             self._job = self._decoder.run(self._batch, self._keep)
             self._job.wait()
+        self._keep = None
         return self._batch.states()
 
 
