@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,12 +23,15 @@ import numpy as np
 from PIL import Image
 from rich.console import Console
 from rich.table import Table
-from side_by_side import Work, both
-from turns import cpu_ms, gpu_ms, headline, in_turns, keep
+from side_by_side import MODULES, Work, both, prepared
+from turns import Run, cpu_ms, gpu_ms, headline, in_turns, keep
 
 PHOTOGRAPHS = Path(__file__).resolve().parents[3] / "shared" / "data" / "images" / "jpeg"
 MEAN, STD = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
 SMALL_SIDE = 375
+BEST_LOAD = 0.8
+ODD = (9, 11, 24, 31)
+CONSUMER_MS = 10
 
 
 @dataclass
@@ -39,16 +43,18 @@ class Pipeline:
         work: from ``(module, input)`` to the outputs.
         batch: the samples, in host memory.
         layout: of the samples.
-        others: further candidates by name, functions that do the same work on the whole batch.
+        others: further candidates by name: what makes functions that do the same work on the whole batch.
         on_gpu: the samples lie on the GPU when the pipeline runs there.
+        consumer_ms: for so long Python computes with each batch before it asks for the next.
     """
 
     name: str
     work: Work
     batch: list[np.ndarray]
     layout: str | None = None
-    others: dict[str, Callable[[], Any]] | None = None
+    others: dict[str, Callable[[], Run]] | None = None
     on_gpu: bool = False
+    consumer_ms: float = 0
 
 
 def photographs(folder: Path, count: int) -> list[np.ndarray]:
@@ -75,13 +81,14 @@ def smaller(photograph: np.ndarray) -> np.ndarray:
     return encoded(image.resize((round(image.width * scale), round(image.height * scale))))
 
 
-def decoded(m: Any, data: Any, gpu: bool) -> Any:
-    return m.fn.decoders.image(data, device="mixed" if gpu else "cpu")
+def decoded(m: Any, data: Any, gpu: bool, load: float | None = None) -> Any:
+    options = {} if load is None else {"hw_decoder_load": load}
+    return m.fn.decoders.image(data, device="mixed" if gpu else "cpu", **options)
 
 
-def a(gpu: bool) -> Work:
+def a(gpu: bool, load: float | None = None) -> Work:
     def work(m: Any, data: Any) -> Any:
-        image = m.fn.resize(decoded(m, data, gpu), resize_shorter=256.0)
+        image = m.fn.resize(decoded(m, data, gpu, load), resize_shorter=256.0)
         return m.fn.crop_mirror_normalize(image, crop=(224, 224), mean=MEAN, std=STD)
 
     return work
@@ -111,6 +118,15 @@ def d(m: Any, signal: Any) -> Any:
 
 def e(m: Any, image: Any) -> Any:
     return m.fn.crop_mirror_normalize(m.fn.resize(image, size=(224, 224)), mean=MEAN, std=STD)
+
+
+def e_mirrored(m: Any, image: Any) -> Any:
+    image = m.fn.resize(image, size=(224, 224))
+    return m.fn.crop_mirror_normalize(image, mirror=m.fn.random.coin_flip(seed=2), mean=MEAN, std=STD)
+
+
+def random_crop(m: Any, image: Any) -> Any:
+    return m.fn.random_resized_crop(image, size=(224, 224), seed=3)
 
 
 def nothing(m: Any, data: Any) -> Any:
@@ -151,17 +167,45 @@ def rows(folder: Path, threads: int, gpu: bool) -> list[Pipeline]:
         Pipeline(f"C, small images; batch {count}", c(gpu), small),
         Pipeline(f"D: spectrogram, mel, decibels, normalize, 5 s; batch {count}", d, sound, on_gpu=True),
         Pipeline(f"E: 1080p pixels, resize 224, normalize; batch {len(pixels)}", e, pixels, "HWC", on_gpu=True),
+        Pipeline(f"E with a random mirror; batch {len(pixels)}", e_mirrored, pixels, "HWC", on_gpu=True),
+        Pipeline(f"random_resized_crop; batch {len(pixels)}", random_crop, pixels, "HWC", on_gpu=True),
         Pipeline("nothing; batch 1", nothing, [np.zeros(3, np.float32)]),
     ]
     if gpu:
         twice = big + big
         chosen.insert(1, Pipeline(f"A; batch {len(twice)}", a(gpu), twice))
+        for row in chosen[:2]:
+            row.others = at_best_load(row.batch, threads)
+        chosen += [Pipeline(f"A; batch {odd}", a(gpu), big[:odd]) for odd in ODD]
+        busy = f"A; batch {count}, {CONSUMER_MS} ms of Python between batches"
+        chosen.append(Pipeline(busy, a(gpu), big, consumer_ms=CONSUMER_MS))
     else:
-        chosen[0].others = {"Pillow": pillow(big, threads)}
-        chosen[1].others = {"Pillow": pillow(small, threads)}
+        chosen[0].others = {"Pillow": lambda: pillow(big, threads)}
+        chosen[1].others = {"Pillow": lambda: pillow(small, threads)}
     decode: Work = lambda m, data: decoded(m, data, gpu)  # noqa: E731
     chosen.append(Pipeline(f"decode alone; batch {count}", decode, big))
     return chosen
+
+
+def at_best_load(batch: list[np.ndarray], threads: int) -> dict[str, Callable[[], Run]]:
+    """Both with the part of each batch that DALI's JPEG engine does best with; its default is 0.65, ours the whole."""
+
+    def maker(module: Any) -> Callable[[], Run]:
+        return lambda: prepared(module, a(True, BEST_LOAD), [batch], threads, gpu=True)
+
+    return {f"{name}, hw_decoder_load={BEST_LOAD}": maker(module) for name, module in MODULES.items()}
+
+
+def with_consumer(run: Run, milliseconds: float) -> Run:
+    """Runs a batch, and then computes in Python for a while."""
+
+    def consume() -> None:
+        run()
+        end = time.perf_counter() + milliseconds / 1e3
+        while time.perf_counter() < end:
+            pass
+
+    return consume
 
 
 def placed(batch: list[np.ndarray], on_gpu: bool) -> list[Any]:
@@ -176,7 +220,10 @@ def placed(batch: list[np.ndarray], on_gpu: bool) -> list[Any]:
 def measured(row: Pipeline, threads: int, gpu: bool, rounds: int, seconds: float) -> dict[str, Any]:
     """Milliseconds for each sample, by candidate."""
     batch = placed(row.batch, gpu and row.on_gpu)
-    candidates = both(row.work, [batch], threads, gpu, row.layout) | (row.others or {})
+    candidates = both(row.work, [batch], threads, gpu, row.layout)
+    candidates |= {name: make() for name, make in (row.others or {}).items()}
+    if row.consumer_ms:
+        candidates = {name: with_consumer(run, row.consumer_ms) for name, run in candidates.items()}
     times = in_turns(candidates, gpu_ms if gpu else cpu_ms, rounds, seconds)
     return {"work": row.name, "ms": {name: time / len(batch) for name, time in times.items()}}
 

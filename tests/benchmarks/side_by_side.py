@@ -20,7 +20,13 @@ _ORDERS = 64
 
 
 def prepared(
-    module: Any, work: Work, batches: Sequence[Sequence[Any]], threads: int, gpu: bool, layout: str | None = None
+    module: Any,
+    work: Work,
+    batches: Sequence[Sequence[Any]],
+    threads: int,
+    gpu: bool,
+    layout: str | None = None,
+    device_id: int = 0,
 ) -> Callable[[], Any]:
     """A function that runs one batch through ``work(module, *inputs)`` and returns the outputs.
 
@@ -31,7 +37,7 @@ def prepared(
     """
     options: dict[str, Any] = {"batch_size": len(batches[0]), "num_threads": threads}
     if gpu:
-        options |= {"device_id": 0, "prefetch_queue_depth": 2}
+        options |= {"device_id": device_id, "prefetch_queue_depth": 2}
     else:
         options |= {"device_id": None, "prefetch_queue_depth": 1, "exec_async": False, "exec_pipelined": False}
 

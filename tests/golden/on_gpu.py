@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import tested_gpu
 from case import Case
 from comparison import BATCH_SIZE, Batch
 
@@ -22,7 +23,7 @@ class OnGpu:
 
 def run_on_gpu(case: Case) -> list[list[Batch]]:
     """The batches of each iteration, each as its samples, layout and type."""
-    settings = {"batch_size": BATCH_SIZE, "num_threads": 2, "device_id": 0, "seed": 1234} | case.options
+    settings = {"batch_size": BATCH_SIZE, "num_threads": 2, "device_id": tested_gpu.device(), "seed": 1234} | case.options
     pipeline = penstock.pipeline_def(lambda: case.define(OnGpu()), **settings)()
     pipeline.build()
     iterations = []

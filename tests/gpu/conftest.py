@@ -5,7 +5,21 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from penstock.tensors.cuda import device_count
 
 collect_ignore_glob = [] if device_count() else ["test_*.py"]
+if device_count() < 2:
+    collect_ignore_glob.append("test_two_gpus.py")
 sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("golden", "kernels/cuda")]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--device", type=int, default=0, help="the number of the GPU on which the tests run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    import tested_gpu
+
+    tested_gpu.choose(config.getoption("--device"))

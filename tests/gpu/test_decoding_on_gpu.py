@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+import tested_gpu
 from PIL import Image
 
 from penstock import fn, pipeline_def, types
@@ -28,7 +30,9 @@ def _turned(orientation: int) -> np.ndarray:
 
 
 def _built(define: Callable[[Any, str], Any], encoded: Sequence[np.ndarray], device: str) -> Any:
-    @pipeline_def(batch_size=len(encoded), num_threads=2, device_id=0, exec_async=False, exec_pipelined=False)
+    @pipeline_def(
+        batch_size=len(encoded), num_threads=2, device_id=tested_gpu.device(), exec_async=False, exec_pipelined=False
+    )
     def pipeline() -> Any:
         return define(fn.external_source(name="encoded"), device)
 
@@ -90,6 +94,87 @@ def test_a_damaged_image_fails_alone() -> None:
         _run(lambda x, device: fn.decoders.image(x, device=device), encoded, "mixed")
 
 
+def photographs() -> list[np.ndarray]:
+    """JPEGs of several kinds: with halved chroma and without, grey, progressive, of many sizes."""
+    kinds: list[dict[str, object]] = [
+        {"quality": 90},
+        {"quality": 75, "subsampling": 0},
+        {"quality": 95, "subsampling": 1},
+        {"quality": 85, "progressive": True},
+    ]
+    return [_saved("JPEG", 200 + 16 * k, 300 + 9 * k, **kinds[k % len(kinds)]) for k in range(24)]
+
+
+def test_an_image_is_the_same_whatever_it_is_batched_with() -> None:
+    def decode(x: Any, device: str) -> Any:
+        return fn.decoders.image(x, device=device)
+
+    encoded = photographs()
+    alone = [_run(decode, [data], "mixed")[0] for data in encoded]
+    order = np.random.default_rng(0)
+    for size in (2, 7, 8, 9, 11, 17, 24):
+        chosen = order.permutation(len(encoded))[:size]
+        together = _run(decode, [encoded[k] for k in chosen], "mixed")
+        for k, image in zip(chosen, together):
+            np.testing.assert_array_equal(image, alone[k])
+
+
+def test_batches_on_their_way_do_not_meet() -> None:
+    encoded = photographs()
+
+    @pipeline_def(batch_size=5, num_threads=2, device_id=tested_gpu.device(), prefetch_queue_depth=3)
+    def pipeline() -> Any:
+        data = fn.external_source(lambda step: [encoded[(step + k) % len(encoded)] for k in range(5)])
+        return fn.decoders.image(data, device="mixed")
+
+    running = pipeline()
+    images = [_run(lambda x, device: fn.decoders.image(x, device=device), [data], "mixed")[0] for data in encoded]
+    kept = [running.run()[0] for _ in range(30)]
+    for step, batch in enumerate(kept):
+        for k, image in enumerate(batch.as_cpu()):
+            np.testing.assert_array_equal(np.array(image), images[(step + k) % len(encoded)])
+
+
+def _bad() -> list[np.ndarray]:
+    """Images that no decoder takes, each broken in its own way."""
+    whole = _saved("JPEG")
+    noise = whole.copy()
+    noise[-600:-300] = 0xFF
+    huge = whole.copy()
+    frame = bytes(huge).find(b"\xff\xc0")
+    huge[frame + 5 : frame + 9] = (0x3E, 0x80, 0x3E, 0x80)
+    return [whole[:700], noise[:-400], huge, np.frombuffer(b"\xff\xd8\xff\xe0 no image", np.uint8)]
+
+
+def test_broken_images_again_and_again_cost_no_memory() -> None:
+    encoded = [*photographs()[:4], *_bad(), _saved("PNG")]
+    running = _built(lambda x, device: fn.decoders.image(x, device=device), encoded, "mixed")
+    cupy = pytest.importorskip("cupy")
+
+    def failures() -> list[int]:
+        running.feed_input("encoded", list(encoded))
+        return sorted(running.executor.run_once(isolate=True).failures)
+
+    expected = failures()
+    assert set(expected) <= set(range(4, 8))
+    assert expected
+    for _ in range(20):
+        assert failures() == expected
+    cupy.cuda.Device(tested_gpu.device()).synchronize()
+    before = cupy.cuda.runtime.memGetInfo()[0]
+    for _ in range(200):
+        assert failures() == expected
+    assert before - cupy.cuda.runtime.memGetInfo()[0] < 32 << 20
+    assert failures() == expected
+
+
+def test_all_images_broken() -> None:
+    running = _built(lambda x, device: fn.decoders.image(x, device=device), _bad(), "mixed")
+    result = running.executor.run_once(isolate=True)
+    assert set(result.failures) >= {0, 3}
+    assert all(not math.prod(result.outputs[0].shapes[k]) for k in result.failures)
+
+
 def test_what_follows_sees_the_pixels() -> None:
     def define(x: Any, device: str) -> Any:
         return fn.resize(fn.decoders.image(x, device=device), size=(32, 32))
@@ -103,7 +188,7 @@ def test_cached_images_are_the_same(tmp_path: Any) -> None:
         paths.append(str(tmp_path / f"{i}.jpg"))
         _saved("JPEG", 100 + i, 80).tofile(paths[-1])
 
-    @pipeline_def(batch_size=4, num_threads=2, device_id=0)
+    @pipeline_def(batch_size=4, num_threads=2, device_id=tested_gpu.device())
     def pipeline() -> Any:
         encoded, _ = fn.readers.file(files=paths)
         return fn.decoders.image(encoded, device="mixed", cache_size=10, cache_type="threshold")

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tested_gpu import device
 
 from penstock import Pipeline, fn
 from penstock.plugin.base_iterator import LastBatchPolicy
 
 
 def run(define: Callable[[Any], Any]) -> np.ndarray:
-    pipe = Pipeline(3, 1, 0)
+    pipe = Pipeline(3, 1, device())
     with pipe:
         data = fn.external_source(lambda _: [np.full((2, 3), k, np.float32) for k in range(3)], layout="HW")
         pipe.set_outputs(define(data.gpu()))
@@ -21,7 +22,7 @@ def run(define: Callable[[Any], Any]) -> np.ndarray:
 
 
 def numbered(batches: int, size: int = 1 << 18) -> Pipeline:
-    pipe = Pipeline(2, 1, 0)
+    pipe = Pipeline(2, 1, device())
     with pipe:
         data = fn.external_source([np.full((2, size), i, np.float32) for i in range(batches)], cycle="raise")
         pipe.set_outputs(data.gpu() * 2, data)
@@ -33,7 +34,7 @@ def test_torch_tensors_are_never_overwritten_while_they_are_used() -> None:
     from penstock.plugin.pytorch import DALIGenericIterator
 
     iterator = DALIGenericIterator(numbered(40), ["x", "host"], auto_reset=True)
-    busy = torch.ones(4096, 4096, device="cuda")
+    busy = torch.ones(4096, 4096, device=device())
     for _ in range(2):
         sums = []
         for batch in iterator:
@@ -56,8 +57,8 @@ def test_torch_partial_batches_and_copies() -> None:
     assert [len(batch[0]["x"]) for batch in iterator] == [2, 1]
     (batch, _) = numbered(2, 5).run()
     assert to_torch_tensor(batch).shape == (2, 5)
-    target = torch.full((2, 5), 7.0, device="cuda")
-    assert float(feed_ndarray(batch, target, torch.cuda.current_stream()).sum()) == 0
+    target = torch.full((2, 5), 7.0, device=device())
+    assert float(feed_ndarray(batch, target, torch.cuda.current_stream(device())).sum()) == 0
 
 
 def test_jax_arrays() -> None:
@@ -106,5 +107,6 @@ def test_functions_of_numba(monkeypatch: pytest.MonkeyPatch) -> None:
             out[i, j] = value[i, j] * 2
 
     kinds = dict(out_types=types.FLOAT, in_types=types.FLOAT, outs_ndim=2, ins_ndim=2)
-    result = run(lambda x: numba_function(x, run_fn=doubled, blocks=[1, 1, 1], threads_per_block=[8, 8, 1], **kinds))
+    # As many blocks as Numba does not call too few for a GPU.
+    result = run(lambda x: numba_function(x, run_fn=doubled, blocks=[32, 32, 1], threads_per_block=[8, 8, 1], **kinds))
     assert result[:, 1, 2].tolist() == [0, 2, 4]

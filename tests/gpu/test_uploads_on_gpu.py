@@ -6,6 +6,7 @@ import threading
 
 import cupy
 import numpy as np
+import tested_gpu
 
 from penstock.kernels.cuda.window import WindowCopy, copy_windows
 
@@ -34,7 +35,7 @@ def check(crops: list[tuple[tuple[int, int, int], cupy.ndarray]]) -> None:
 
 
 def test_one_stream() -> None:
-    with cupy.cuda.Stream(non_blocking=True):
+    with cupy.cuda.Device(tested_gpu.device()), cupy.cuda.Stream(non_blocking=True):
         check(launched_after_other_work(300))
 
 
@@ -43,7 +44,7 @@ def test_threads_with_streams_of_their_own() -> None:
 
     def work() -> None:
         try:
-            with cupy.cuda.Stream(non_blocking=True):
+            with cupy.cuda.Device(tested_gpu.device()), cupy.cuda.Stream(non_blocking=True):
                 check(launched_after_other_work(200))
         except BaseException as error:
             errors.append(error)

@@ -198,9 +198,7 @@ class DebugPipeline(Pipeline):
             self._feed_step_now(step, key)
         nodes = [*op.inputs, *op.argument_inputs.values()]
         slots: list[Any] = [*map(self._data_of, nodes), *[None] * len(op.outputs)]
-        executor = self.executor
-        with executor.on_device():
-            executor.run_operator(step, slots, self._current_size or executor.max_batch_size, False, {})
+        self.executor.run_step(step, slots, self._current_size or self.executor.max_batch_size)
         batches = slots[len(nodes) :]
         return [DataNodeDebug(node, batch, self._move) for node, batch in zip(op.outputs, batches)]
 

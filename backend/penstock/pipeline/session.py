@@ -16,6 +16,7 @@ from penstock.runtime.checkpoints import Position, restore_checkpoint, save_chec
 from penstock.runtime.feeding import to_batch
 from penstock.runtime.settings import PipelineSettings
 from penstock.runtime.sources import Source, fetch_all
+from penstock.tensors.cuda import require_cupy
 
 
 class Session:
@@ -157,7 +158,9 @@ class Session:
             else:
                 from penstock.tensors.tensor import as_cupy_stream
 
-                as_cupy_stream(cuda_stream).wait_event(result.ready)
+                # The default stream is that of the current device.
+                with require_cupy().cuda.Device(executor.device_id):
+                    as_cupy_stream(cuda_stream).wait_event(result.ready)
         self.check_outputs(result.outputs)
         return tuple(result.outputs)
 

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -45,6 +46,28 @@ class Result:
     stopped: bool = False
 
 
+@dataclass
+class _Batch:
+    """A batch on its way.
+
+    Attributes:
+        size: number of samples.
+        iteration: its index.
+        isolate, watch: as :meth:`Executor.run_once` is told.
+        slots: the data so far.
+        begun: the workspaces of operators that are at work already, by their steps' nodes.
+        result: what comes of it.
+    """
+
+    size: int
+    iteration: int
+    isolate: bool
+    watch: Watch | None
+    slots: list[Any]
+    begun: dict[str, Workspace] = field(default_factory=dict)
+    result: Result = field(default_factory=Result)
+
+
 class Watch(Protocol):
     """Observes a run."""
 
@@ -54,6 +77,17 @@ class Watch(Protocol):
     def cancelled(self) -> Collection[int]:
         """The cancelled samples; polled before each operator."""
 
+
+class _Event(Enum):
+    """What the prefetching thread is told."""
+
+    SCHEDULED = auto()
+    WANTED = auto()
+    ENDED = auto()
+
+
+# For so long the prefetching thread waits for the next batch to begin before it completes those that are begun.
+_IDLE_SECONDS = 0.002
 
 # Streams are never destroyed: results outlive their pipeline, and libraries free memory in the order of its stream.
 # Keeping them here matters for a pipeline in a reference cycle, whose stream would be finalized with it.
@@ -110,11 +144,14 @@ class Executor:
         self.host_pool = HostPool()
         self.workers = WorkerPool(num_threads, affinity)
         self.iteration = 0
-        self._depth = 0 if plan.is_cheap_on_host else depth
+        self._depth = depth
+        self._is_threaded = depth > 0 and not plan.is_cheap_on_host
         self._stream: Any = None
-        self._scheduled: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
+        # Of the prefetching thread: batches that it completed, and that were asked for.
+        self._completed = self._wanted = 0
         self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
-        self._done: deque[Result | BaseException] = deque()
+        self._begun: deque[_Batch | BaseException] = deque()
         self._thread: threading.Thread | None = None
         self._finishing = False
         self._closed = False
@@ -131,11 +168,14 @@ class Executor:
 
         If another thread has closed this executor meanwhile, the batch fails.
         """
-        if self._depth == 0:
+        if not self._is_threaded and self._depth and self.plan.early:
+            # What can be begun early shows with the first batches.
+            self._is_threaded = not self.plan.is_cheap_on_host
+        if not self._is_threaded:
             try:
-                self._done.append(self._run_when_ready())
+                self._begun.append(self._begin_when_ready())
             except Exception as error:
-                self._done.append(error)
+                self._begun.append(error)
             return
         if self._closed:
             self._results.put(_closed_meanwhile())
@@ -145,24 +185,61 @@ class Executor:
             self._thread = threading.Thread(target=self._prefetch, name="penstock-prefetch", daemon=True)
             self._thread.start()
             _prefetching.add(self)
-        self._scheduled.put(True)
+        self._events.put(_Event.SCHEDULED)
 
     def _prefetch(self) -> None:
-        while self._scheduled.get() and not self._finishing:
-            try:
-                self._results.put(self._run_when_ready())
-            except BaseException as error:
-                self._results.put(error)
+        while self._next_event() and not self._finishing:
+            pass
         if self._closed:
             # A thread that waits for a dropped batch must not wait forever.
             self._results.put(_closed_meanwhile())
             self._release()
 
-    def _run_when_ready(self) -> Result:
-        """Runs the next batch once its blocking sources have data."""
+    def _next_event(self) -> bool:
+        """Begins the batch that is scheduled next, or completes one: a begun batch waits for the next one's beginning.
+
+        False where the thread is to end.
+        """
+        try:
+            event = self._events.get(timeout=_IDLE_SECONDS if self._begun else None)
+        except queue.Empty:
+            self._complete_begun()
+            return True
+        if event is _Event.SCHEDULED:
+            if self._begun and not self._is_fed():
+                # Who is to feed may wait for what was begun.
+                self._complete_begun()
+            try:
+                self._begun.append(self._begin_when_ready())
+            except BaseException as error:
+                self._begun.append(error)
+            if not self.plan.early:
+                self._complete_begun()
+        elif event is _Event.WANTED:
+            self._wanted += 1
+        while self._begun and self._completed < self._wanted:
+            self._complete_oldest()
+        return event is not _Event.ENDED
+
+    def _complete_begun(self) -> None:
+        while self._begun:
+            self._complete_oldest()
+
+    def _complete_oldest(self) -> None:
+        self._completed += 1
+        try:
+            self._results.put(self._complete(self._begun.popleft()))
+        except BaseException as error:
+            self._results.put(error)
+
+    def _is_fed(self) -> bool:
+        return all(operator.has_data() for operator in self.input_operators.values())
+
+    def _begin_when_ready(self) -> _Batch:
+        """Begins the next batch, as soon as the sources that are to be waited for have one."""
         for operator in self.input_operators.values():
             operator.wait_for_data(lambda: self._finishing)
-        return self.run_once()
+        return self._begin()
 
     @functools.cached_property
     def input_operators(self) -> dict[str, InputOperator]:
@@ -171,8 +248,11 @@ class Executor:
         return {step.node.name: step.operator for step in steps if isinstance(step.operator, InputOperator)}
 
     def next_result(self) -> Result:
-        """Waits for the oldest scheduled batch; raises its error, if any."""
-        result = self._done.popleft() if self._depth == 0 else self._results.get()
+        """The oldest scheduled batch, waited for; raises what its run raised."""
+        if not self._is_threaded:
+            return self._complete(self._begun.popleft())
+        self._events.put(_Event.WANTED)
+        result = self._results.get()
         if isinstance(result, BaseException):
             try:
                 raise result
@@ -209,8 +289,8 @@ class Executor:
         thread = self._thread
         if thread is None:
             return
-        self._scheduled.put(False)
-        # On the thread itself, garbage collection may reach its pipeline.
+        self._events.put(_Event.ENDED)
+        # On the thread itself, the garbage collection may come upon its pipeline.
         if thread is not threading.current_thread():
             thread.join(timeout)
             if not thread.is_alive():
@@ -226,18 +306,45 @@ class Executor:
             watch: notified of each operator. Samples it reports as cancelled fail with ``CancelledError``; if none is
                 left, the run stops, and sources that have not run yet keep their data.
         """
-        with self.run_context():
-            if self.device_id is None:
-                result = self._run_steps(isolate, watch)
-            else:
-                with self.on_device():
-                    result = self._run_steps(isolate, watch)
-                    # A consumer that waits on another thread should not hold up the driver.
-                    event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
-                    result.ready = self._stream.record(event)
+        return self._complete(self._begin(isolate, watch))
+
+    def _begin(self, isolate: bool = False, watch: Watch | None = None) -> _Batch:
+        """Runs the steps that need nothing of what is begun early, and begins that."""
+        batch = _Batch(self._batch_size(), self.iteration, isolate, watch, [None] * self.plan.num_slots)
+        with self.run_context(), self.on_device():
+            self._run_steps(batch, self.plan.steps[: self.plan.num_prepared])
+            for step in () if batch.result.stopped else self.plan.early:
+                self._begin_operator(step, batch)
+        if not batch.result.stopped:
+            batch.result.taken = {name: operator.taken for name, operator in self.input_operators.items()}
         self.iteration += 1
         if self.keep_states:
-            result.states = self.plan.states()
+            # What is begun early is in its next state, as it is for the batch after.
+            batch.result.states = self.plan.states([*self.plan.steps[: self.plan.num_prepared], *self.plan.early])
+        return batch
+
+    def _complete(self, begun: _Batch | BaseException) -> Result:
+        """Runs the steps that are left of a batch, or raises what its beginning raised."""
+        if isinstance(begun, BaseException):
+            try:
+                raise begun
+            finally:
+                # As in `next_result`.
+                del begun
+        waiting, result = self.plan.steps[self.plan.num_prepared :], begun.result
+        with self.run_context(), self.on_device():
+            if not result.stopped:
+                self._run_steps(begun, waiting)
+            if result.stopped:
+                result.taken = {}
+            else:
+                result.outputs = [begun.slots[slot] for slot in self.plan.outputs]
+            if self.device_id is not None:
+                # Who waits for it on another thread leaves the driver to this one.
+                event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
+                result.ready = self._stream.record(event)
+        if result.states is not None:
+            result.states = self.plan.states(waiting) | result.states
         return result
 
     @contextlib.contextmanager
@@ -261,26 +368,22 @@ class Executor:
                 pass
         return self._stream
 
-    def _run_steps(self, isolate: bool, watch: Watch | None) -> Result:
-        result = Result()
-        slots: list[Any] = [None] * self.plan.num_slots
-        batch_size = self._batch_size()
-        for step in self.plan.steps:
-            if watch is not None and _nothing_left(result.failures, watch.cancelled(), batch_size):
-                result.stopped = True
-                return result
+    def _run_steps(self, batch: _Batch, steps: Sequence[Step | Transfer]) -> None:
+        """Runs steps in order, unless nobody wants any of the samples any more."""
+        slots, watch = batch.slots, batch.watch
+        for step in steps:
+            if watch is not None and _nothing_left(batch.result.failures, watch.cancelled(), batch.size):
+                batch.result.stopped = True
+                return
             if isinstance(step, Step):
                 began = perf_counter()
-                self.run_operator(step, slots, batch_size, isolate, result.failures)
+                self._run_operator(step, batch)
                 if watch is not None:
                     watch.operator_ran(step, perf_counter() - began)
             else:
                 slots[step.target] = self._transfer(step, slots[step.source])
             for slot in step.release:
                 slots[slot] = None
-        result.outputs = [slots[slot] for slot in self.plan.outputs]
-        result.taken = {name: operator.taken for name, operator in self.input_operators.items()}
-        return result
 
     def _batch_size(self) -> int:
         """The batch size that the sources will return; raises RuntimeError if they disagree."""
@@ -302,61 +405,86 @@ class Executor:
             )
         return next(iter(sizes), self.max_batch_size)
 
-    def run_operator(
-        self, step: Step, slots: list[Any], batch_size: int, isolate: bool, failures: dict[int, PenstockError]
-    ) -> None:
-        inputs = [slots[slot] for slot in step.inputs]
-        arguments = {name: slots[slot] for name, slot in step.arguments.items()}
+    def run_step(self, step: Step, slots: list[Any], batch_size: int) -> None:
+        """Runs one operator alone, on the data in ``slots``."""
+        with self.on_device():
+            self._run_operator(step, _Batch(batch_size, self.iteration, False, None, slots))
+
+    def _workspace(self, step: Step, batch: _Batch) -> Workspace:
+        """What an operator is given for a batch."""
+        inputs = [batch.slots[slot] for slot in step.inputs]
+        arguments = {name: batch.slots[slot] for name, slot in step.arguments.items()}
         first = inputs[0] if inputs and not step.node.schema.merges else next(iter(arguments.values()), None)
-        positions = first.positions if first is not None else None
         workspace = Workspace(
             inputs=inputs,
             arguments=arguments,
-            batch_size=batch_size if first is None else len(first),
+            batch_size=batch.size if first is None else len(first),
             device="cpu" if step.node.device == "cpu" else "gpu",
-            isolate=isolate,
+            isolate=batch.isolate,
             parallel=self.workers.parallel,
             pool=self.host_pool,
             max_batch_size=self.max_batch_size,
-            iteration=self.iteration,
+            iteration=batch.iteration,
             num_threads=self.workers.num_threads,
-            positions=positions,
+            positions=first.positions if first is not None else None,
             decoding=self.plan.decoding,
         )
-        if failures:
-            workspace.failures = _local_failures(failures, workspace)
-        known = set(workspace.failures)
+        if batch.result.failures:
+            workspace.failures = _local_failures(batch.result.failures, workspace)
+        return workspace
+
+    def _begin_operator(self, step: Step, batch: _Batch) -> None:
+        workspace = self._workspace(step, batch)
+        try:
+            self._attempt(step, workspace, step.operator.begin)
+        except BaseException:
+            workspace.samples = []  # As in `_run_operator`.
+            raise
+        batch.begun[step.node.name] = workspace
+        self._note_failures(step, workspace, batch)
+
+    def _run_operator(self, step: Step, batch: _Batch) -> None:
+        workspace = batch.begun.pop(step.node.name, None) or self._workspace(step, batch)
+        try:
+            self._attempt(step, workspace, step.operator.run)
+        finally:
+            # Samples and workspace refer to each other: the buffers would stay in use until the next garbage collection.
+            workspace.samples = []
+        if not step.node.schema.merges:
+            _propagate_sources(workspace)
+        for slot, outputs in zip(step.outputs, workspace.outputs):
+            if outputs.positions is None:
+                outputs.positions = workspace.positions
+            batch.slots[slot] = outputs
+            if self.enable_memory_stats:
+                self._note_memory(step, outputs)
+        self._note_failures(step, workspace, batch)
+
+    def _attempt(self, step: Step, workspace: Workspace, action: Callable[[Workspace], None]) -> None:
+        """Has an operator do something; what it raises tells which one that was, on which sample."""
         failure: tuple[BaseException, int | None] | None = None
         try:
             if not step.node.schema.merges:
                 _check_batch_sizes(workspace)
-            step.operator.run(workspace)
-            if not step.node.schema.merges:
-                _propagate_sources(workspace)
+            action(workspace)
         except SampleFailure as error:
             failure = error.cause, error.index
         except Exception as error:
             failure = error, None
-        finally:
-            # Samples and workspace refer to each other: the buffers would stay in use until the next garbage
-            # collection.
-            workspace.samples = []
         if failure is not None:
             try:
                 # Not in the handler: a fused operator's error would get its wrapper as its context.
                 raise self._error(step, *failure)
             finally:
                 del failure
-        for slot, batch in zip(step.outputs, workspace.outputs):
-            if batch.positions is None:
-                batch.positions = positions
-            slots[slot] = batch
-            if self.enable_memory_stats:
-                self._note_memory(step, batch)
+
+    def _note_failures(self, step: Step, workspace: Workspace, batch: _Batch) -> None:
+        """Puts the samples that failed in an operator aside, with errors that name it."""
+        positions = workspace.positions
         for index, cause in workspace.failures.items():
-            if index not in known:
-                position = index if positions is None else positions[index]
-                failures.setdefault(position, self._error(step, cause, position))
+            position = index if positions is None else positions[index]
+            if position not in batch.result.failures:
+                batch.result.failures[position] = self._error(step, cause, position)
 
     def _error(self, step: Step, cause: BaseException, sample: int | None) -> OperatorError:
         node = step.node

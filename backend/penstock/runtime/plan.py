@@ -63,6 +63,8 @@ class Plan:
     Attributes:
         seed: from which random operators derive theirs.
         outputs: the slots of the pipeline's outputs.
+        num_prepared: so many steps, the first ones, need nothing of what is begun early.
+        early: the steps that are begun when these are done, and whose work then goes on while other batches are run.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Plan:
         self.decoding = decoding
         self._files = files
         self.steps: list[Step | Transfer] = []
+        self.early: list[Step] = []
         self._slots: dict[tuple[str, str], int] = {}
         self.seed = secrets.randbits(32) if seed is None or seed < 0 else seed
         self._seeds = _seeds_by_name(graph, graph if written is None else written, self.seed)
@@ -83,6 +86,7 @@ class Plan:
             self._add(op)
         self.outputs = [self._slot_of(node) for node in graph.outputs]
         self.num_slots = len(self._slots)
+        self._put_apart_what_waits()
         self._place_releases()
 
     @property
@@ -91,14 +95,19 @@ class Plan:
         return [step for step in self.steps if isinstance(step, Step)]
 
     def named_operators(self) -> Iterator[tuple[str, Operator]]:
-        """The operators of the original graph by node name, including those that run as parts of fused ones."""
-        for step in self.operators:
-            parts = list(step.operator.parts())
-            yield from parts or [(step.node.name, step.operator)]
+        """The operators that were written, by their nodes' names, also those that run as parts of others."""
+        return self._named(self.steps)
 
-    def states(self) -> dict[str, object]:
-        """The state of each stateful operator, by name."""
-        states = {name: operator.state() for name, operator in self.named_operators()}
+    @staticmethod
+    def _named(steps: Sequence[Step | Transfer]) -> Iterator[tuple[str, Operator]]:
+        for step in steps:
+            if isinstance(step, Step):
+                parts = list(step.operator.parts())
+                yield from parts or [(step.node.name, step.operator)]
+
+    def states(self, steps: Sequence[Step | Transfer] | None = None) -> dict[str, object]:
+        """What each operator with state is in, by its name: of all, or of those that run in some of the steps."""
+        states = {name: operator.state() for name, operator in self._named(self.steps if steps is None else steps)}
         return {name: state for name, state in states.items() if state is not None}
 
     def fusion_statistics(self) -> dict[str, dict[str, int]]:
@@ -135,15 +144,37 @@ class Plan:
             self.steps.append(Transfer(source, slot, node.device))
         return slot
 
+    def _put_apart_what_waits(self) -> None:
+        """Puts the steps that need nothing of what is begun early before the others."""
+        prepared: list[Step | Transfer] = []
+        waiting: list[Step | Transfer] = []
+        pending: set[int] = set()
+        for step in self.steps:
+            needed, made = _touched(step)
+            early = isinstance(step, Step) and step.operator.begins_early
+            if isinstance(step, Step) and early and pending.isdisjoint(needed):
+                self.early.append(step)
+            if early or not pending.isdisjoint(needed):
+                waiting.append(step)
+                pending.update(made)
+            else:
+                prepared.append(step)
+        self.num_prepared = len(prepared)
+        self.steps = prepared + waiting
+
     def _place_releases(self) -> None:
         needed = set(self.outputs)
         for step in reversed(self.steps):
-            if isinstance(step, Step):
-                touched = {*step.inputs, *step.arguments.values(), *step.outputs}
-            else:
-                touched = {step.source, step.target}
+            touched = {slot for slots in _touched(step) for slot in slots}
             step.release = sorted(touched - needed)
             needed |= touched
+
+
+def _touched(step: Step | Transfer) -> tuple[list[int], list[int]]:
+    """The slots that a step needs, and those that it fills."""
+    if isinstance(step, Step):
+        return [*step.inputs, *step.arguments.values()], step.outputs
+    return [step.source], [step.target]
 
 
 def construct(op: OpNode, seed: int, files: Files = ANYWHERE, decoding: Decoding = FREELY) -> Operator:

@@ -223,6 +223,15 @@ class Operator(Generic[State, Plan, Plans]):
             self._has_frames(workspace) or any(map(_holds_frames, workspace.arguments.values()))
         )
 
+    @property
+    def begins_early(self) -> bool:
+        """Whether :meth:`begin` sets something going that needs no Python, such as decoding, while the batch before is run."""
+        return False
+
+    def begin(self, workspace: Workspace) -> None:
+        """Begins a batch that a later :meth:`run` with the same workspace completes; leaves something in ``workspace.begun``."""
+        raise NotImplementedError(f"{type(self).__name__} begins nothing early")
+
     def finish(self, workspace: Workspace) -> None:
         """Ends a batch that was computed, in whichever way: what changes from batch to batch goes on to the next."""
 

@@ -58,6 +58,7 @@ class Workspace(Generic[State, Plan, Plans]):
         state: what ``describe`` leaves for the later steps.
         plans: what ``infer_batch`` worked out, a row for each sample that is :attr:`live`; where ``plans_by_shape`` is set,
             samples have their plans alone.
+        begun: what ``Operator.begin`` left for the run; None where nothing was begun.
         decoding: within which limits encoded data are decoded, and where.
     """
 
@@ -79,6 +80,7 @@ class Workspace(Generic[State, Plan, Plans]):
     state: State = _NOTHING
     kind: Any = None
     plans: Plans = _NOTHING
+    begun: Any = None
     decoding: Decoding = FREELY
 
     def allocate(self, shapes: Sequence[Shape], spec: OutputSpec) -> Any:

@@ -117,7 +117,8 @@ def _response(answer: Answer) -> Any:
 def _tensor(name: str, array: Any) -> Any:
     if isinstance(array, np.ndarray):
         return _pb_utils().Tensor(name, array)
-    return _pb_utils().Tensor.from_dlpack(name, array)
+    with array.device:
+        return _pb_utils().Tensor.from_dlpack(name, array)
 
 
 class _SeriesOfStub:

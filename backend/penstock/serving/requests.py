@@ -199,4 +199,5 @@ def _joined(batch: TensorList, start: int, stop: int) -> Any:
         return np.concatenate([sample.reshape(-1) for sample in samples])
     from penstock.tensors.cuda import require_cupy
 
-    return require_cupy().concatenate([sample.reshape(-1) for sample in samples])
+    with samples[0].device:
+        return require_cupy().concatenate([sample.reshape(-1) for sample in samples])

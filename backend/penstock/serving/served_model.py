@@ -318,7 +318,10 @@ def _concatenated(name: str, arrays: Sequence[Any]) -> object:
         )
     if len(arrays) == 1:
         return arrays[0]
-    return (np if isinstance(arrays[0], np.ndarray) else require_cupy()).concatenate(arrays)
+    if isinstance(arrays[0], np.ndarray):
+        return np.concatenate(arrays)
+    with arrays[0].device:
+        return require_cupy().concatenate(arrays)
 
 
 def _uniform_runs(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -60,6 +60,27 @@ def device_count() -> int:
     return _device_count()[0]
 
 
+class _ForeignStream:
+    """A stream of another library, by its address, in the form that CuPy takes."""
+
+    def __init__(self, address: int) -> None:
+        self._address = address
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._address
+
+
+def stream_at(address: int, device_id: int) -> Any:
+    """The stream at an address, which another library made on a device, as CuPy's."""
+    cuda = require_cupy("a CUDA stream").cuda
+    if not address:
+        return cuda.Stream.null
+    with cuda.Device(device_id):
+        if hasattr(cuda.Stream, "from_external"):
+            return cuda.Stream.from_external(_ForeignStream(address))
+        return cuda.ExternalStream(address, device_id)
+
+
 def require_device(device_id: int) -> None:
     """Raises DeviceError, with the reason, if a pipeline cannot use the GPU with this number."""
     count, why = _device_count()

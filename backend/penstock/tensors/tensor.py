@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from penstock.data_types import ENUM_TYPES, DALIDataType, check_readable, dtype_name, from_numpy_dtype, numpy_dtype
-from penstock.tensors.cuda import require_cupy
+from penstock.tensors.cuda import require_cupy, stream_at
 from penstock.tensors.dlpack import Capsule
 from penstock.tensors.formatting import tensor_text
 from penstock.tensors.pictures import sample_html
@@ -275,6 +275,10 @@ class TensorGPU(Tensor):
         self._set(device_view(object), layout)
         self.stream = stream
 
+    def _make_copy(self) -> Any:
+        with self.array.device:
+            return super()._make_copy()
+
     def _host_array(self) -> np.ndarray:
         return self.array.get()
 
@@ -291,7 +295,9 @@ class TensorGPU(Tensor):
         return self.array.__cuda_array_interface__
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        return self.array.__dlpack__(**kwargs)
+        # In the order of the stream that is current there.
+        with self.array.device:
+            return self.array.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[DLDeviceType, int]:
         return (DLDeviceType.kDLCUDA, self.device_id())
@@ -310,25 +316,27 @@ class TensorGPU(Tensor):
 def copy_device_to(array: Any, ptr: Any, cuda_stream: Any, non_blocking: bool) -> None:
     """Copies a CuPy array's bytes to an address; waits unless ``non_blocking``."""
     cupy = require_cupy("copying from a GPU")
-    stream = as_cupy_stream(cuda_stream)
-    source = cupy.ascontiguousarray(array)
-    runtime = cupy.cuda.runtime
-    runtime.memcpyAsync(
-        int(getattr(ptr, "value", ptr)), source.data.ptr, source.nbytes, runtime.memcpyDefault, stream.ptr
-    )
-    if not non_blocking:
-        stream.synchronize()
+    with array.device:
+        stream = as_cupy_stream(cuda_stream)
+        source = cupy.ascontiguousarray(array)
+        runtime = cupy.cuda.runtime
+        runtime.memcpyAsync(
+            int(getattr(ptr, "value", ptr)), source.data.ptr, source.nbytes, runtime.memcpyDefault, stream.ptr
+        )
+        if not non_blocking:
+            stream.synchronize()
 
 
 def as_cupy_stream(stream: Any) -> Any:
-    """A CuPy stream for None (the current one), an address, or another library's stream object."""
-    cupy = require_cupy("a CUDA stream")
+    """A CuPy stream for None (the current one), an address on the current device, or another library's stream object."""
+    cuda = require_cupy("a CUDA stream").cuda
     if stream is None:
-        return cupy.cuda.get_current_stream()
-    if isinstance(stream, cupy.cuda.Stream | cupy.cuda.ExternalStream):
+        return cuda.get_current_stream()
+    if type(stream).__module__.partition(".")[0] == "cupy":
         return stream
     pointer = getattr(stream, "cuda_stream", getattr(stream, "ptr", stream))
-    return cupy.cuda.ExternalStream(int(getattr(pointer, "value", pointer) or 0))
+    device_id = getattr(getattr(stream, "device", None), "index", None)
+    return stream_at(int(getattr(pointer, "value", pointer) or 0), cuda.Device().id if device_id is None else device_id)
 
 
 def host_view(data: object) -> np.ndarray:

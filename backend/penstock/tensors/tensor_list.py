@@ -632,9 +632,20 @@ class TensorListGPU(TensorList):
             cupy = require_cupy("a batch on the GPU")
             samples = self.samples
             kind = np.uint8 if self._dtype == DALIDataType.NO_TYPE else numpy_dtype(self._dtype)
-            self.elements = cupy.concatenate([s.reshape(-1) for s in samples]) if samples else cupy.empty(0, kind)
+            if samples:
+                # Where they are: the current device may be another one.
+                with samples[0].device:
+                    self.elements = cupy.concatenate([sample.reshape(-1) for sample in samples])
+            else:
+                self.elements = cupy.empty(0, kind)
             self._samples = None
         return self.elements
+
+    def _make_copy(self) -> Any:
+        if not len(self):
+            return super()._make_copy()
+        with self.samples[0].device:
+            return super()._make_copy()
 
     def at(self, index: int) -> Any:
         """Sample ``index`` as a :class:`TensorGPU`."""

@@ -34,6 +34,17 @@ def can_emulate() -> bool:
     return int(version.split(".")[0]) >= 12
 
 
+class _Device:
+    def __init__(self, device: int = 0) -> None:
+        self.id = device
+
+    def __enter__(self) -> _Device:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+
 class _Memory:
     def __init__(self, array: np.ndarray) -> None:
         self.ptr = array.ctypes.data
@@ -45,7 +56,7 @@ class _Memory:
 class DeviceArray(np.ndarray):
     """An array that has the attributes of CuPy's that Penstock uses."""
 
-    device = types.SimpleNamespace(id=0)
+    device = _Device()
 
     @property
     def data(self) -> Any:  # type: ignore[override]
@@ -154,17 +165,6 @@ class _Event:
         pass
 
     def synchronize(self) -> None:
-        pass
-
-
-class _Device:
-    def __init__(self, device: int = 0) -> None:
-        self.id = device
-
-    def __enter__(self) -> _Device:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
         pass
 
 

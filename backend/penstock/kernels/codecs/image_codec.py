@@ -229,11 +229,11 @@ def _decode_stored(
 
 def nvimgcodec_region(region: Region) -> Any:
     """The region as nvImageCodec's."""
-    return nvimgcodec().Region(*_corners(region))
+    return nvimgcodec().Region(*corners(region))
 
 
-def _corners(region: Region) -> tuple[int, int, int, int]:
-    """Top, left, bottom and right."""
+def corners(region: Region) -> tuple[int, int, int, int]:
+    """A region's top, left, bottom and right."""
     (top, left), (height, width) = region.anchor, region.extents
     return top, left, top + height, left + width
 

@@ -1,17 +1,19 @@
-"""Decoding images on the GPU with nvImageCodec: a batch at a time, on CuPy's current stream.
+"""Decoding images on the GPU with nvImageCodec: a batch at a time, in the order of CuPy's current stream.
 
-What the GPU's decoders do not take (formats, damaged files) is decoded on the CPU, image by image, so that an image
-that fails does so alone.
+JPEGs are decoded by nvImageCodec's C API, on a thread that needs no GIL; what else the GPU takes, by its Python API. What the
+GPU's decoders do not take (formats, damaged files) is decoded on the CPU, image by image, so that an image that fails does
+so alone.
 
 Source: nvImageCodec's Python API, version 0.9 (``Decoder``, ``DecodeParams``, ``CodeStream.get_sub_code_stream``).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections import deque
+import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from penstock.data_types import DALIDataType, DALIImageType, numpy_dtype
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.image_cache import ImageCache
 from penstock.kernels.codecs.image_codec import (
+    corners,
     decode,
     decode_parameters,
     full_intensity,
@@ -29,16 +32,23 @@ from penstock.kernels.codecs.image_codec import (
 )
 from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
 from penstock.kernels.codecs.libraries import nvimgcodec
+from penstock.kernels.codecs.nvimgcodec.decoder import BGR, GRAY, RGB, BatchDecoder, Decoded, EncodedImage
+from penstock.kernels.codecs.nvimgcodec.library import Backend, Policy, Share, library
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cuda.launch import Located
 from penstock.kernels.windows import Region
 from penstock.tensors.cuda import require_cupy
 
-_BEST_HARDWARE_LOAD = 1.0
-"""The share of a batch that the JPEG engine begins with; DALI's default is 0.65.
-
-On an H200 eight images of 1.1 megapixels take 2 ms in the engine, and 7 where one of them is left to the others.
-"""
+_FORMATS = {
+    DALIImageType.RGB: RGB,
+    DALIImageType.BGR: BGR,
+    DALIImageType.GRAY: GRAY,
+    DALIImageType.YCbCr: RGB,
+}
+# Batches of so few images, or of images of so few bytes, leave the GPU's engine idle at times: two decoders take turns.
+_FEW, _SMALL, _TURNS = 8, 3 << 19, 2
+_ALIGNMENT = 256
+_BYTE_DEPTH = 8
 
 
 @dataclass(slots=True)
@@ -60,11 +70,36 @@ class Job:
     name: str = ""
 
 
-# Idle images may have so many times the bytes that the next batch needs.
-_MAX_SPARE = 2
 _END_OF_JPEG = b"\xff\xd9"
 # How much of a file's end is searched for what is not padding, before all of it is.
 _PADDING_SEARCHED = 256
+
+
+@dataclass
+class Begun:
+    """A batch on its way.
+
+    Attributes:
+        jobs: what is decoded.
+        results: what is there already, as :meth:`GpuImageDecoder.finish` gives it.
+        batch: the images that are being decoded, or None.
+        places: where each of them will lie, by its job.
+        streams: in whose order they are decoded, and in whose they are used, where that is another one.
+    """
+
+    jobs: Sequence[Job]
+    results: list[Any]
+    batch: Decoded | None = None
+    places: dict[int, Located] = field(default_factory=dict)
+    streams: tuple[Any, Any] | None = None
+
+    def join(self) -> list[int]:
+        """Waits for the images, as far as the host has to; the states of those that are being decoded."""
+        states = self.batch.wait() if self.batch is not None else []
+        if self.streams is not None:
+            decoding, using = self.streams
+            _follow(using, decoding)
+        return states
 
 
 class GpuImageDecoder:
@@ -74,6 +109,9 @@ class GpuImageDecoder:
         arguments: of the operator: ``output_type``, ``dtype``, ``adjust_orientation``, nvJPEG's settings, the cache's.
         given_load: the user has chosen ``hw_decoder_load``.
         num_threads: CPU threads that nvImageCodec may use for what the GPU leaves to the CPU.
+
+    Attributes:
+        takes_all: all images so far are decoded on nvImageCodec's own thread, and no other is held up.
     """
 
     def __init__(self, arguments: dict[str, Any], given_load: bool, num_threads: int) -> None:
@@ -84,83 +122,129 @@ class GpuImageDecoder:
         self._fast_idct: bool = arguments["use_fast_idct"]
         self._upright_bytes = self._dtype == np.uint8 and self._output_type != DALIImageType.YCbCr
         self._cache = ImageCache.from_arguments(arguments)
-        load = arguments["hw_decoder_load"] if given_load else _BEST_HARDWARE_LOAD
-        self._decoder = _make_decoder(arguments, load, num_threads, self._cupy.cuda.Device().id)
-        self._idle = IdleImages()
+        device, load = self._cupy.cuda.Device().id, arguments["hw_decoder_load"] if given_load else None
+        options = " ".join(_options(arguments))
+        self._turns = _Turns(self._cupy, num_threads, load, options) if library() else None
+        self._others = _ByPythonApi(device, num_threads, options)
+        self.takes_all = self._turns is not None
 
     def empty(self, dtype: DALIDataType) -> Any:
         """What stands for an image that failed."""
         return self._cupy.empty((0, 0, 0), numpy_dtype(dtype))
 
-    def decode(self, jobs: Sequence[Job], parallel: Callable[..., None], decoding: Decoding = FREELY) -> list[Any]:
-        """Decodes images, in the order of CuPy's current stream.
+    def begin(self, jobs: Sequence[Job]) -> Begun:
+        """Begins to decode images, in the order of CuPy's current stream."""
+        begun = Begun(jobs, [self._cache.find(job.name) for job in jobs])
+        missing = [index for index, result in enumerate(begun.results) if result is None]
+        taken = [index for index in missing if self._decodes_early(jobs[index])]
+        self.takes_all = self.takes_all and len(taken) == len(missing)
+        if taken:
+            self._begin_batch(begun, taken)
+        return begun
+
+    def finish(self, begun: Begun, parallel: Callable[..., None], decoding: Decoding = FREELY) -> list[Any]:
+        """Waits for images, as far as the host has to, and decodes those that could not be begun.
 
         Args:
-            jobs: what to decode.
+            begun: what was begun.
             parallel: runs a function over indices on the pipeline's threads, for what the GPU does not take.
             decoding: where; what is to be decoded in worker processes is decoded there on the CPU.
 
         Returns:
             For each job where its image of shape (H, W, C) lies, or a CuPy array of it, or the exception that it raised.
         """
-        results: list[Any] = [self._cache.find(job.name) for job in jobs]
+        jobs, results = begun.jobs, begun.results
         missing = [index for index, result in enumerate(results) if result is None]
-        for index, image in zip(missing, self._decode_stored([jobs[index] for index in missing])):
-            if image is not None:
-                results[index] = self._finished(jobs[index], image)
+        for (index, place), state in zip(begun.places.items(), begun.join()):
+            if state:
+                results[index] = self._finished(jobs[index], place, _BYTE_DEPTH)
+        self._decode_others(begun)
         self._decode_on_cpu(jobs, results, parallel, decoding)
         for index in missing if self._cache.capacity else ():
             if not isinstance(results[index], Exception):
-                results[index] = as_array(results[index])
+                # A copy: the image itself lies in the memory of its batch.
+                results[index] = as_array(results[index]).copy()
                 self._cache.offer(jobs[index].name, results[index])
         return results
 
-    def _decode_stored(self, jobs: Sequence[Job]) -> list[Any]:
-        """nvImageCodec's images as they are stored, on the GPU; None for those that it does not take."""
-        if self._decoder is None or not jobs:
-            return [None] * len(jobs)
-        codec = nvimgcodec()
-        taken = [index for index, job in enumerate(jobs) if self._on_gpu(job.header) and _is_whole(job)]
-        if not taken:
-            return [None] * len(jobs)
-        streams = [self._stream(codec, jobs[index]) for index in taken]
-        stream = self._cupy.cuda.get_current_stream().ptr
-        sizes = [math.prod(jobs[index].shape) for index in taken]
-        images = self._decoder.decode(
-            streams,
-            images=self._idle.take(sizes),
-            params=decode_parameters(self._output_type),
-            cuda_stream=stream,
+    # -- by the C API ------------------------------------------------------------------------------------------------
+
+    def _decodes_early(self, job: Job) -> bool:
+        """Whether a job is one for the thread that needs no GIL."""
+        header = job.header
+        return (
+            self._turns is not None
+            and header.format == "jpeg"
+            and header.channels in (1, 3)
+            and self._output_type in _FORMATS
+            and not header.isolated
+            and math.prod(job.shape) > 0
+            and _is_whole(job)
         )
-        decoded: list[Any] = [None] * len(jobs)
+
+    def _begin_batch(self, begun: Begun, taken: Sequence[int]) -> None:
+        assert self._turns is not None
+        pixels = _FORMATS[self._output_type]
+        jobs = [begun.jobs[index] for index in taken]
+        regions = [self._stored_region(job) for job in jobs]
+        shapes = [
+            (*(region.extents if region else (job.header.height, job.header.width)), pixels.channels)
+            for job, region in zip(jobs, regions)
+        ]
+        ends = list(itertools.accumulate(-(-math.prod(shape) // _ALIGNMENT) * _ALIGNMENT for shape in shapes))
+        decoder, own = self._turns.next(len(shapes) <= _FEW or ends[-1] <= _SMALL * len(shapes))
+        stream = self._cupy.cuda.get_current_stream()
+        if own is not None:
+            _follow(own, stream)
+            begun.streams = own, stream
+        # Taken and given back in the order of the stream that writes to it.
+        with own or stream:
+            memory = self._cupy.empty(_size_class(ends[-1]), np.uint8)
+        addresses = [memory.data.ptr + start for start in (0, *ends[:-1])]
+        images = [
+            EncodedImage(job.encoded, job.header.height, job.header.width, corners(region) if region else None, address)
+            for job, region, address in zip(jobs, regions, addresses)
+        ]
+        begun.places = {
+            index: Located(address, shape, np.dtype(np.uint8), memory)
+            for index, address, shape in zip(taken, addresses, shapes)
+        }
+        begun.batch = decoder.decode(images, pixels, (own or stream).ptr, memory)
+
+    def _stored_region(self, job: Job) -> Region | None:
+        if job.region is None:
+            return None
+        orientation = job.header.placed(self._adjust)
+        return orientation.stored_region(job.region, *orientation.size(job.header.height, job.header.width))
+
+    # -- by the Python API -------------------------------------------------------------------------------------------
+
+    def _decode_others(self, begun: Begun) -> None:
+        """Decodes what the C API was not asked for and the GPU takes."""
+        taken = [
+            index
+            for index, (job, result) in enumerate(zip(begun.jobs, begun.results))
+            if result is None and index not in begun.places and self._on_gpu(job.header) and _is_whole(job)
+        ]
+        regions = [(begun.jobs[index].encoded, self._stored_region(begun.jobs[index])) for index in taken]
+        images = self._others.decode(regions, self._output_type, self._cupy.cuda.get_current_stream().ptr)
         for index, image in zip(taken, images):
-            decoded[index] = image
-        return decoded
+            if image is not None:
+                begun.results[index] = self._finished(begun.jobs[index], self._place(image), image.precision)
 
     def _on_gpu(self, header: ImageHeader) -> bool:
         if header.isolated or gray_via_rgb(header, self._output_type):
             return False
         return taken_by_nvimgcodec(header, self._output_type)
 
-    def _stream(self, codec: Any, job: Job) -> Any:
-        stream = codec.CodeStream(job.encoded)
-        if job.region is None:
-            return stream
-        orientation = job.header.placed(self._adjust)
-        stored = orientation.stored_region(job.region, *orientation.size(job.header.height, job.header.width))
-        return stream.get_sub_code_stream(region=nvimgcodec_region(stored))
-
-    def _finished(self, job: Job, image: Any) -> Any:
+    def _finished(self, job: Job, place: Any, precision: int) -> Any:
         """The image turned upright and converted; None where it is not what the header announced."""
         cupy = self._cupy
-        if image.buffer_kind == nvimgcodec().ImageBufferKind.STRIDED_HOST:
-            image = image.cuda(synchronize=False, cuda_stream=cupy.cuda.get_current_stream().ptr)
         orientation = job.header.placed(self._adjust)
-        place = self._place(image)
         if self._upright_bytes and orientation is UPRIGHT and place.dtype == np.uint8:
             return place if place.shape == job.shape else None
         pixels = as_array(place)
-        maximum = full_intensity(pixels.dtype, image.precision)
+        maximum = full_intensity(pixels.dtype, precision)
         if self._output_type == DALIImageType.YCbCr:
             matrix = cupy.asarray(TO_YCBCR.T, cupy.float32)
             pixels, maximum = _ycbcr(cupy, pixels, maximum, matrix, self._dtype)
@@ -169,13 +253,14 @@ class GpuImageDecoder:
         return pixels if pixels.shape == job.shape else None
 
     def _place(self, image: Any) -> Any:
-        """Where a decoded image lies; when nobody uses that any more, the memory takes another one."""
+        """Where an image of the Python API lies."""
+        if image.buffer_kind == nvimgcodec().ImageBufferKind.STRIDED_HOST:
+            image = image.cuda(synchronize=False, cuda_stream=self._cupy.cuda.get_current_stream().ptr)
         # The stream in whose order the data are is the current one, so there is nothing to wait for.
         interface = image.__cuda_array_interface__
         if interface["strides"] is not None:
             return self._cupy.ascontiguousarray(self._cupy.from_dlpack(image))
-        owner = _Lease(image, self._idle)
-        return Located(interface["data"][0], interface["shape"], np.dtype(interface["typestr"]), owner)
+        return Located(interface["data"][0], interface["shape"], np.dtype(interface["typestr"]), image)
 
     def _decode_on_cpu(
         self, jobs: Sequence[Job], results: list[Any], parallel: Callable[..., None], decoding: Decoding
@@ -201,54 +286,100 @@ class GpuImageDecoder:
             results[index] = host if isinstance(host, Exception) else self._cupy.asarray(host)
 
 
+def _follow(stream: Any, other: Any) -> None:
+    """Has a stream wait for what another one was told so far."""
+    stream.wait_event(other.record(require_cupy().cuda.Event(disable_timing=True)))
+
+
 def as_array(image: Any) -> Any:
     """An image that :meth:`GpuImageDecoder.decode` gave as an array."""
     return image.array() if isinstance(image, Located) else image
 
 
-class IdleImages:
-    """nvImageCodec's images that nobody uses: to decode into their memory costs a tenth less than to allocate it.
+# Streams are never destroyed: memory is given back in their order, also later.
+_streams: list[Any] = []
+_idle_streams: dict[int, list[Any]] = {}
 
-    What lies idle is at most twice of what a batch needs.
+
+def _take_stream(cupy: Any, device: int) -> Any:
+    """A stream of the current device that no decoder uses."""
+    try:
+        return _idle_streams.get(device, []).pop()
+    except IndexError:
+        _streams.append(cupy.cuda.Stream(non_blocking=True))
+        return _streams[-1]
+
+
+class _Turns:
+    """nvImageCodec's decoders, each on a thread of its own, that take the batches in turn where these are small.
+
+    Unless the user wants a part of each batch decoded elsewhere, the JPEG engine has all that it takes: so the same image gives
+    the same pixels, whatever it is batched with.
+
+    Attributes:
+        streams: on which each decodes where they take turns: on one, each would wait for the other.
     """
 
-    def __init__(self) -> None:
-        self._images: deque[Any] = deque()
+    def __init__(self, cupy: Any, num_threads: int, load: float | None, options: str) -> None:
+        rest = [Share(Backend.GPU_ONLY), Share(Backend.HYBRID)]
+        self._shares: tuple[list[Share], list[Share]] = rest, []
+        if load is None:
+            self._shares = [Share(Backend.ENGINE)], rest
+        elif load > 0:
+            # A fixed share would be one of the first batch's size, and hold for larger ones, too.
+            self._shares = [Share(Backend.ENGINE, load, Policy.ADAPTIVE), *rest], []
+        device = cupy.cuda.Device().id
+        self._settings = device, num_threads, options
+        self.streams = [_take_stream(cupy, device) for _ in range(_TURNS)]
+        weakref.finalize(self, _idle_streams.setdefault(device, []).extend, self.streams)
+        self._decoders: list[BatchDecoder | None] = [None] * _TURNS
+        self._turn = 0
 
-    def give(self, image: Any) -> None:
-        """Takes an image back."""
-        self._images.append(image)
-
-    def take(self, sizes: Sequence[int]) -> list[Any] | None:
-        """Images for results of such sizes, in bytes or nearly so; None where new ones are to be made."""
-        count = len(sizes)
-        idle = []
-        while self._images:
-            idle.append(self._images.popleft())
-        idle.sort(key=_capacity, reverse=True)
-        if len(idle) < count or sum(map(_capacity, idle[:count])) > _MAX_SPARE * sum(sizes):
-            return None
-        # The largest memory for the largest image.
-        chosen: list[Any] = [None] * count
-        for image, place in zip(idle, sorted(range(count), key=sizes.__getitem__, reverse=True)):
-            chosen[place] = image
-        return chosen
-
-
-def _capacity(image: Any) -> int:
-    return int(image.capacity)
+    def next(self, in_turn: bool) -> tuple[BatchDecoder, Any]:
+        """The decoder for a batch, and, where they take turns, its stream."""
+        self._turn = (self._turn + 1) % _TURNS if in_turn else 0
+        decoder = self._decoders[self._turn]
+        if decoder is None:
+            device, threads, options = self._settings
+            decoder = self._decoders[self._turn] = BatchDecoder(device, threads, *self._shares, options)
+        return decoder, self.streams[self._turn] if in_turn else None
 
 
-class _Lease:
-    """Keeps an image for those that use its memory, and then gives it back."""
+class _ByPythonApi:
+    """nvImageCodec's decoder for what the C API is not asked for, made when it is needed."""
 
-    __slots__ = ("_idle", "_image")
+    def __init__(self, device: int, num_threads: int, options: str) -> None:
+        self._settings = device, num_threads, options
+        self._decoder: Any = None
 
-    def __init__(self, image: Any, idle: IdleImages) -> None:
-        self._image, self._idle = image, idle
+    def decode(
+        self, images: Sequence[tuple[np.ndarray, Region | None]], output_type: DALIImageType, stream: int
+    ) -> list[Any]:
+        """The library's images, as they are stored, of regions of encoded ones; None for those that it does not take."""
+        codec = nvimgcodec()
+        if codec is None or not images:
+            return [None] * len(images)
+        if self._decoder is None:
+            self._decoder = self._made(codec)
+        streams = [codec.CodeStream(encoded) for encoded, _ in images]
+        parts = [
+            stream if region is None else stream.get_sub_code_stream(region=nvimgcodec_region(region))
+            for stream, (_, region) in zip(streams, images)
+        ]
+        decoded: list[Any] = self._decoder.decode(parts, params=decode_parameters(output_type), cuda_stream=stream)
+        return decoded
 
-    def __del__(self) -> None:
-        self._idle.give(self._image)
+    def _made(self, codec: Any) -> Any:
+        device, num_threads, options = self._settings
+        kinds = (codec.BackendKind.HW_GPU_ONLY, codec.BackendKind.GPU_ONLY, codec.BackendKind.HYBRID_CPU_GPU)
+        backends = [codec.Backend(kind) for kind in kinds]
+        return codec.Decoder(device_id=device, max_num_cpu_threads=num_threads, backends=backends, options=options)
+
+
+def _size_class(size: int) -> int:
+    """The next size with three significant bits: pools then find memory of earlier batches, which had other sizes."""
+    step = max(1 << max(size.bit_length() - 4, 0), _ALIGNMENT)
+    return -(-size // step) * step
 
 
 def _is_whole(job: Job) -> bool:
@@ -261,26 +392,6 @@ def _is_whole(job: Job) -> bool:
         return filled.size > 1 and bytes(job.encoded[filled[-1] - 1 : filled[-1] + 1]) == _END_OF_JPEG
     end = max(job.encoded.size - _PADDING_SEARCHED, 0) + int(filled[-1]) + 1
     return bytes(job.encoded[max(end - 2, 0) : end]) == _END_OF_JPEG
-
-
-def _make_decoder(arguments: dict[str, Any], load: float, num_threads: int, device: int) -> Any:
-    """nvImageCodec's decoder with the JPEG engine first, or None where the library is missing.
-
-    What none of the GPU's decoders takes comes back as missing, and is decoded on the CPU with the care taken there.
-    """
-    codec = nvimgcodec()
-    if codec is None:
-        return None
-    kinds = codec.BackendKind
-    # A fixed share would be one of the first batch's size, and hold for larger ones, too.
-    policy = codec.LoadHintPolicy.ADAPTIVE_MINIMIZE_IDLE_TIME
-    engine = [codec.Backend(kinds.HW_GPU_ONLY, load_hint=load, load_hint_policy=policy)] if load > 0 else []
-    return codec.Decoder(
-        device_id=device,
-        max_num_cpu_threads=num_threads,
-        backends=[*engine, codec.Backend(kinds.GPU_ONLY), codec.Backend(kinds.HYBRID_CPU_GPU)],
-        options=" ".join(_options(arguments)),
-    )
 
 
 def _options(arguments: dict[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,6 +73,23 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
     _check_size(header, encoded.size)
     decoding.limits.check_pixels(header.height, header.width)
     return header
+
+
+def read_jpeg_headers(files: Sequence[np.ndarray], decoding: Decoding = FREELY) -> list[ImageHeader | None]:
+    """What :func:`read_header` tells of files that are JPEGs as nearly all are, at once; None for those that it is to be asked of."""
+    from penstock.kernels.cpu.jpeg.headers import read_headers
+
+    places = np.array([file.__array_interface__["data"][0] for file in files], np.int64)
+    found = read_headers(places, np.array([file.size for file in files], np.int64)).tolist()
+    isolated, most = decoding.pool_for(trusted=True) is not None, decoding.limits.pixels
+    headers: list[ImageHeader | None] = []
+    for file, (height, width, channels, start, stop) in zip(files, found):
+        if not channels or (most is not None and height * width > most):
+            headers.append(None)
+            continue
+        orientation = _exif_orientation(file.data[start:stop]) if stop else UPRIGHT
+        headers.append(ImageHeader("jpeg", height, width, channels, orientation, isolated=isolated))
+    return headers
 
 
 def _read(encoded: np.ndarray, known: ImageFormat, pool: DecoderPool | None) -> ImageHeader:

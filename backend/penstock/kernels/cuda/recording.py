@@ -63,6 +63,9 @@ class Placeholder:
     def layout(self) -> str:
         return self._batch.layout()
 
+    def shape_array(self) -> np.ndarray:
+        return self._batch.shape_array()
+
     def ndim(self) -> int:
         return self._batch.ndim()
 

@@ -25,7 +25,7 @@ from penstock.data_types import (
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.image_codec import decode, decode_to_scratch
 from penstock.kernels.codecs.image_description import ImageHeader
-from penstock.kernels.codecs.image_header import read_header
+from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import Regions
@@ -86,7 +86,13 @@ ENCODED_DOC = "Encoded images: the bytes of files, uint8 of shape (n,); zeros af
 
 def encoded_bytes(sample: Sample) -> np.ndarray:
     """The encoded image of a sample: its bytes, contiguous, of shape (n,)."""
-    return np.ascontiguousarray(sample.inputs[0]).reshape(-1).view(np.uint8)
+    return _bytes_of(sample.workspace.inputs[0].samples[sample.index])
+
+
+def _bytes_of(array: np.ndarray) -> np.ndarray:
+    if array.ndim == 1 and array.dtype == np.uint8 and array.flags.c_contiguous:
+        return array
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def undecodable(error: PenstockError, sample: Sample) -> PenstockError:
@@ -166,7 +172,7 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
         return [OutputSpec(self.args["dtype"], "HWC", 3)]
 
     def infer_batch(self, samples: Samples[Headers, DecodePlan, DecodePlans]) -> tuple[np.ndarray, DecodePlans]:
-        headers = [self._header(samples.workspace, index) for index in samples.indices]
+        headers = self._headers(samples)
         shapes = np.array([header.shape(self.output_type, self.args["adjust_orientation"]) for header in headers])
         windows = self.windows(samples, shapes[:, :2])
         if windows is not None:
@@ -174,6 +180,15 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
                 self._check_inside(windows, shapes)
             shapes[:, :2] = windows.extents
         return shapes, DecodePlans(headers, windows)
+
+    def _headers(self, samples: Samples[Headers, DecodePlan, DecodePlans]) -> list[ImageHeader]:
+        workspace = samples.workspace
+        if not self.begins_early or workspace.decoding.limits.bytes is not None:
+            return [self._header(workspace, index) for index in samples.indices]
+        # What is done on the way to a GPU's decoder holds that up.
+        files = workspace.inputs[0].samples
+        known = read_jpeg_headers([_bytes_of(files[index]) for index in samples.indices], workspace.decoding)
+        return [header or self._header(workspace, index) for index, header in zip(samples.indices, known)]
 
     def _header(self, workspace: Workspace[Headers], index: int) -> ImageHeader:
         """The header of an image whose size is not beyond the limits."""
@@ -267,12 +282,20 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
 
     # -- device "mixed" ----------------------------------------------------------------------------------------
 
-    def _run_on_gpu(self, workspace: Workspace) -> None:
-        """Like :meth:`run_batch`, but leaves each image in the decoder's memory, without allocating the batch."""
-        from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder, Job, as_array
-        from penstock.kernels.cuda.launch import Located
+    @property
+    def begins_early(self) -> bool:
+        return self.device == "mixed"
 
-        (spec,) = self.describe(workspace)
+    @property
+    def is_cheap_on_host(self) -> bool:
+        # Until images come that nvImageCodec's own thread does not take.
+        return self.begins_early and (self._gpu is None or self._gpu.takes_all)
+
+    def begin(self, workspace: Workspace) -> None:
+        """Like the first half of :meth:`run_batch`, but nothing is allocated ahead: each image stays where it is decoded."""
+        from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder, Job
+
+        self.describe(workspace)
         (shapes,) = self.infer_samples(workspace, 1)
         if self._gpu is None:
             self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
@@ -283,14 +306,23 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
             name = infos[sample.index] if infos and region is None else ""
             height, width, channels = shapes[sample.index]
             jobs.append(Job(encoded_bytes(sample), header, region, (height, width, channels), name))
+        workspace.begun = self._gpu.begin(jobs)
+
+    def _run_on_gpu(self, workspace: Workspace) -> None:
+        from penstock.kernels.codecs.image_codec_gpu import as_array
+        from penstock.kernels.cuda.launch import Located
+
+        if workspace.begun is None:
+            self.begin(workspace)
+        (spec,) = self.describe(workspace)
         images: list[Any] = [None] * workspace.batch_size
-        decoded = self._gpu.decode(jobs, workspace.parallel, workspace.decoding) if jobs else []
+        decoded = self._gpu.finish(workspace.begun, workspace.parallel, workspace.decoding)
         for sample, image in zip(workspace.live, decoded):
             if isinstance(image, Exception):
                 workspace.fail(sample.index, image)
             else:
                 images[sample.index] = image
-        if jobs and all(isinstance(image, Located) for image in images):
+        if images and all(isinstance(image, Located) for image in images):
             output = TensorListGPU.of_located(images, spec.layout, spec.dtype, 3)
         else:
             filled = [self._gpu.empty(spec.dtype) if image is None else as_array(image) for image in images]

@@ -57,9 +57,14 @@ class ImageRandomCrop(ImageDecoder):
             windows = np.array([self._crop.window(stream, *sizes) for stream, sizes in zip(own, extents.tolist())])
         return Regions(windows[:, :2], windows[:, 2:])
 
+    def begin(self, workspace: Workspace) -> None:
+        super().begin(workspace)
+        self._produced += workspace.batch_size
+
     def run(self, workspace: Workspace) -> None:
         super().run(workspace)
-        self._produced += workspace.batch_size
+        if workspace.device == "cpu":
+            self._produced += workspace.batch_size
 
     def state(self) -> Any:
         return self._produced

@@ -126,10 +126,12 @@ class NumbaFunction(Operator):
         from numba import cuda
 
         cupy = require_cupy()
-        stream = cuda.external_stream(cupy.cuda.get_current_stream().ptr)
-        launch = self._function[tuple(self.args["blocks"]), tuple(self.args["threads_per_block"]), stream]
-        for sample in workspace.live:
-            launch(*sample.outputs, *map(cupy.ascontiguousarray, sample.inputs))
+        # Numba has a current device of its own.
+        with cuda.gpus[cupy.cuda.Device().id]:
+            stream = cuda.external_stream(cupy.cuda.get_current_stream().ptr)
+            launch = self._function[tuple(self.args["blocks"]), tuple(self.args["threads_per_block"]), stream]
+            for sample in workspace.live:
+                launch(*sample.outputs, *map(cupy.ascontiguousarray, sample.inputs))
 
 
 def compiled(function: Any, arguments: dict[str, Any], device: str) -> Any:

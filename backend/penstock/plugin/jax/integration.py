@@ -19,7 +19,8 @@ def to_jax_array(array: object) -> jax.Array:
         return jax.dlpack.from_dlpack(array) if array.flags.writeable else jnp.array(array)
     # The pipeline reuses its memory when this is dropped, although JAX's queued work may still need it: so it is
     # copied.
-    return jnp.array(jax.dlpack.from_dlpack(array), copy=True).block_until_ready()
+    with array.device:
+        return jnp.array(jax.dlpack.from_dlpack(array), copy=True).block_until_ready()
 
 
 def _to_jax_array(dali_tensor: Any, copy: bool) -> jax.Array:

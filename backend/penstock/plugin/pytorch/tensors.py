@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from penstock.tensors import Tensor, TensorGPU, TensorList
-from penstock.tensors.cuda import require_cupy
+from penstock.tensors.cuda import require_cupy, stream_at
 
 
 class _Lease:
@@ -40,12 +40,14 @@ def from_device(array: Any, producer: Any = None) -> torch.Tensor:
     """
     cupy = require_cupy()
     if producer is None or not array.size:
-        return torch.from_dlpack(array)
+        with array.device:
+            return torch.from_dlpack(array)
     consumer = torch.cuda.current_stream(array.device.id)
     lease = _Lease(array, producer, consumer)
     memory = cupy.cuda.UnownedMemory(array.data.ptr, array.nbytes, lease, array.device.id)
     view = cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
-    with cupy.cuda.ExternalStream(consumer.cuda_stream, array.device.id):
+    # Streams are current for a device: else that of the device which is current would be taken.
+    with array.device, stream_at(consumer.cuda_stream, array.device.id):
         return torch.from_dlpack(view)
 
 

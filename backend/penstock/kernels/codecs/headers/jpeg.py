@@ -22,8 +22,8 @@ _FRAME_SIZE, _COMPONENT_SIZE, _MAX_COMPONENTS = 8, 3, 4
 # Horizontal and vertical factors share a byte.
 _FACTORS = frozenset(across << 4 | down for across in range(1, 5) for down in range(1, 5))
 _PRECISIONS = range(2, 17)
-# A one-bit Huffman code stands for a block, or for up to 16 blocks of a component with a scan of its own.
-_SMALL, _DENSEST = 1 << 24, 10_000
+# A Huffman code of one bit stands for a block, and that, at most, for 16 blocks of a component with a scan of its own.
+MAX_SMALL, DENSEST = 1 << 24, 10_000
 
 
 class JpegHeader(NamedTuple):
@@ -79,6 +79,6 @@ def _check_frame(data: memoryview, start: int, marker: int, length: int) -> tupl
     if precision not in _PRECISIONS:
         raise CorruptImageError(f"Damaged JPEG: its samples have {precision} bits")
     pixels = height * width
-    if pixels > _SMALL and pixels > _DENSEST * len(data) and marker < _FIRST_ARITHMETIC:
+    if pixels > MAX_SMALL and pixels > DENSEST * len(data) and marker < _FIRST_ARITHMETIC:
         raise CorruptImageError(f"{len(data)} bytes cannot hold the {height}x{width} pixels that the header declares")
     return height, width, channels

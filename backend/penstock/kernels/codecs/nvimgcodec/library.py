@@ -1,0 +1,267 @@
+"""nvImageCodec's C library: its structures, its functions and the decoders made by it.
+
+Source: nvimgcodec.h of version 0.9, which the package brings. A structure tells the library its type and size, so that one
+of another version is refused; that the sizes are those of the header is checked by the tests.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import ClassVar
+
+from penstock.kernels.codecs.libraries import nvimgcodec
+
+VERSION = (0, 9)
+"""What is written here holds for: major and minor."""
+
+_CPU_ONLY = -99999
+_CODEC_NAME_BYTES, _MAX_PLANES, _MAX_DIMENSIONS, _MAX_FILLS = 256, 32, 5, 5
+
+
+class Backend(IntEnum):
+    """What decodes."""
+
+    CPU_ONLY = 1
+    GPU_ONLY = 2
+    HYBRID = 3
+    ENGINE = 4
+
+
+class Policy(IntEnum):
+    """What becomes of a backend's share of a batch."""
+
+    IGNORED = 1
+    ADAPTIVE = 3
+
+
+class _Structure(ctypes.Structure):
+    """What all structures begin with.
+
+    Attributes:
+        kind: the number of its type.
+    """
+
+    kind: ClassVar[int]
+    _fields_ = [("struct_type", ctypes.c_int), ("struct_size", ctypes.c_size_t), ("struct_next", ctypes.c_void_p)]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(self.kind, ctypes.sizeof(self), None, **values)
+
+
+class Properties(_Structure):
+    kind = 1
+    _fields_ = [("version", ctypes.c_uint32), ("cudart_version", ctypes.c_uint32)]
+
+
+class InstanceCreateInfo(_Structure):
+    kind = 2
+    _fields_ = [
+        ("load_builtin_modules", ctypes.c_int),
+        ("load_extension_modules", ctypes.c_int),
+        ("extension_modules_path", ctypes.c_char_p),
+        ("create_debug_messenger", ctypes.c_int),
+        ("debug_messenger_desc", ctypes.c_void_p),
+        ("message_severity", ctypes.c_uint32),
+        ("message_category", ctypes.c_uint32),
+    ]
+
+
+class DecodeParams(_Structure):
+    kind = 5
+    _fields_ = [("apply_exif_orientation", ctypes.c_int)]
+
+
+class Orientation(_Structure):
+    kind = 7
+    _fields_ = [("rotated", ctypes.c_int), ("flip_x", ctypes.c_int), ("flip_y", ctypes.c_int)]
+
+
+class _Fill(ctypes.Structure):
+    _fields_ = [("value", ctypes.c_uint32), ("type", ctypes.c_int)]
+
+
+class Region(_Structure):
+    kind = 8
+    _fields_ = [
+        ("ndim", ctypes.c_int),
+        ("start", ctypes.c_int * _MAX_DIMENSIONS),
+        ("end", ctypes.c_int * _MAX_DIMENSIONS),
+        ("out_of_bounds_policy", ctypes.c_int),
+        ("out_of_bounds_samples", _Fill * _MAX_FILLS),
+    ]
+
+
+class CodeStreamView(_Structure):
+    kind = 9
+    _fields_ = [("image_idx", ctypes.c_size_t), ("region", Region), ("bitstream_offset", ctypes.c_size_t)]
+
+
+class PlaneInfo(_Structure):
+    kind = 12
+    _fields_ = [
+        ("width", ctypes.c_uint32),
+        ("height", ctypes.c_uint32),
+        ("row_stride", ctypes.c_size_t),
+        ("num_channels", ctypes.c_uint32),
+        ("sample_type", ctypes.c_int),
+        ("precision", ctypes.c_uint8),
+    ]
+
+
+class ImageInfo(_Structure):
+    kind = 11
+    _fields_ = [
+        ("codec_name", ctypes.c_char * _CODEC_NAME_BYTES),
+        ("color_spec", ctypes.c_int),
+        ("chroma_subsampling", ctypes.c_int),
+        ("sample_format", ctypes.c_int),
+        ("orientation", Orientation),
+        ("num_planes", ctypes.c_uint32),
+        ("plane_info", PlaneInfo * _MAX_PLANES),
+        ("buffer", ctypes.c_void_p),
+        ("buffer_kind", ctypes.c_int),
+        ("cuda_stream", ctypes.c_void_p),
+    ]
+
+
+class BackendParams(_Structure):
+    kind = 29
+    _fields_ = [("load_hint", ctypes.c_float), ("load_hint_policy", ctypes.c_int)]
+
+
+class BackendDescription(_Structure):
+    kind = 17
+    _fields_ = [("backend", ctypes.c_int), ("params", BackendParams)]
+
+
+class ExecutionParams(_Structure):
+    kind = 30
+    _fields_ = [
+        ("device_allocator", ctypes.c_void_p),
+        ("pinned_allocator", ctypes.c_void_p),
+        ("max_num_cpu_threads", ctypes.c_int),
+        ("executor", ctypes.c_void_p),
+        ("device_id", ctypes.c_int),
+        ("pre_init", ctypes.c_int),
+        ("skip_pre_sync", ctypes.c_int),
+        ("num_backends", ctypes.c_int),
+        ("backends", ctypes.POINTER(BackendDescription)),
+    ]
+
+
+FUNCTIONS = (
+    "CodeStreamCreateFromHostMem",
+    "CodeStreamGetImageInfo",
+    "CodeStreamGetSubCodeStream",
+    "CodeStreamDestroy",
+    "ImageCreate",
+    "ImageDestroy",
+    "DecoderDecode",
+    "FutureWaitForAll",
+    "FutureGetProcessingStatus",
+    "FutureDestroy",
+)
+"""Those that a batch is decoded with."""
+
+
+@functools.cache
+def library() -> ctypes.CDLL | None:
+    """The library, or None where it is missing or of a version that is not known here."""
+    module = nvimgcodec()
+    if module is None:
+        return None
+    try:
+        found = ctypes.CDLL(str(Path(module.__file__).with_name("libnvimgcodec.so.0")))
+        properties = Properties()
+        if found.nvimgcodecGetProperties(ctypes.byref(properties)):
+            return None
+    except (OSError, AttributeError):
+        return None
+    return found if _version(properties.version) == VERSION else None
+
+
+def _version(number: int) -> tuple[int, int]:
+    return number // 1000, number % 1000 // 100
+
+
+def address_of(name: str) -> int:
+    """The address of one of the library's functions."""
+    return ctypes.cast(getattr(library(), f"nvimgcodec{name}"), ctypes.c_void_p).value or 0
+
+
+@dataclass(frozen=True)
+class Share:
+    """A backend of a decoder.
+
+    Attributes:
+        backend: what decodes.
+        load: the part of a batch that it takes; the backends behind it take the rest.
+        policy: whether that stays so.
+    """
+
+    backend: Backend
+    load: float = 1.0
+    policy: Policy = Policy.IGNORED
+
+
+class Instance:
+    """The library at work for one thread, and the decoders that it has made.
+
+    Attributes:
+        handle: of the library.
+    """
+
+    def __init__(self) -> None:
+        loaded = library()
+        assert loaded is not None
+        self._library = loaded
+        handle = ctypes.c_void_p()
+        info = InstanceCreateInfo(load_builtin_modules=1, load_extension_modules=1)
+        self._check(loaded.nvimgcodecInstanceCreate(ctypes.byref(handle), ctypes.byref(info)), "load nvImageCodec")
+        self.handle = handle.value or 0
+        self._decoders: list[ctypes.c_void_p] = []
+        self.close = weakref.finalize(self, _destroy, loaded, handle, self._decoders)
+
+    def decoder(self, device: int | None, threads: int, shares: Sequence[Share], options: str) -> int:
+        """The handle of a new decoder.
+
+        Args:
+            device: the GPU's number; None: the CPU.
+            threads: CPU threads that it may use.
+            shares: its backends, in the order in which they are asked.
+            options: of the backends, as the library writes them.
+        """
+        backends = (BackendDescription * len(shares))()
+        for description, share in zip(backends, shares):
+            params = BackendParams(load_hint=share.load, load_hint_policy=share.policy)
+            description.__init__(backend=share.backend, params=params)
+        execution = ExecutionParams(
+            max_num_cpu_threads=threads,
+            device_id=_CPU_ONLY if device is None else device,
+            num_backends=len(shares),
+            backends=backends,
+        )
+        decoder = ctypes.c_void_p()
+        status = self._library.nvimgcodecDecoderCreate(
+            ctypes.c_void_p(self.handle), ctypes.byref(decoder), ctypes.byref(execution), options.encode()
+        )
+        self._check(status, "make a decoder")
+        self._decoders.append(decoder)
+        return decoder.value or 0
+
+    @staticmethod
+    def _check(status: int, what: str) -> None:
+        if status:
+            raise RuntimeError(f"nvImageCodec could not {what}: its C library answered with status {status}")
+
+
+def _destroy(loaded: ctypes.CDLL, handle: ctypes.c_void_p, decoders: Sequence[ctypes.c_void_p]) -> None:
+    for decoder in decoders:
+        loaded.nvimgcodecDecoderDestroy(decoder)
+    loaded.nvimgcodecInstanceDestroy(handle)

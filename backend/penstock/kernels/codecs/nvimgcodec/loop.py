@@ -1,0 +1,197 @@
+"""The loop over a batch, compiled: from encoded bytes to decoded images without the GIL.
+
+Images that the first decoder refuses go to the second. So it does not depend on its neighbours which one decodes an image.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import cfunc, njit, types
+
+from penstock.kernels.codecs.nvimgcodec.library import FUNCTIONS, CodeStreamView, ImageInfo, PlaneInfo, Region
+from penstock.kernels.cpu.foreign import call, set_int, set_word, word_at
+
+_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+
+# The words of a batch: numbers, and addresses of what :class:`penstock.kernels.codecs.nvimgcodec.decoder.Batch` holds.
+COUNT, TABLE, INSTANCE, FIRST, SECOND, INFO, SEEN, VIEW, PARAMS, WORK, FUNCTION_TABLE, BATCH_WORDS = range(12)
+# The words of an image in the table. The region's are zero where all of it is wanted; the state tells what became of it.
+DATA, LENGTH, OUTPUT, HEIGHT, WIDTH, CHANNELS, TOP, LEFT, BOTTOM, RIGHT, STATE, IMAGE_WORDS = range(12)
+# The words of an image in the memory that the loop works with, and how many words it needs besides.
+_STREAM, _WHOLE, _IMAGE, _WHICH, _TRIED_STREAM, _TRIED_IMAGE, _STATUS, _WORK_COLUMNS = range(8)
+_FUTURE, _SIZE, _WORK_EXTRA = range(3)
+
+_WORD, _INT = 8, 4
+_PLANE = ImageInfo.plane_info.offset
+_INFO_SIZE = _PLANE + PlaneInfo.width.offset
+_INFO_STRIDE = _PLANE + PlaneInfo.row_stride.offset
+_INFO_KIND = _PLANE + PlaneInfo.num_channels.offset
+_INFO_BUFFER = ImageInfo.buffer.offset
+_VIEW_STARTS = CodeStreamView.region.offset + Region.start.offset
+_VIEW_ENDS = CodeStreamView.region.offset + Region.end.offset
+UINT8_SAMPLES = 0x0802
+_SUCCESS = 1
+
+(
+    _CREATE_STREAM,
+    _GET_INFO,
+    _GET_PART,
+    _DESTROY_STREAM,
+    _CREATE_IMAGE,
+    _DESTROY_IMAGE,
+    _DECODE,
+    _WAIT,
+    _GET_STATUS,
+    _DESTROY_FUTURE,
+) = range(len(FUNCTIONS))
+
+
+def work_words(count: int) -> int:
+    """How many words the loop needs to work with on so many images."""
+    return count * _WORK_COLUMNS + _WORK_EXTRA
+
+
+@njit(**_OPTIONS)
+def _function(batch, number):  # type: ignore[no-untyped-def]
+    return word_at(word_at(batch + _WORD * FUNCTION_TABLE) + _WORD * number)
+
+
+@njit(**_OPTIONS)
+def _column(batch, column):  # type: ignore[no-untyped-def]
+    """The address of a column of the working memory."""
+    return word_at(batch + _WORD * WORK) + _WORD * column * word_at(batch + _WORD * COUNT)
+
+
+@njit(**_OPTIONS)
+def _open_part(batch, image, whole, place):  # type: ignore[no-untyped-def]
+    """Puts the stream of the part that is wanted at an address; tells whether there is one."""
+    view = word_at(batch + _WORD * VIEW)
+    set_int(view + _VIEW_STARTS, word_at(image + _WORD * TOP))
+    set_int(view + _VIEW_STARTS + _INT, word_at(image + _WORD * LEFT))
+    set_int(view + _VIEW_ENDS, word_at(image + _WORD * BOTTOM))
+    set_int(view + _VIEW_ENDS + _INT, word_at(image + _WORD * RIGHT))
+    return call(_function(batch, _GET_PART), (whole, place, view)) == 0
+
+
+@njit(**_OPTIONS)
+def _is_as_announced(batch, image, stream):  # type: ignore[no-untyped-def]
+    """Whether the library sees the same image as we did: it writes as much as it believes there to be."""
+    seen = word_at(batch + _WORD * SEEN)
+    if call(_function(batch, _GET_INFO), (stream, seen)) != 0:
+        return False
+    size = word_at(image + _WORD * WIDTH) | word_at(image + _WORD * HEIGHT) << 32
+    return word_at(seen + _INFO_SIZE) == size and word_at(seen + _INFO_KIND) >> 32 == UINT8_SAMPLES
+
+
+@njit(**_OPTIONS)
+def _create_image(batch, image, place):  # type: ignore[no-untyped-def]
+    """Puts an image, in the memory that it is to be decoded into, at an address; tells whether that was possible."""
+    info = word_at(batch + _WORD * INFO)
+    height, width = word_at(image + _WORD * HEIGHT), word_at(image + _WORD * WIDTH)
+    if word_at(image + _WORD * BOTTOM) != 0:
+        height = word_at(image + _WORD * BOTTOM) - word_at(image + _WORD * TOP)
+        width = word_at(image + _WORD * RIGHT) - word_at(image + _WORD * LEFT)
+    channels = word_at(image + _WORD * CHANNELS)
+    set_word(info + _INFO_SIZE, width | height << 32)
+    set_word(info + _INFO_STRIDE, width * channels)
+    set_word(info + _INFO_KIND, channels | UINT8_SAMPLES << 32)
+    set_word(info + _INFO_BUFFER, word_at(image + _WORD * OUTPUT))
+    return call(_function(batch, _CREATE_IMAGE), (word_at(batch + _WORD * INSTANCE), place, info)) == 0
+
+
+@njit(**_OPTIONS)
+def _open(batch, index):  # type: ignore[no-untyped-def]
+    """Makes ready what an image is decoded with; tells whether it is one that can be decoded here."""
+    image = word_at(batch + _WORD * TABLE) + _WORD * IMAGE_WORDS * index
+    whole, stream = _column(batch, _WHOLE) + _WORD * index, _column(batch, _STREAM) + _WORD * index
+    data, length = word_at(image + _WORD * DATA), word_at(image + _WORD * LENGTH)
+    if call(_function(batch, _CREATE_STREAM), (word_at(batch + _WORD * INSTANCE), whole, data, length, 0)) != 0:
+        set_word(whole, 0)
+        return False
+    if not _is_as_announced(batch, image, word_at(whole)):
+        return False
+    if word_at(image + _WORD * BOTTOM) == 0:
+        set_word(stream, word_at(whole))
+    elif not _open_part(batch, image, word_at(whole), stream):
+        set_word(stream, 0)
+        return False
+    if not _create_image(batch, image, _column(batch, _IMAGE) + _WORD * index):
+        set_word(_column(batch, _IMAGE) + _WORD * index, 0)
+        return False
+    return True
+
+
+@njit(**_OPTIONS)
+def _clear(batch):  # type: ignore[no-untyped-def]
+    """Forgets the handles of an earlier run."""
+    for place in range(_WORK_COLUMNS * word_at(batch + _WORD * COUNT)):
+        set_word(word_at(batch + _WORD * WORK) + _WORD * place, 0)
+
+
+@njit(**_OPTIONS)
+def _close(batch, index):  # type: ignore[no-untyped-def]
+    image = word_at(_column(batch, _IMAGE) + _WORD * index)
+    stream, whole = word_at(_column(batch, _STREAM) + _WORD * index), word_at(_column(batch, _WHOLE) + _WORD * index)
+    if image != 0:
+        call(_function(batch, _DESTROY_IMAGE), (image,))
+    if stream != 0 and stream != whole:
+        call(_function(batch, _DESTROY_STREAM), (stream,))
+    if whole != 0:
+        call(_function(batch, _DESTROY_STREAM), (whole,))
+
+
+@njit(**_OPTIONS)
+def _try(batch, decoder, state, count):  # type: ignore[no-untyped-def]
+    """Decodes the images that are listed; marks those that succeed, and returns how many are left, listed anew."""
+    which = _column(batch, _WHICH)
+    streams, images, statuses = _column(batch, _TRIED_STREAM), _column(batch, _TRIED_IMAGE), _column(batch, _STATUS)
+    extra = _column(batch, _WORK_COLUMNS)
+    for place in range(count):
+        index = word_at(which + _WORD * place)
+        set_word(streams + _WORD * place, word_at(_column(batch, _STREAM) + _WORD * index))
+        set_word(images + _WORD * place, word_at(_column(batch, _IMAGE) + _WORD * index))
+        set_word(statuses + _WORD * place, 0)
+    future, params = extra + _WORD * _FUTURE, word_at(batch + _WORD * PARAMS)
+    if call(_function(batch, _DECODE), (decoder, streams, images, count, params, future)) != 0:
+        return count
+    call(_function(batch, _WAIT), (word_at(future),))
+    set_word(extra + _WORD * _SIZE, count)
+    call(_function(batch, _GET_STATUS), (word_at(future), statuses, extra + _WORD * _SIZE))
+    call(_function(batch, _DESTROY_FUTURE), (word_at(future),))
+    left = 0
+    for place in range(count):
+        index = word_at(which + _WORD * place)
+        status = word_at(statuses + _WORD * (place // 2)) >> 32 * (place % 2) & 0xFFFFFFFF
+        if status == _SUCCESS:
+            set_word(word_at(batch + _WORD * TABLE) + _WORD * (IMAGE_WORDS * index + STATE), state)
+        else:
+            set_word(which + _WORD * left, index)
+            left += 1
+    return left
+
+
+@njit(**_OPTIONS)
+def _decode_with(batch, decoder, state):  # type: ignore[no-untyped-def]
+    """Has a decoder decode the images that no decoder has taken yet, each with handles of its own."""
+    left = 0
+    _clear(batch)
+    for index in range(word_at(batch + _WORD * COUNT)):
+        image = word_at(batch + _WORD * TABLE) + _WORD * IMAGE_WORDS * index
+        if word_at(image + _WORD * STATE) == 0 and _open(batch, index):
+            set_word(_column(batch, _WHICH) + _WORD * left, index)
+            left += 1
+    if left != 0:
+        left = _try(batch, decoder, state, left)
+    for index in range(word_at(batch + _WORD * COUNT)):
+        _close(batch, index)
+    return left
+
+
+@cfunc(types.int32(types.int64), cache=True)
+def decode_batch(batch):  # type: ignore[no-untyped-def]
+    """Decodes a batch; each image's state becomes 1 or 2, by the decoder that took it, or stays 0."""
+    first, second = word_at(batch + _WORD * FIRST), word_at(batch + _WORD * SECOND)
+    if _decode_with(batch, first, 1) != 0 and second != 0:
+        _decode_with(batch, second, 2)
+    return 0

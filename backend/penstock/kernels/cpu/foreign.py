@@ -1,0 +1,71 @@
+"""Calling C functions by their addresses from inside of numba kernels, and the memory that they are given.
+
+A function that ctypes knows would do, too, but a kernel that holds one cannot be cached. Nothing is checked: a kernel
+answers for the addresses that it uses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+
+
+@intrinsic
+def call(_context: Any, _address: Any, arguments: Any) -> Any:
+    """What the C function at an address returns, an ``int``; its arguments are pointers and integers, all given as int64."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        address, given = args
+        values = cgutils.unpack_tuple(builder, given)
+        kind = ir.FunctionType(_INT32, [_INT64] * len(values))
+        return builder.call(builder.inttoptr(address, kind.as_pointer()), values)
+
+    return types.int32(types.int64, arguments), generate
+
+
+@intrinsic
+def word_at(_context: Any, _address: Any) -> Any:
+    """The 64-bit word at an address."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.load(builder.inttoptr(args[0], _INT64.as_pointer()))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def byte_at(_context: Any, _address: Any) -> Any:
+    """The byte at an address."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.zext(builder.load(builder.inttoptr(args[0], _BYTE.as_pointer())), _INT64)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def set_int(_context: Any, _address: Any, _value: Any) -> Any:
+    """Puts the lower 32 bits of a word at an address."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        builder.store(builder.trunc(args[1], _INT32), builder.inttoptr(args[0], _INT32.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
+def set_word(_context: Any, _address: Any, _value: Any) -> Any:
+    """Puts a 64-bit word at an address."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        builder.store(args[1], builder.inttoptr(args[0], _INT64.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate

@@ -1,0 +1,203 @@
+"""nvImageCodec's C API from Python, on the CPU: its decoders there are called like those of a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from penstock.data_types import DALIImageType
+from penstock.kernels.codecs.image_codec import decode
+from penstock.kernels.codecs.image_header import read_header
+from penstock.kernels.codecs.libraries import nvimgcodec
+from penstock.kernels.codecs.nvimgcodec import library
+from penstock.kernels.codecs.nvimgcodec.decoder import BGR, GRAY, RGB, BatchDecoder, EncodedImage, PixelFormat
+from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
+
+STRUCTURES = {
+    "nvimgcodecProperties_t": library.Properties,
+    "nvimgcodecInstanceCreateInfo_t": library.InstanceCreateInfo,
+    "nvimgcodecDecodeParams_t": library.DecodeParams,
+    "nvimgcodecOrientation_t": library.Orientation,
+    "nvimgcodecRegion_t": library.Region,
+    "nvimgcodecCodeStreamView_t": library.CodeStreamView,
+    "nvimgcodecImagePlaneInfo_t": library.PlaneInfo,
+    "nvimgcodecImageInfo_t": library.ImageInfo,
+    "nvimgcodecBackendParams_t": library.BackendParams,
+    "nvimgcodecExecutionParams_t": library.ExecutionParams,
+}
+
+
+@pytest.fixture(scope="module")
+def decoder() -> BatchDecoder:
+    return BatchDecoder(None, 1, [Share(Backend.CPU_ONLY)])
+
+
+def jpeg(height: int, width: int, **options: object) -> np.ndarray:
+    y, x = np.mgrid[0:height, 0:width]
+    pixels = np.stack([128 + 100 * np.sin(x / 20), 128 + 100 * np.cos(y / 15), (x + y) / 2 % 256], -1)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels.astype(np.uint8)).save(buffer, "JPEG", **options)
+    return np.frombuffer(buffer.getvalue(), np.uint8)
+
+
+def decoded(
+    decoder: BatchDecoder,
+    files: Sequence[np.ndarray],
+    pixels: PixelFormat = RGB,
+    region: tuple[int, int, int, int] | None = None,
+) -> tuple[list[int], list[np.ndarray]]:
+    """What became of each file, and its pixels."""
+    images, outputs = [], []
+    for file in files:
+        header = read_header(file)
+        top, left, bottom, right = region or (0, 0, header.height, header.width)
+        outputs.append(np.zeros((bottom - top, right - left, pixels.channels), np.uint8))
+        images.append(EncodedImage(file, header.height, header.width, region, outputs[-1].ctypes.data))
+    return decoder.decode(images, pixels, keep=outputs).wait(), outputs
+
+
+def by_library(file: np.ndarray, kind: DALIImageType) -> np.ndarray:
+    header = read_header(file)
+    output = np.empty(header.shape(kind), np.uint8)
+    decode(file, header, output, kind, False)
+    return output
+
+
+def test_structures_are_those_of_the_header(tmp_path: Path) -> None:
+    lines = []
+    for name, structure in STRUCTURES.items():
+        lines.append(f'printf("%zu ", sizeof({name}));')
+        fields = [field for field, *_ in structure._fields_]
+        lines += [f'printf("%zu ", offsetof({name}, {field}));' for field in fields]
+    (tmp_path / "cuda_runtime_api.h").write_text("typedef struct CUstream_st* cudaStream_t;\n")
+    source = (
+        "#include <cstddef>\n#include <cstdio>\n#include <nvimgcodec.h>\nint main() {\n" + "\n".join(lines) + "\n}\n"
+    )
+    (tmp_path / "sizes.cpp").write_text(source)
+    include = Path(nvimgcodec().__file__).with_name("include")
+    command = [
+        "g++",
+        "-I",
+        str(tmp_path),
+        "-I",
+        str(include),
+        "-o",
+        str(tmp_path / "sizes"),
+        str(tmp_path / "sizes.cpp"),
+    ]
+    subprocess.run(command, check=True)
+    told = list(map(int, subprocess.run([tmp_path / "sizes"], check=True, capture_output=True).stdout.split()))
+    own = []
+    for structure in STRUCTURES.values():
+        own.append(ctypes.sizeof(structure))
+        own += [getattr(structure, field).offset for field, *_ in structure._fields_]
+    assert own == told
+
+
+def test_another_version_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert library.library() is not None
+    monkeypatch.setattr(library, "VERSION", (0, 10))
+    library.library.cache_clear()
+    try:
+        assert library.library() is None
+    finally:
+        monkeypatch.undo()
+        library.library.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("pixels", "kind"), [(RGB, DALIImageType.RGB), (BGR, DALIImageType.BGR), (GRAY, DALIImageType.GRAY)]
+)
+def test_pixels_are_those_of_the_python_api(decoder: BatchDecoder, pixels: PixelFormat, kind: DALIImageType) -> None:
+    files = [jpeg(60 + k, 90 - 3 * k, quality=80 + k, progressive=k % 2 == 0) for k in range(9)]
+    states, outputs = decoded(decoder, files, pixels)
+    assert states == [1] * len(files)
+    for file, output in zip(files, outputs):
+        np.testing.assert_array_equal(output, by_library(file, kind))
+
+
+def test_regions(decoder: BatchDecoder) -> None:
+    file = jpeg(120, 160)
+    states, (output,) = decoded(decoder, [file], region=(10, 21, 61, 90))
+    assert states == [1]
+    np.testing.assert_array_equal(output, by_library(file, DALIImageType.RGB)[10:61, 21:90])
+
+
+def test_what_is_not_as_announced_is_left_alone(decoder: BatchDecoder) -> None:
+    file = jpeg(40, 50)
+    broken = file.copy()
+    broken[2:] = 7
+    output = np.zeros((3, 60, 60, 3), np.uint8)
+    images = [
+        EncodedImage(file, 40, 50, None, output[0].ctypes.data),
+        EncodedImage(file, 60, 50, None, output[1].ctypes.data),
+        EncodedImage(broken, 40, 50, None, output[2].ctypes.data),
+    ]
+    assert decoder.decode(images, RGB, keep=output).wait() == [1, 0, 0]
+    assert output[0].any()
+    assert not output[1:].any()
+
+
+def test_a_second_decoder_is_made_for_what_the_first_refuses() -> None:
+    files = [jpeg(40, 50), jpeg(50, 40)]
+    decoder = BatchDecoder(None, 1, [Share(Backend.CPU_ONLY)], [Share(Backend.CPU_ONLY)])
+    output = np.zeros((2, 60, 60, 3), np.uint8)
+    wrong = EncodedImage(files[0], 41, 50, None, output[0].ctypes.data)
+    right = EncodedImage(files[0], 40, 50, None, output[1].ctypes.data)
+    assert decoder.decode([wrong, right], RGB, keep=output).wait() == [0, 1]
+    # From now on there is a second one, which leaves what the first takes alone.
+    states, outputs = decoded(decoder, files)
+    assert states == [1, 1]
+    np.testing.assert_array_equal(outputs[1], by_library(files[1], DALIImageType.RGB))
+    decoder.close()
+
+
+def test_batches_of_several_threads_and_decoders() -> None:
+    files = [jpeg(80 + k, 100) for k in range(6)]
+    expected = [by_library(file, DALIImageType.RGB) for file in files]
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            decoder = BatchDecoder(None, 1, [Share(Backend.CPU_ONLY)])
+            for _ in range(10):
+                states, outputs = decoded(decoder, files)
+                assert states == [1] * len(files)
+                for output, pixels in zip(outputs, expected):
+                    np.testing.assert_array_equal(output, pixels)
+            decoder.close()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+
+def test_a_decoder_that_cannot_be_made_says_so() -> None:
+    with pytest.raises(RuntimeError, match="nvImageCodec could not make a decoder"):
+        BatchDecoder(99, 1, [Share(Backend.CPU_ONLY)])
+
+
+def test_batches_that_were_on_their_way_get_the_second_decoder_too() -> None:
+    file = jpeg(40, 50)
+    output = np.zeros((3, 60, 60, 3), np.uint8)
+    decoder = BatchDecoder(None, 1, [Share(Backend.CPU_ONLY)], [Share(Backend.CPU_ONLY)])
+    # The first takes nothing of this size; the library would be asked once more for each batch.
+    batches = [
+        decoder.decode([EncodedImage(file, 41, 50, None, part.ctypes.data)], RGB, keep=output) for part in output
+    ]
+    assert [batch.wait() for batch in batches] == [[0], [0], [0]]
+    assert all(batch.had_second for batch in batches)
+    decoder.close()

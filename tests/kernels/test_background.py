@@ -1,0 +1,102 @@
+"""A thread that runs compiled functions without the GIL."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import cfunc, types
+
+from penstock.kernels.background import BackgroundThread, Job, Semaphore
+from penstock.kernels.cpu.foreign import set_int, set_word, word_at
+
+
+@cfunc(types.int32(types.int64))
+def note(place: Any) -> Any:
+    """Puts the next number where the job says, and counts."""
+    counter = word_at(place)
+    set_word(counter, word_at(counter) + 1)
+    set_word(place + 8, word_at(counter))
+    return 0
+
+
+@cfunc(types.int32(types.int64))
+def spin(place: Any) -> Any:
+    """Runs until somebody writes to the place."""
+    while word_at(place) == 0:
+        set_int(place + 8, word_at(place + 8) + 1)
+    return 0
+
+
+@pytest.fixture
+def thread() -> Any:
+    thread = BackgroundThread("penstock-test")
+    yield thread
+    thread.close()
+
+
+def test_jobs_run_in_order_however_many(thread: BackgroundThread) -> None:
+    counter = np.zeros(1, np.int64)
+    places = np.zeros((300, 2), np.int64)
+    places[:, 0] = counter.ctypes.data
+    jobs = [Job(note.address, place.ctypes.data, place) for place in places]
+    for job in jobs:
+        thread.submit(job)
+    for job in reversed(jobs):
+        job.wait()
+        assert job.is_done
+    assert places[:, 1].tolist() == list(range(1, 301))
+
+
+def test_a_job_runs_while_python_computes_and_waiting_gives_the_gil_up(thread: BackgroundThread) -> None:
+    place = np.zeros(2, np.int64)
+    job = Job(spin.address, place.ctypes.data, place)
+    thread.submit(job)
+    deadline = time.monotonic() + 20
+    while not place[1] and time.monotonic() < deadline:
+        pass
+    assert place[1]
+    assert not job.is_done
+
+    def release() -> None:
+        place[0] = 1
+
+    threading.Timer(0.05, release).start()
+    job.wait()
+    assert job.is_done
+
+
+def test_what_a_job_needs_lives_as_long_as_the_job(thread: BackgroundThread) -> None:
+    blocker, place = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    thread.submit(Job(spin.address, blocker.ctypes.data, blocker))
+    counter = np.zeros(1, np.int64)
+    place[0] = counter.ctypes.data
+    thread.submit(Job(note.address, place.ctypes.data, (place, counter)))
+    kept = place.ctypes.data
+    del place, counter
+    blocker[0] = 1
+    thread.close()
+    assert kept
+
+
+def test_semaphores_count() -> None:
+    semaphore = Semaphore(1)
+    assert semaphore.try_wait()
+    assert not semaphore.try_wait()
+    semaphore.post()
+    semaphore.wait()
+    assert not semaphore.try_wait()
+
+
+def test_closing_waits_for_the_jobs_and_can_be_done_twice() -> None:
+    counter, place = np.zeros(1, np.int64), np.zeros(2, np.int64)
+    place[0] = counter.ctypes.data
+    thread = BackgroundThread("penstock-test")
+    for _ in range(20):
+        thread.submit(Job(note.address, place.ctypes.data))
+    thread.close()
+    thread.close()
+    assert counter[0] == 20
